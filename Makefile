@@ -1,0 +1,35 @@
+# The two commands of the README: make demo, make test. Both set up everything they need and can be repeated.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test format clean
+
+demo: $(VENV)/demo.installed
+	$(BIN)/dissensus votes inspect words
+	$(BIN)/dissensus labels words --scheme dawid-skene -o demo/labels.csv --annotators demo/annotators.csv
+
+test: $(VENV)/test.installed
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2
+
+format: $(VENV)/test.installed
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean:
+	rm -rf $(VENV) demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/demo.installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/test.installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable ".[dev]"
+	touch $@

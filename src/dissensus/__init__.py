@@ -1,0 +1,43 @@
+"""Learn from annotator disagreement instead of averaging it away.
+
+Names are loaded when they are first used, so that `import dissensus` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissensus.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dissensus.datasets import load as load
+    from dissensus.errors import InputError as InputError
+    from dissensus.labels import LabelDistribution as LabelDistribution, label as label
+    from dissensus.votes import (
+        Votes as Votes,
+        count_votes as count_votes,
+        inspect as inspect,
+        read_votes as read_votes,
+        simulate_responses as simulate_responses,
+        simulate_votes as simulate_votes,
+        subsample as subsample,
+        write_votes as write_votes,
+    )
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "InputError": "errors",
+        "LabelDistribution": "labels",
+        "Votes": "votes",
+        "count_votes": "votes",
+        "inspect": "votes",
+        "label": "labels",
+        "load": "datasets",
+        "read_votes": "votes",
+        "simulate_responses": "votes",
+        "simulate_votes": "votes",
+        "subsample": "votes",
+        "write_votes": "votes",
+    },
+)

@@ -1,0 +1,31 @@
+"""The array types of the house: the shape is part of the name."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
+"""(n,) indices into a list of names."""
+
+Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+"""(n,) whole numbers."""
+
+Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+"""(n,) real numbers."""
+
+Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
+"""(n,) true or false."""
+
+Counts: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+"""(items, classes) numbers of votes."""
+
+Table: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+"""(items, classes) real numbers, most often one distribution a row."""
+
+Confusions: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
+"""(annotators, true classes, said classes) probabilities."""
+
+Names: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
+"""(n,) distinct names: int64 where the file holds whole numbers, else numpy's variable-width StringDType."""

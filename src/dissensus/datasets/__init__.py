@@ -1,0 +1,33 @@
+"""Known sets of votes and features, and where they come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissensus.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dissensus.datasets.catalogue import DATASETS as DATASETS
+    from dissensus.datasets.catalogue import Dataset as Dataset
+    from dissensus.datasets.catalogue import data_folder as data_folder
+    from dissensus.datasets.catalogue import find as find
+    from dissensus.datasets.catalogue import get as get
+    from dissensus.datasets.catalogue import load as load
+    from dissensus.datasets.text import character_ngrams as character_ngrams
+    from dissensus.datasets.words import read_words as read_words
+    from dissensus.datasets.words import word_texts as word_texts
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "DATASETS": "catalogue",
+        "Dataset": "catalogue",
+        "character_ngrams": "text",
+        "data_folder": "catalogue",
+        "find": "catalogue",
+        "get": "catalogue",
+        "load": "catalogue",
+        "read_words": "words",
+        "word_texts": "words",
+    },
+)

@@ -1,0 +1,76 @@
+"""`words`: ten human ratings for each of 7,520 words, emoticons and slang terms (Hutto & Gilbert 2014).
+
+The ratings come from the lexicon file inside the installed package `vaderSentiment` (MIT); it is read, not copied.
+The lexicon lists 14 terms twice, with other ratings each time: both are kept, the second under the name "term (2)".
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.votes.table import Votes
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Names
+
+SECOND = " (2)"
+COLLAPSED = ("very negative", "negative", "neutral", "positive", "very positive")
+"""The five classes: -4 and -3; -2 and -1; 0; 1 and 2; 3 and 4."""
+
+
+def lexicon_path() -> Path:
+    """The lexicon file of the installed package `vaderSentiment`; found without importing the package."""
+    spec = importlib.util.find_spec("vaderSentiment")
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError("words: the package vaderSentiment is not installed; pip install vaderSentiment")
+    path = Path(spec.submodule_search_locations[0]) / "vader_lexicon.txt"
+    if not path.is_file():
+        raise InputError(f"words: {path} is missing; reinstall the package vaderSentiment (3.3.2 or newer)")
+    return path
+
+
+def read_words(*, classes: int = 5) -> Votes:
+    """The ratings as votes by ten raters, with 9 classes (-4 to 4) or 5 (`COLLAPSED`), both ordered.
+
+    Raters are the ten columns of the lexicon. Its authors do not say that a column is one person throughout, so an
+    annotator model on these votes describes columns, not people.
+    """
+    if classes not in (5, 9):
+        raise InputError(f"words: {classes} classes; choose 9 (ratings -4 to 4) or 5 (collapsed)")
+    rows = [line.split("\t") for line in lexicon_path().read_text(encoding="utf-8").splitlines() if line]
+    ratings = np.array([json.loads(row[3]) for row in rows], dtype=np.int32)
+    n_items, n_raters = ratings.shape
+    scale = (
+        np.array([0, 0, 1, 1, 2, 3, 3, 4, 4], dtype=np.int32)
+        if classes == 5
+        else np.arange(9, dtype=np.int32)
+    )
+    return Votes(
+        item=np.repeat(np.arange(n_items, dtype=np.int32), n_raters),
+        label=scale[ratings.ravel() + 4],
+        annotator=np.tile(np.arange(n_raters, dtype=np.int32), n_items),
+        items=_distinct(np.array([row[0] for row in rows], dtype=np.dtypes.StringDType())),
+        annotators=np.array(
+            [f"column {column}" for column in range(1, n_raters + 1)], dtype=np.dtypes.StringDType()
+        ),
+        classes=COLLAPSED if classes == 5 else tuple(str(rating) for rating in range(-4, 5)),
+        ordered=True,
+    )
+
+
+def word_texts(items: Names) -> Names:
+    """(items,) the term itself, without the mark of a second listing."""
+    second = np.strings.endswith(items, SECOND)
+    return np.where(second, np.strings.slice(items, 0, np.strings.str_len(items) - len(SECOND)), items)
+
+
+def _distinct(terms: Names) -> Names:
+    first = np.zeros(terms.shape[0], dtype=np.bool_)
+    first[np.unique(terms, return_index=True)[1]] = True
+    return np.where(first, terms, np.strings.add(terms, SECOND))

@@ -1,0 +1,10 @@
+"""The one error that a user can cause."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Bad input, told in one sentence: where it is, what is wrong, and what would be right.
+
+    The command line prints the sentence and ends with exit code 2, without a traceback.
+    """

@@ -1,0 +1,149 @@
+"""`LabelDistribution`: what a panel said about each item, as probabilities over classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import entr
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Table
+
+TieRule = Literal["first", "random", "split"]
+"""How a majority decides between classes with equally many votes: the first in class order, one at random (seeded),
+or the mass split equally."""
+
+
+@dataclass(frozen=True, eq=False)
+class Majority:
+    """The most voted class of each item, and where that was not clear.
+
+    Attributes:
+        label: (items,) index of the winning class; under the tie rule "split" the first of the tied.
+        tied: (items,) true where two or more classes had the most votes.
+        rule: the tie rule that was used.
+    """
+
+    label: Codes
+    tied: Mask
+    rule: TieRule
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelDistribution:
+    """Probabilities over classes for each item, with the votes behind them.
+
+    Attributes:
+        probabilities: (items, classes) rows that sum to 1.
+        counts: (items, classes) votes behind each row, yes and unsure alike.
+        panel_size: (items,) judgements behind each row.
+        items: (items,) names.
+        classes: names, in class order.
+        scheme: how votes became probabilities.
+        ordered: whether the classes are a scale, lowest first.
+        mean_uncertainty: (items,) mean over judgements of the share of classes answered unsure (the soft-digits
+            paper's u-bar); None where nobody could answer unsure.
+        unsure_proportion: (items,) share of judgements with at least one unsure; None likewise.
+        model: the annotator model that made the probabilities, if one did.
+    """
+
+    probabilities: Table
+    counts: Counts
+    panel_size: Ints
+    items: Names
+    classes: tuple[str, ...]
+    scheme: str
+    ordered: bool = False
+    mean_uncertainty: Floats | None = None
+    unsure_proportion: Floats | None = None
+    model: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.items), len(self.classes))
+        if self.probabilities.shape != shape or self.counts.shape != shape:
+            raise InputError(
+                f"label distribution: probabilities {self.probabilities.shape} and counts {self.counts.shape} "
+                f"must both be items by classes, {shape}"
+            )
+        off = np.abs(self.probabilities.sum(axis=1) - 1.0)
+        worst = int(off.argmax()) if off.size else 0
+        if off.size and not off[worst] < 1e-6:
+            raise InputError(
+                f"label distribution: the probabilities of item {self.items[worst]} sum to "
+                f"{self.probabilities[worst].sum():.6g}; each row must sum to 1"
+            )
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        return f"LabelDistribution({len(self):,} items, {len(self.classes)} classes, {self.scheme})"
+
+    @cached_property
+    def entropy(self) -> Floats:
+        """(items,) entropy H(p) = -sum_k p_k ln p_k, in nats."""
+        return np.asarray(entr(self.probabilities).sum(axis=1))
+
+    @cached_property
+    def unanimous(self) -> Mask:
+        """(items,) true where one class holds all the probability (NoHLV); the others are varied (HLV)."""
+        return np.asarray((self.probabilities > 0).sum(axis=1) == 1)
+
+    @cached_property
+    def strata(self) -> dict[str, Mask]:
+        """Items by human agreement: all, unanimous, varied."""
+        return {
+            "all": np.ones(len(self), dtype=np.bool_),
+            "unanimous": self.unanimous,
+            "varied": ~self.unanimous,
+        }
+
+    def majority(self, *, tie: TieRule = "first", seed: int = 0) -> Majority:
+        """The most probable class of each item, with ties decided by a stated rule and marked."""
+        top = self._top()
+        tied = np.asarray(top.sum(axis=1) > 1)
+        if tie == "random":
+            draw = np.random.default_rng(seed).random(top.shape)
+            label = np.where(top, draw, -1.0).argmax(axis=1)
+        elif tie in ("first", "split"):
+            label = top.argmax(axis=1)
+        else:
+            raise InputError(f"majority: unknown tie rule '{tie}'; choose first, random or split")
+        return Majority(label=label.astype(np.int32), tied=tied, rule=tie)
+
+    def one_hot(self, *, tie: TieRule = "first", seed: int = 0) -> Table:
+        """(items, classes) all probability on the majority class; under "split", equally on the tied classes."""
+        if tie == "split":
+            top = self._top().astype(np.float64)
+            return np.asarray(top / top.sum(axis=1, keepdims=True))
+        label = self.majority(tie=tie, seed=seed).label
+        out = np.zeros_like(self.probabilities)
+        out[np.arange(len(self)), label] = 1.0
+        return out
+
+    def _top(self) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+        # Equal votes can differ by rounding after division: a tie is a tie up to 1e-12.
+        p = self.probabilities
+        return np.asarray(p >= p.max(axis=1, keepdims=True) - 1e-12)
+
+    def take(self, chosen: Ints | Codes | Mask) -> LabelDistribution:
+        """The distributions of the chosen items, in that order."""
+
+        def pick(values: Any) -> Any:
+            return None if values is None else values[chosen]
+
+        return replace(
+            self,
+            probabilities=self.probabilities[chosen],
+            counts=self.counts[chosen],
+            panel_size=self.panel_size[chosen],
+            items=self.items[chosen],
+            mean_uncertainty=pick(self.mean_uncertainty),
+            unsure_proportion=pick(self.unsure_proportion),
+            model=None,
+        )

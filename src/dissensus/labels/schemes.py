@@ -1,0 +1,156 @@
+"""Weighting schemes: readings of the same judgements as label distributions (soft-digits paper, section 3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from scipy.special import psi
+
+from dissensus.errors import InputError
+from dissensus.labels.distribution import LabelDistribution, TieRule
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Floats, Table
+    from dissensus.votes.table import Votes
+
+UNSURE_WEIGHT: Final = {"yes-only": 0.0, "equal-weighted": 1.0, "uncertainty-weighted": 0.5}
+"""What an unsure counts for, where a yes counts 1."""
+
+
+def frequency(votes: Votes) -> LabelDistribution:
+    """Every vote counts the same: p_k = (votes for k) / (votes of the item).
+
+    Refuses an item without votes.
+    """
+    counts = votes.counts
+    total = _votes_of_each_item(votes)
+    return _distribution(votes, counts / total[:, None], "frequency")
+
+
+def weighted(votes: Votes, scheme: str) -> LabelDistribution:
+    """Every judgement counts the same: the mean over judgements of its normalised weights.
+
+    A yes weighs 1 and an unsure `UNSURE_WEIGHT[scheme]`; a judgement whose weights sum to 0 is one vote for the
+    class `none`.
+    """
+    if scheme not in UNSURE_WEIGHT:
+        raise InputError(f"labels: '{scheme}' is no weighting scheme; choose {', '.join(UNSURE_WEIGHT)}")
+    _votes_of_each_item(votes)
+    n_items, n_classes = len(votes.items), len(votes.classes)
+    weight = (
+        np.ones(len(votes)) if votes.unsure is None else np.where(votes.unsure, UNSURE_WEIGHT[scheme], 1.0)
+    )
+    cell = votes.item.astype(np.int64) * n_classes + votes.label
+    if votes.judgement is not None or votes.unsure is not None:
+        judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
+        total = np.bincount(judgement, weights=weight, minlength=votes.n_judgements)
+        silent = total == 0
+        if silent.any() and votes.none is None:
+            raise InputError(
+                f"labels: {int(silent.sum())} judgements hold no yes, and the votes have no class 'none' for them; "
+                "choose equal-weighted or uncertainty-weighted"
+            )
+        weight = weight / np.where(silent, 1.0, total)[judgement]
+        mass = np.bincount(cell, weights=weight, minlength=n_items * n_classes).reshape(n_items, n_classes)
+        if votes.none is not None:
+            mass[:, votes.none] += np.bincount(votes.judgement_item[silent], minlength=n_items)
+    else:
+        mass = votes.counts.astype(np.float64)
+    return _distribution(votes, mass / votes.panel_size[:, None], scheme)
+
+
+def dirichlet(votes: Votes, *, concentration: float | Floats | None = None) -> LabelDistribution:
+    """Shrunk towards the panel's overall habits: p_k = (c_k + a_k) / (n + sum a), a Dirichlet posterior mean.
+
+    Args:
+        votes: the votes; c_k are their frequencies.
+        concentration: a, in pseudo-votes: one number for every class, or (classes,) numbers; None fits a by maximum
+            likelihood of the Dirichlet-multinomial, so that few votes are shrunk as much as the panel warrants.
+    """
+    counts = votes.counts
+    total = _votes_of_each_item(votes)
+    a = fit_concentration(counts) if concentration is None else np.asarray(concentration, dtype=np.float64)
+    a = np.broadcast_to(a, (len(votes.classes),))
+    if not (np.isfinite(a).all() and (a >= 0).all() and a.sum() > 0):
+        raise InputError(f"labels: concentration {a.tolist()} must be finite, 0 or more, and not all 0")
+    p = (counts + a) / (total + a.sum())[:, None]
+    return _distribution(votes, p, "dirichlet")
+
+
+def fit_concentration(counts: Any, *, max_iterations: int = 1000, tolerance: float = 1e-7) -> Floats:
+    """Maximum-likelihood Dirichlet-multinomial concentration, (classes,) (Minka 2000, eq. 55).
+
+    Each fixed-point step raises the likelihood. Sums run over the distinct counts, not over items, so the cost does
+    not grow with the number of items. The concentration is held below 1e6 pseudo-votes (items that do not differ at
+    all have no finite maximum).
+    """
+    table = np.asarray(counts)
+    n_classes = table.shape[1]
+    total, total_items = np.unique(table.sum(axis=1), return_counts=True)
+    seen = [np.unique(table[:, k], return_counts=True) for k in range(n_classes)]
+    a = np.maximum(table.sum(axis=0) / table.sum(), 1e-6) * 1.0
+    for _ in range(max_iterations):
+        below = total_items @ (psi(total + a.sum()) - psi(a.sum()))
+        above = np.array([n @ (psi(c + a_k) - psi(a_k)) for (c, n), a_k in zip(seen, a, strict=True)])
+        new = np.maximum(a * above / below, 1e-9)
+        if new.sum() > 1e6:
+            return np.asarray(new * (1e6 / new.sum()))
+        if np.abs(new - a).max() < tolerance * a.sum():
+            return np.asarray(new)
+        a = new
+    return a
+
+
+def majority(votes: Votes, *, tie: TieRule = "first", seed: int = 0) -> LabelDistribution:
+    """All probability on the most voted class, ties decided by the stated rule.
+
+    Judgements with several votes or unsures are read as equal-weighted first.
+    """
+    plain = weighted(votes, "equal-weighted")
+    return _distribution(votes, plain.one_hot(tie=tie, seed=seed), "majority")
+
+
+def _votes_of_each_item(votes: Votes) -> Floats:
+    total = votes.counts.sum(axis=1)
+    empty = np.flatnonzero(total == 0)
+    if empty.size:
+        raise InputError(
+            f"labels: item {votes.items[empty[0]]} has zero votes"
+            f"{f', and {empty.size - 1:,} more items have none' if empty.size > 1 else ''}; "
+            "remove them, or collect at least one vote for each"
+        )
+    return total.astype(np.float64)
+
+
+def _distribution(votes: Votes, probabilities: Table, scheme: str) -> LabelDistribution:
+    mean_uncertainty, unsure_proportion = human_uncertainty(votes)
+    return LabelDistribution(
+        probabilities=probabilities,
+        counts=votes.counts,
+        panel_size=votes.panel_size,
+        items=votes.items,
+        classes=votes.classes,
+        scheme=scheme,
+        ordered=votes.ordered,
+        mean_uncertainty=mean_uncertainty,
+        unsure_proportion=unsure_proportion,
+    )
+
+
+def human_uncertainty(votes: Votes) -> tuple[Floats, Floats] | tuple[None, None]:
+    """Mean uncertainty and unsure proportion of each item (soft-digits paper, section 3).
+
+    Mean uncertainty is the mean over judgements of (classes answered unsure) / (classes asked, without `none`);
+    unsure proportion is the share of judgements with at least one unsure. None where no one could say unsure.
+    """
+    if votes.unsure is None:
+        return None, None
+    judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
+    unsure = np.bincount(judgement, weights=votes.unsure, minlength=votes.n_judgements)
+    asked = len(votes.classes) - (votes.none is not None)
+    n_items = len(votes.items)
+    size = np.maximum(votes.panel_size, 1)
+    mean = np.bincount(votes.judgement_item, weights=unsure / asked, minlength=n_items) / size
+    share = np.bincount(votes.judgement_item, weights=unsure > 0, minlength=n_items) / size
+    return mean, share

@@ -1,0 +1,196 @@
+"""Simulated panels: votes whose true distributions and annotators are known.
+
+For tests and for planning a study. Whatever is made from these votes is a simulated result and must say so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import entr
+
+from dissensus.errors import InputError
+from dissensus.votes.table import NONE, Votes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Codes, Confusions, Floats, Ints, Table
+
+    Judgements = tuple[Codes, Codes]
+
+
+def simulate_votes(
+    truth: Table,
+    votes_per_item: int | Ints,
+    *,
+    annotators: int,
+    seed: int,
+    confusion: Confusions | None = None,
+    classes: Sequence[str] | None = None,
+    ordered: bool = False,
+) -> Votes:
+    """Single choices of a simulated panel.
+
+    Each judgement of item i perceives a class z drawn from truth[i] and says y drawn from confusion[a, z]. One-hot
+    truth with confusion matrices is the Dawid-Skene model; soft truth without them is a panel of honest annotators who
+    differ.
+
+    Args:
+        truth: (items, classes) true label distributions.
+        votes_per_item: votes an item gets, one number or (items,) numbers, each by another annotator.
+        annotators: size of the panel, at least the most votes of an item.
+        seed: seed of all draws.
+        confusion: (annotators, classes, classes) probability that annotator a says y where the perceived class is z.
+        classes: class names; 0, 1, 2, ... by default.
+        ordered: whether the classes are a scale.
+    """
+    _check_distributions(truth)
+    n_classes = truth.shape[1]
+    generator = np.random.default_rng(seed)
+    item, annotator = _assign(truth.shape[0], votes_per_item, annotators=annotators, generator=generator)
+    said = _draw(truth, item, generator)
+    if confusion is not None:
+        if confusion.shape != (annotators, n_classes, n_classes):
+            raise InputError(
+                f"simulate: confusion has shape {confusion.shape}; expected ({annotators}, {n_classes}, {n_classes})"
+            )
+        flat = confusion.reshape(annotators * n_classes, n_classes)
+        said = _draw(flat, annotator.astype(np.int64) * n_classes + said, generator)
+    return Votes(
+        item=item,
+        label=said,
+        annotator=annotator,
+        items=np.arange(truth.shape[0], dtype=np.int64),
+        annotators=np.arange(annotators, dtype=np.int64),
+        classes=_names(classes, n_classes),
+        ordered=ordered,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Habits:
+    """How the annotators of a simulated panel answer yes, unsure or no to one class after the other.
+
+    An annotator perceives class k of item i with strength s = truth[i, k] + noise, and says yes where s reaches their
+    own threshold for yes, unsure where it comes within `doubt` below it, and no otherwise.
+
+    Attributes:
+        noise: standard deviation of the perceived strength.
+        threshold: mean of the annotators' thresholds for yes.
+        spread: standard deviation of those thresholds over annotators.
+        doubt: width of the band below the threshold that is answered unsure.
+        seconds: median seconds of an easy judgement; harder items take longer, up to twice that at full entropy.
+    """
+
+    noise: float = 0.08
+    threshold: float = 0.35
+    spread: float = 0.08
+    doubt: float = 0.15
+    seconds: float = 12.5
+
+
+def simulate_responses(
+    truth: Table,
+    votes_per_item: int | Ints,
+    *,
+    annotators: int,
+    seed: int,
+    habits: Habits | None = None,
+    classes: Sequence[str] | None = None,
+) -> Votes:
+    """Yes, no or unsure for every class, with seconds, by a simulated panel (see `Habits`).
+
+    The votes have one class more than `truth`: a judgement of all No is the class `none`.
+    """
+    _check_distributions(truth)
+    habit = Habits() if habits is None else habits
+    n_items, n_classes = truth.shape
+    generator = np.random.default_rng(seed)
+    item, annotator = _assign(n_items, votes_per_item, annotators=annotators, generator=generator)
+    threshold = generator.normal(habit.threshold, habit.spread, annotators)[annotator]
+    strength = truth[item] + generator.normal(0.0, habit.noise, (item.shape[0], n_classes))
+    margin = strength - threshold[:, None]
+    yes, unsure = margin >= 0, (margin < 0) & (margin >= -habit.doubt)
+    silent = ~(yes | unsure).any(axis=1)
+    judgement, label = np.nonzero(np.column_stack([yes | unsure, silent]))
+    hardness = entr(truth).sum(axis=1) / np.log(n_classes)
+    seconds = habit.seconds * np.exp(generator.normal(0.0, 0.35, item.shape[0])) * (1.0 + hardness[item])
+    return Votes(
+        item=item[judgement],
+        label=label.astype(np.int32),
+        annotator=annotator[judgement],
+        unsure=np.column_stack([unsure, np.zeros_like(silent)])[judgement, label],
+        judgement=judgement.astype(np.int32),
+        seconds=seconds,
+        items=np.arange(n_items, dtype=np.int64),
+        annotators=np.arange(annotators, dtype=np.int64),
+        classes=(*_names(classes, n_classes), NONE),
+        none=n_classes,
+    )
+
+
+def simulate_confusions(
+    annotators: int,
+    classes: int,
+    *,
+    seed: int,
+    accuracy: tuple[float, float] = (6.0, 3.0),
+    error: float = 0.5,
+) -> Confusions:
+    """Random annotators: accuracy ~ Beta(accuracy), errors spread over the other classes by Dirichlet(error).
+
+    Returns (annotators, classes, classes) rows that sum to 1.
+    """
+    generator = np.random.default_rng(seed)
+    right = generator.beta(*accuracy, size=annotators)
+    wrong = generator.dirichlet(np.full(classes - 1, error), size=(annotators, classes))
+    out = np.empty((annotators, classes, classes))
+    off_diagonal = ~np.eye(classes, dtype=np.bool_)
+    out[:, off_diagonal] = ((1.0 - right)[:, None, None] * wrong).reshape(annotators, -1)
+    out[:, ~off_diagonal] = right[:, None]
+    return out
+
+
+def _assign(
+    n_items: int, votes_per_item: int | Ints, *, annotators: int, generator: np.random.Generator
+) -> Judgements:
+    """Judgements with distinct annotators for each item, every annotator equally likely."""
+    size = np.broadcast_to(np.asarray(votes_per_item, dtype=np.int64), (n_items,))
+    if n_items and (size.min() < 1 or size.max() > annotators):
+        raise InputError(
+            f"simulate: {size.min()} to {size.max()} votes an item by {annotators} annotators; an item needs at least "
+            "1 vote, and at most one by each annotator"
+        )
+    item = np.repeat(np.arange(n_items, dtype=np.int32), size)
+    nth = np.arange(item.shape[0]) - np.repeat(np.cumsum(size) - size, size)
+    # A walk around the panel with a stride that shares no factor with its size meets nobody twice.
+    strides = (
+        np.flatnonzero(np.gcd(np.arange(annotators), annotators) == 1) if annotators > 1 else np.array([1])
+    )
+    start = generator.integers(0, annotators, n_items)
+    stride = generator.choice(strides, n_items)
+    place = (start[item] + nth * stride[item]) % annotators
+    return item, generator.permutation(annotators)[place].astype(np.int32)
+
+
+def _draw(distributions: Any, row: Any, generator: np.random.Generator) -> Codes:
+    """One class for each entry of `row`, drawn from that row of `distributions` by inverting its cumulative sum."""
+    cumulative = np.cumsum(distributions, axis=1)
+    cumulative /= cumulative[:, -1:]
+    n_classes = cumulative.shape[1]
+    # One sorted array serves all rows: row r lives in the interval [r, r + 1).
+    ladder = (cumulative + np.arange(cumulative.shape[0])[:, None]).ravel()
+    step = np.searchsorted(ladder, row + generator.random(row.shape[0]), side="right")
+    return np.asarray(np.minimum(step - row * n_classes, n_classes - 1), dtype=np.int32)
+
+
+def _check_distributions(truth: Table) -> None:
+    if truth.ndim != 2 or (truth < 0).any() or not np.allclose(truth.sum(axis=1), 1.0):
+        raise InputError("simulate: truth must be items by classes, each row 0 or more and summing to 1")
+
+
+def _names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+    return tuple(classes) if classes is not None else tuple(str(k) for k in range(n_classes))

@@ -1,0 +1,234 @@
+"""`Votes`: who said what, as integer codes with names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names
+
+NONE: Final = "none"
+"""The class of a judgement that says No to every class (the soft-digits paper's NaN class)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Votes:
+    """Raw votes of a panel: one row a vote, that is, one selected class in a judgement.
+
+    Responses are kept, not interpreted: a weighting scheme in `dissensus.labels` reads them. A response of No is
+    the absence of a row; a judgement that says No to every class is one row with the class `none`.
+
+    Attributes:
+        item: (votes,) the item of each vote, as an index into `items`.
+        label: (votes,) the selected class, as an index into `classes`.
+        items: (items,) names.
+        classes: names, in class order.
+        annotator: (votes,) an index into `annotators`, or None where votes are anonymous (a table of counts).
+        annotators: (annotators,) names.
+        unsure: (votes,) true where the response is unsure, false where it is yes; None where all are yes.
+        judgement: (votes,) which judgement a vote belongs to, 0 to judgements - 1; None where every vote is a
+            judgement of its own (single choice).
+        seconds: (judgements,) time that each judgement took, in seconds; NaN where unknown.
+        attributes: for each attribute of annotators (age, country), its (annotators,) values.
+        ordered: whether the classes are a scale, lowest first.
+        none: the index in `classes` of the class `none`, where every class was answered with yes, no or unsure;
+            None for single choices.
+    """
+
+    item: Codes
+    label: Codes
+    items: Names
+    classes: tuple[str, ...]
+    annotator: Codes | None = None
+    annotators: Names | None = None
+    unsure: Mask | None = None
+    judgement: Codes | None = None
+    seconds: Floats | None = None
+    attributes: Mapping[str, Names] = field(default_factory=dict)
+    ordered: bool = False
+    none: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("annotator", "unsure", "judgement", "label"):
+            column = getattr(self, name)
+            if column is not None and column.shape != self.item.shape:
+                raise InputError(
+                    f"votes: column '{name}' has {column.shape} entries and 'item' {self.item.shape}; "
+                    "give one entry a vote in each"
+                )
+        if (self.annotator is None) != (self.annotators is None):
+            raise InputError("votes: give 'annotator' codes and 'annotators' names together, or neither")
+        _check_codes("item", self.item, len(self.items))
+        _check_codes("label", self.label, len(self.classes))
+        if self.annotator is not None and self.annotators is not None:
+            _check_codes("annotator", self.annotator, len(self.annotators))
+        if len(set(self.classes)) != len(self.classes):
+            raise InputError("votes: two classes have the same name; name each class once")
+        if self.seconds is not None and self.seconds.shape != (self.n_judgements,):
+            raise InputError(
+                f"votes: {self.seconds.shape[0]} seconds for {self.n_judgements} judgements; "
+                "give one value a judgement, NaN where it is unknown"
+            )
+        for name, values in self.attributes.items():
+            if self.annotators is None or values.shape != self.annotators.shape:
+                raise InputError(f"votes: attribute '{name}' needs exactly one value an annotator")
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, each.name, _frozen(value))
+        frozen_attributes = {name: _frozen(values) for name, values in self.attributes.items()}
+        object.__setattr__(self, "attributes", frozen_attributes)
+
+    def __len__(self) -> int:
+        return self.item.shape[0]
+
+    def __repr__(self) -> str:
+        panel = "anonymous" if self.annotators is None else f"{len(self.annotators):,} annotators"
+        return f"Votes({len(self):,} votes, {len(self.items):,} items, {len(self.classes)} classes, {panel})"
+
+    @cached_property
+    def n_judgements(self) -> int:
+        """The number of judgements."""
+        if self.judgement is None:
+            return len(self)
+        return int(self.judgement.max()) + 1 if len(self) else 0
+
+    @cached_property
+    def judgement_item(self) -> Codes:
+        """(judgements,) the item of each judgement."""
+        return self._once_a_judgement(self.item)
+
+    @cached_property
+    def judgement_annotator(self) -> Codes | None:
+        """(judgements,) the annotator of each judgement; None where votes are anonymous."""
+        return None if self.annotator is None else self._once_a_judgement(self.annotator)
+
+    def _once_a_judgement(self, column: Codes) -> Codes:
+        if self.judgement is None:
+            return column
+        out = np.empty(self.n_judgements, dtype=column.dtype)
+        out[self.judgement] = column
+        return _frozen(out)
+
+    @cached_property
+    def panel_size(self) -> Ints:
+        """(items,) the number of judgements of each item."""
+        return np.bincount(self.judgement_item, minlength=len(self.items))
+
+    @cached_property
+    def counts(self) -> Counts:
+        """(items, classes) the number of votes, yes and unsure alike."""
+        n_items, n_classes = len(self.items), len(self.classes)
+        cell = self.item.astype(np.int64) * n_classes + self.label
+        return np.bincount(cell, minlength=n_items * n_classes).reshape(n_items, n_classes)
+
+    @cached_property
+    def scale(self) -> Floats:
+        """(classes,) the place of each class on the scale: its name as a number, or else its rank 0, 1, 2, ...
+
+        Used by ordinal statistics and distances only.
+        """
+        try:
+            return np.array([float(name) for name in self.classes])
+        except ValueError:
+            return np.arange(len(self.classes), dtype=np.float64)
+
+    def take_judgements(self, chosen: Ints) -> Votes:
+        """The votes of the chosen judgements, in that order; a judgement may be chosen more than once.
+
+        Items, classes and annotators keep their codes, so an item may end with no vote.
+        """
+        if self.judgement is None:
+            rows, judgement = chosen, None
+        else:
+            order = np.argsort(self.judgement, kind="stable")
+            size = np.bincount(self.judgement, minlength=self.n_judgements)
+            first = np.cumsum(size) - size
+            taken = size[chosen]
+            new = np.repeat(np.arange(chosen.shape[0], dtype=np.int32), taken)
+            within = np.arange(new.shape[0]) - np.repeat(np.cumsum(taken) - taken, taken)
+            rows, judgement = order[np.repeat(first[chosen], taken) + within], new
+        return replace(
+            self,
+            item=self.item[rows],
+            label=self.label[rows],
+            annotator=None if self.annotator is None else self.annotator[rows],
+            unsure=None if self.unsure is None else self.unsure[rows],
+            judgement=judgement,
+            seconds=None if self.seconds is None else self.seconds[chosen],
+        )
+
+
+def votes_from_counts(
+    counts: Any, *, items: Names | None = None, classes: Sequence[str] | None = None, ordered: bool = False
+) -> Votes:
+    """Anonymous votes from an (items, classes) table of whole counts.
+
+    >>> votes_from_counts([[2, 1], [0, 3]], classes=["cat", "dog"])
+    Votes(6 votes, 2 items, 2 classes, anonymous)
+    """
+    table = np.asarray(counts)
+    if table.ndim != 2 or table.size == 0:
+        raise InputError(f"counts: expected a table of items by classes, got an array of shape {table.shape}")
+    n_items, n_classes = table.shape
+    names = np.arange(n_items, dtype=np.int64) if items is None else items
+    check_counts(table, names)
+    cell = np.repeat(np.arange(table.size, dtype=np.int64), table.astype(np.int64).ravel())
+    return Votes(
+        item=(cell // n_classes).astype(np.int32),
+        label=(cell % n_classes).astype(np.int32),
+        items=names,
+        classes=tuple(classes) if classes is not None else tuple(str(k) for k in range(n_classes)),
+        ordered=ordered,
+    )
+
+
+def check_counts(table: np.ndarray[Any, Any], items: Names) -> None:
+    """Refuse counts that are not whole, not finite, negative, or zero for a whole item."""
+    if table.dtype.kind not in "iuf":
+        raise InputError(
+            f"counts: expected numbers, got {table.dtype}; give one whole number a class and item"
+        )
+    if table.dtype.kind == "f":
+        _refuse_rows(~np.isfinite(table), table, items, "is not finite")
+        _refuse_rows(table != np.floor(table), table, items, "is not a whole number of votes")
+    _refuse_rows(table < 0, table, items, "is negative")
+    empty = np.flatnonzero(table.sum(axis=1) == 0)
+    if empty.size:
+        raise InputError(
+            f"counts: item {items[empty[0]]} (row {empty[0] + 1}) has zero votes"
+            f"{f' and so have {empty.size - 1:,} more' if empty.size > 1 else ''}; remove it or add its votes"
+        )
+
+
+def _refuse_rows(wrong: np.ndarray[Any, Any], table: np.ndarray[Any, Any], items: Names, what: str) -> None:
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        raise InputError(
+            f"counts: item {items[row]} (row {row + 1}, column {column + 1}): {table[row, column]} {what}; "
+            "a count is a whole number of votes, 0 or more"
+        )
+
+
+def _check_codes(name: str, codes: Codes, size: int) -> None:
+    if codes.ndim != 1 or codes.dtype != np.int32:
+        raise InputError(
+            f"votes: '{name}' must be a flat int32 array, got {codes.dtype} of shape {codes.shape}"
+        )
+    if codes.size and not (0 <= int(codes.min()) and int(codes.max()) < size):
+        raise InputError(f"votes: '{name}' holds codes outside 0 to {size - 1}; each code indexes a name")
+
+
+def _frozen(array: Any) -> Any:
+    view = array.view()
+    view.flags.writeable = False
+    return view
