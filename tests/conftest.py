@@ -9,9 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # Deadlines measure the machine, not the code: a shared runner would make them flaky.
-settings.register_profile(
-    "house", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("house", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
 
 

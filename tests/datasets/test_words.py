@@ -21,9 +21,7 @@ def test_words_are_7520_terms_with_ten_ratings_each() -> None:
 def test_the_mean_rating_is_the_lexicons_own() -> None:
     votes = read_words(classes=9)
     mean = votes.counts @ votes.scale / 10
-    printed = [
-        float(line.split("\t")[1]) for line in lexicon_path().read_text(encoding="utf-8").splitlines() if line
-    ]
+    printed = [float(line.split("\t")[1]) for line in lexicon_path().read_text(encoding="utf-8").splitlines() if line]
     # The lexicon prints one decimal, and a few of its printed means were rounded by hand.
     assert (np.abs(mean - printed) < 0.051).mean() > 0.995
 
@@ -32,9 +30,7 @@ def test_five_classes_collapse_the_nine() -> None:
     nine, five = read_words(classes=9).counts, read_words().counts
     assert (
         five
-        == np.stack(
-            [nine[:, :2].sum(1), nine[:, 2:4].sum(1), nine[:, 4], nine[:, 5:7].sum(1), nine[:, 7:].sum(1)], 1
-        )
+        == np.stack([nine[:, :2].sum(1), nine[:, 2:4].sum(1), nine[:, 4], nine[:, 5:7].sum(1), nine[:, 7:].sum(1)], 1)
     ).all()
     with pytest.raises(InputError, match="choose 9"):
         read_words(classes=3)

@@ -12,9 +12,9 @@ from dissensus.labels.distribution import LabelDistribution
 from dissensus.labels.schemes import frequency
 from dissensus.votes.table import votes_from_counts
 
-TABLES = hnp.arrays(
-    np.int64, st.tuples(st.integers(1, 8), st.integers(1, 5)), elements=st.integers(0, 6)
-).filter(lambda table: bool((table.sum(axis=1) > 0).all()))
+TABLES = hnp.arrays(np.int64, st.tuples(st.integers(1, 8), st.integers(1, 5)), elements=st.integers(0, 6)).filter(
+    lambda table: bool((table.sum(axis=1) > 0).all())
+)
 
 
 @given(TABLES)

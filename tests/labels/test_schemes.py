@@ -66,9 +66,7 @@ def test_an_unsure_weighs_half_a_yes_within_its_judgement() -> None:
         classes=("a", "b", "none"),
         none=2,
     )
-    assert weighted(votes, "uncertainty-weighted").probabilities[0].tolist() == pytest.approx(
-        [2 / 3, 1 / 3, 0]
-    )
+    assert weighted(votes, "uncertainty-weighted").probabilities[0].tolist() == pytest.approx([2 / 3, 1 / 3, 0])
     assert weighted(votes, "equal-weighted").probabilities[0].tolist() == [0.5, 0.5, 0]
     assert weighted(votes, "yes-only").probabilities[0].tolist() == [1, 0, 0]
 
@@ -93,9 +91,7 @@ def by_hand(votes: Votes, unsure_weight: float) -> np.ndarray:
 @given(st.integers(0, 1000), st.sampled_from(sorted(UNSURE_WEIGHT)), st.floats(0.1, 0.9))
 def test_weighting_equals_the_definition_done_by_hand(seed: int, scheme: str, threshold: float) -> None:
     truth = np.random.default_rng(seed).dirichlet(np.full(3, 0.4), 5)
-    votes = simulate_responses(
-        truth, 4, annotators=6, seed=seed, habits=Habits(threshold=threshold, doubt=0.3)
-    )
+    votes = simulate_responses(truth, 4, annotators=6, seed=seed, habits=Habits(threshold=threshold, doubt=0.3))
     assert np.allclose(weighted(votes, scheme).probabilities, by_hand(votes, UNSURE_WEIGHT[scheme]))
 
 
@@ -124,7 +120,7 @@ def test_the_fitted_concentration_is_the_maximum_of_the_likelihood() -> None:
     assert fitted == pytest.approx(true, rel=0.05)
 
     def likelihood(a: np.ndarray) -> float:
-        return float(stats.dirichlet_multinomial(a, 8).logpmf(counts).sum())
+        return float(stats.dirichlet_multinomial(a, np.full(len(counts), 8)).logpmf(counts).sum())
 
     best = likelihood(fitted)
     for k in range(3):

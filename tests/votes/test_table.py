@@ -10,9 +10,9 @@ from dissensus.errors import InputError
 from dissensus.votes.simulate import simulate_responses
 from dissensus.votes.table import Votes, votes_from_counts
 
-TABLES = hnp.arrays(
-    np.int64, st.tuples(st.integers(1, 8), st.integers(1, 5)), elements=st.integers(0, 6)
-).filter(lambda table: bool((table.sum(axis=1) > 0).all()))
+TABLES = hnp.arrays(np.int64, st.tuples(st.integers(1, 8), st.integers(1, 5)), elements=st.integers(0, 6)).filter(
+    lambda table: bool((table.sum(axis=1) > 0).all())
+)
 
 
 def small() -> Votes:

@@ -23,9 +23,7 @@ def character_ngrams(texts: Names, dimensions: int = 1024, *, longest: int = 4) 
     polynomial in its code points modulo 2^64, so the features are the same on every machine and in every process.
     """
     if dimensions < 1 or longest < 1:
-        raise InputError(
-            f"text features: {dimensions} dimensions and grams up to {longest}; both must be 1 or more"
-        )
+        raise InputError(f"text features: {dimensions} dimensions and grams up to {longest}; both must be 1 or more")
     code, length = _code_points(texts)
     n_texts, width = code.shape
     out = np.zeros(n_texts * dimensions, dtype=np.float32)

@@ -46,19 +46,13 @@ def read_words(*, classes: int = 5) -> Votes:
     rows = [line.split("\t") for line in lexicon_path().read_text(encoding="utf-8").splitlines() if line]
     ratings = np.array([json.loads(row[3]) for row in rows], dtype=np.int32)
     n_items, n_raters = ratings.shape
-    scale = (
-        np.array([0, 0, 1, 1, 2, 3, 3, 4, 4], dtype=np.int32)
-        if classes == 5
-        else np.arange(9, dtype=np.int32)
-    )
+    scale = np.array([0, 0, 1, 1, 2, 3, 3, 4, 4], dtype=np.int32) if classes == 5 else np.arange(9, dtype=np.int32)
     return Votes(
         item=np.repeat(np.arange(n_items, dtype=np.int32), n_raters),
         label=scale[ratings.ravel() + 4],
         annotator=np.tile(np.arange(n_raters, dtype=np.int32), n_items),
         items=_distinct(np.array([row[0] for row in rows], dtype=np.dtypes.StringDType())),
-        annotators=np.array(
-            [f"column {column}" for column in range(1, n_raters + 1)], dtype=np.dtypes.StringDType()
-        ),
+        annotators=np.array([f"column {column}" for column in range(1, n_raters + 1)], dtype=np.dtypes.StringDType()),
         classes=COLLAPSED if classes == 5 else tuple(str(rating) for rating in range(-4, 5)),
         ordered=True,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import psi
 
 from dissensus.errors import InputError
@@ -34,30 +35,44 @@ def weighted(votes: Votes, scheme: str) -> LabelDistribution:
     A yes weighs 1 and an unsure `UNSURE_WEIGHT[scheme]`; a judgement whose weights sum to 0 is one vote for the
     class `none`.
     """
-    if scheme not in UNSURE_WEIGHT:
-        raise InputError(f"labels: '{scheme}' is no weighting scheme; choose {', '.join(UNSURE_WEIGHT)}")
     _votes_of_each_item(votes)
     n_items, n_classes = len(votes.items), len(votes.classes)
-    weight = (
-        np.ones(len(votes)) if votes.unsure is None else np.where(votes.unsure, UNSURE_WEIGHT[scheme], 1.0)
-    )
-    cell = votes.item.astype(np.int64) * n_classes + votes.label
-    if votes.judgement is not None or votes.unsure is not None:
-        judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
-        total = np.bincount(judgement, weights=weight, minlength=votes.n_judgements)
-        silent = total == 0
-        if silent.any() and votes.none is None:
-            raise InputError(
-                f"labels: {int(silent.sum())} judgements hold no yes, and the votes have no class 'none' for them; "
-                "choose equal-weighted or uncertainty-weighted"
-            )
-        weight = weight / np.where(silent, 1.0, total)[judgement]
-        mass = np.bincount(cell, weights=weight, minlength=n_items * n_classes).reshape(n_items, n_classes)
-        if votes.none is not None:
-            mass[:, votes.none] += np.bincount(votes.judgement_item[silent], minlength=n_items)
-    else:
-        mass = votes.counts.astype(np.float64)
+    judgement, label, weight = judgement_weights(votes, scheme)
+    cell = votes.judgement_item[judgement].astype(np.int64) * n_classes + label
+    mass = np.bincount(cell, weights=weight, minlength=n_items * n_classes).reshape(n_items, n_classes)
     return _distribution(votes, mass / votes.panel_size[:, None], scheme)
+
+
+def judgement_vectors(votes: Votes, scheme: str) -> csr_array:
+    """(judgements, classes) each judgement's own label distribution under a weighting scheme; sparse, rows sum to 1."""
+    judgement, label, weight = judgement_weights(votes, scheme)
+    return csr_array((weight, (judgement, label)), shape=(votes.n_judgements, len(votes.classes)))
+
+
+def judgement_weights(votes: Votes, scheme: str) -> tuple[Any, Any, Floats]:
+    """Judgement, class and weight of every vote, weights normalised to sum to 1 within each judgement.
+
+    A judgement without weight has one more entry, for the class `none`.
+    """
+    if scheme not in UNSURE_WEIGHT:
+        raise InputError(f"labels: '{scheme}' is no weighting scheme; choose {', '.join(UNSURE_WEIGHT)}")
+    judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
+    if votes.judgement is None and votes.unsure is None:
+        return judgement, votes.label, np.ones(len(votes))
+    weight = np.ones(len(votes)) if votes.unsure is None else np.where(votes.unsure, UNSURE_WEIGHT[scheme], 1.0)
+    total = np.bincount(judgement, weights=weight, minlength=votes.n_judgements)
+    silent = np.flatnonzero(total == 0)
+    if silent.size and votes.none is None:
+        raise InputError(
+            f"labels: {silent.size:,} judgements hold no yes, and the votes have no class 'none' for them; "
+            "choose equal-weighted or uncertainty-weighted"
+        )
+    total[silent] = 1.0
+    return (
+        np.concatenate([judgement, silent]),
+        np.concatenate([votes.label, np.full(silent.size, votes.none or 0)]),
+        np.concatenate([weight / total[judgement], np.ones(silent.size)]),
+    )
 
 
 def dirichlet(votes: Votes, *, concentration: float | Floats | None = None) -> LabelDistribution:
@@ -99,7 +114,7 @@ def fit_concentration(counts: Any, *, max_iterations: int = 1000, tolerance: flo
         if np.abs(new - a).max() < tolerance * a.sum():
             return np.asarray(new)
         a = new
-    return a
+    return np.asarray(a)
 
 
 def majority(votes: Votes, *, tie: TieRule = "first", seed: int = 0) -> LabelDistribution:
@@ -120,7 +135,7 @@ def _votes_of_each_item(votes: Votes) -> Floats:
             f"{f', and {empty.size - 1:,} more items have none' if empty.size > 1 else ''}; "
             "remove them, or collect at least one vote for each"
         )
-    return total.astype(np.float64)
+    return np.asarray(total, dtype=np.float64)
 
 
 def _distribution(votes: Votes, probabilities: Table, scheme: str) -> LabelDistribution:

@@ -17,7 +17,7 @@ from dissensus.votes.table import NONE, Votes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.arrays import Codes, Confusions, Floats, Ints, Table
+    from dissensus.arrays import Codes, Confusions, Ints, Table
 
     Judgements = tuple[Codes, Codes]
 
@@ -154,9 +154,7 @@ def simulate_confusions(
     return out
 
 
-def _assign(
-    n_items: int, votes_per_item: int | Ints, *, annotators: int, generator: np.random.Generator
-) -> Judgements:
+def _assign(n_items: int, votes_per_item: int | Ints, *, annotators: int, generator: np.random.Generator) -> Judgements:
     """Judgements with distinct annotators for each item, every annotator equally likely."""
     size = np.broadcast_to(np.asarray(votes_per_item, dtype=np.int64), (n_items,))
     if n_items and (size.min() < 1 or size.max() > annotators):
@@ -167,9 +165,7 @@ def _assign(
     item = np.repeat(np.arange(n_items, dtype=np.int32), size)
     nth = np.arange(item.shape[0]) - np.repeat(np.cumsum(size) - size, size)
     # A walk around the panel with a stride that shares no factor with its size meets nobody twice.
-    strides = (
-        np.flatnonzero(np.gcd(np.arange(annotators), annotators) == 1) if annotators > 1 else np.array([1])
-    )
+    strides = np.flatnonzero(np.gcd(np.arange(annotators), annotators) == 1) if annotators > 1 else np.array([1])
     start = generator.integers(0, annotators, n_items)
     stride = generator.choice(strides, n_items)
     place = (start[item] + nth * stride[item]) % annotators

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +11,7 @@ import numpy as np
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names
 
@@ -117,7 +116,7 @@ class Votes:
             return column
         out = np.empty(self.n_judgements, dtype=column.dtype)
         out[self.judgement] = column
-        return _frozen(out)
+        return out
 
     @cached_property
     def panel_size(self) -> Ints:
@@ -167,6 +166,13 @@ class Votes:
             seconds=None if self.seconds is None else self.seconds[chosen],
         )
 
+    def take_items(self, chosen: Ints) -> Votes:
+        """The votes on the chosen items, which are now items 0, 1, 2, ... in that order; each at most once."""
+        place = np.full(len(self.items), -1, dtype=np.int32)
+        place[chosen] = np.arange(chosen.shape[0], dtype=np.int32)
+        kept = self.take_judgements(np.flatnonzero(place[self.judgement_item] >= 0))
+        return replace(kept, item=place[kept.item], items=self.items[chosen])
+
 
 def votes_from_counts(
     counts: Any, *, items: Names | None = None, classes: Sequence[str] | None = None, ordered: bool = False
@@ -195,9 +201,7 @@ def votes_from_counts(
 def check_counts(table: np.ndarray[Any, Any], items: Names) -> None:
     """Refuse counts that are not whole, not finite, negative, or zero for a whole item."""
     if table.dtype.kind not in "iuf":
-        raise InputError(
-            f"counts: expected numbers, got {table.dtype}; give one whole number a class and item"
-        )
+        raise InputError(f"counts: expected numbers, got {table.dtype}; give one whole number a class and item")
     if table.dtype.kind == "f":
         _refuse_rows(~np.isfinite(table), table, items, "is not finite")
         _refuse_rows(table != np.floor(table), table, items, "is not a whole number of votes")
@@ -221,10 +225,8 @@ def _refuse_rows(wrong: np.ndarray[Any, Any], table: np.ndarray[Any, Any], items
 
 def _check_codes(name: str, codes: Codes, size: int) -> None:
     if codes.ndim != 1 or codes.dtype != np.int32:
-        raise InputError(
-            f"votes: '{name}' must be a flat int32 array, got {codes.dtype} of shape {codes.shape}"
-        )
-    if codes.size and not (0 <= int(codes.min()) and int(codes.max()) < size):
+        raise InputError(f"votes: '{name}' must be a flat int32 array, got {codes.dtype} of shape {codes.shape}")
+    if codes.size and (int(codes.min()) < 0 or int(codes.max()) >= size):
         raise InputError(f"votes: '{name}' holds codes outside 0 to {size - 1}; each code indexes a name")
 
 

@@ -1,0 +1,25 @@
+"""Label distributions and votes to what the loss sees, epoch by epoch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissensus.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dissensus.delivery.deliveries import Delivery as Delivery
+    from dissensus.delivery.deliveries import Mixing as Mixing
+    from dissensus.delivery.named import DELIVERIES as DELIVERIES
+    from dissensus.delivery.named import deliver as deliver
+    from dissensus.delivery.named import delivery_options as delivery_options
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "DELIVERIES": "named",
+        "Delivery": "deliveries",
+        "Mixing": "deliveries",
+        "deliver": "named",
+        "delivery_options": "named",
+    },
+)

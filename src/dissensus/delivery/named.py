@@ -1,0 +1,189 @@
+"""Deliveries by name, made from label distributions and votes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+
+from dissensus.delivery.deliveries import Fixed, Mixup, Multipass, Sampled
+from dissensus.errors import InputError
+from dissensus.labels.schemes import UNSURE_WEIGHT, judgement_vectors
+from dissensus.randomness import Purpose, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dissensus.delivery.deliveries import Delivery
+    from dissensus.labels.distribution import LabelDistribution, TieRule
+    from dissensus.votes.table import Votes
+
+Device = torch.device | str
+
+
+def soft(labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu") -> Delivery:
+    """The distribution itself: loss -sum_k p_k log q_k."""
+    return _fixed(labels.probabilities, device)
+
+
+def majority(
+    labels: LabelDistribution,
+    votes: Votes | None = None,
+    *,
+    seed: int = 0,
+    tie: TieRule = "first",
+    device: Device = "cpu",
+) -> Delivery:
+    """The most voted class; ties by the stated rule."""
+    return _fixed(labels.one_hot(tie=tie, seed=seed), device)
+
+
+def label_smoothing(
+    labels: LabelDistribution,
+    votes: Votes | None = None,
+    *,
+    seed: int = 0,
+    smoothing: float = 0.1,
+    device: Device = "cpu",
+) -> Delivery:
+    """The majority class, mixed with the uniform distribution: (1 - smoothing) one-hot + smoothing / K."""
+    if not 0 <= smoothing <= 1:
+        raise InputError(f"delivery label-smoothing: smoothing is {smoothing}; choose 0 to 1")
+    hot = labels.one_hot(tie="first")
+    return _fixed((1 - smoothing) * hot + smoothing / hot.shape[1], device)
+
+
+def sls(labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu") -> Delivery:
+    """Stochastic label sampling: one draw an item and epoch."""
+    return Sampled(labels.probabilities, seed, 1, torch.device(device))
+
+
+def stale_sls(
+    labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, keep: int = 10, device: Device = "cpu"
+) -> Delivery:
+    """SLS whose draws are kept for `keep` epochs (the paper's stale-target probe)."""
+    if keep < 1:
+        raise InputError(f"delivery stale-sls: keep is {keep}; keep draws for at least 1 epoch")
+    return Sampled(labels.probabilities, seed, keep, torch.device(device))
+
+
+def shuffled_sls(
+    labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu"
+) -> Delivery:
+    """SLS from distributions permuted across items once: the same disagreement, on the wrong items (a control)."""
+    order = stream(seed, Purpose.MIXING).permutation(len(labels))
+    return Sampled(labels.probabilities[order], seed, 1, torch.device(device))
+
+
+def multipass(
+    labels: LabelDistribution,
+    votes: Votes | None = None,
+    *,
+    seed: int = 0,
+    order_seed: int | None = None,
+    device: Device = "cpu",
+) -> Delivery:
+    """The observed votes in turn; another `order_seed` is the paper's deterministic control.
+
+    Over a cycle the mean of what is delivered is the target, exactly. Where the target is the frequency of votes, the
+    votes come from its counts; where it is a weighting of judgements with several votes, `votes` must be given, and
+    the judgements' own vectors are delivered in turn.
+    """
+    place = torch.device(device)
+    generator = stream(seed if order_seed is None else order_seed, Purpose.ORDER)
+    counts = labels.counts
+    total = counts.sum(axis=1)
+    if (total > 0).all() and np.allclose(counts / np.maximum(total, 1)[:, None], labels.probabilities):
+        item = np.repeat(np.arange(len(labels)), total)
+        vote = np.repeat(np.tile(np.arange(counts.shape[1]), len(labels)), counts.ravel())
+        order = np.lexsort((generator.random(item.shape[0]), item))
+        return Multipass(vote[order], np.cumsum(total) - total, total, place)
+    if votes is None or labels.scheme not in UNSURE_WEIGHT:
+        raise InputError(
+            f"delivery multipass: the target '{labels.scheme}' is not the frequency of votes; use sls, which needs "
+            "only the distribution, or a weighting scheme together with its votes"
+        )
+    if len(votes.items) != len(labels):
+        raise InputError(f"delivery multipass: {len(votes.items)} items in the votes and {len(labels)} in the target")
+    vectors = judgement_vectors(votes, labels.scheme).toarray().astype(np.float32)
+    size = votes.panel_size
+    order = np.lexsort((generator.random(votes.n_judgements), votes.judgement_item))
+    return Multipass(vectors[order], np.cumsum(size) - size, size, place)
+
+
+def repeated(
+    labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu"
+) -> Delivery:
+    """Repeated labelling (Sheng et al. 2008): every vote is an example of its own, so an epoch is longer."""
+    counts = labels.counts
+    item = np.repeat(np.arange(len(labels)), counts.sum(axis=1))
+    vote = np.repeat(np.tile(np.arange(counts.shape[1]), len(labels)), counts.ravel())
+    return Fixed(torch.from_numpy(vote).to(device), torch.from_numpy(item).to(device))
+
+
+def mixup(
+    labels: LabelDistribution,
+    votes: Votes | None = None,
+    *,
+    seed: int = 0,
+    strength: float = 1.0,
+    device: Device = "cpu",
+) -> Delivery:
+    """Mixup of the majority labels, as the basins paper's baseline."""
+    if not strength >= 0:
+        raise InputError(f"delivery mixup: strength is {strength}; choose 0 or more")
+    return Mixup(torch.from_numpy(labels.one_hot()).float().to(device), seed, strength)
+
+
+DELIVERIES: Final[dict[str, Callable[..., Delivery]]] = {
+    "soft": soft,
+    "majority": majority,
+    "sls": sls,
+    "multipass": multipass,
+    "shuffled-sls": shuffled_sls,
+    "stale-sls": stale_sls,
+    "repeated": repeated,
+    "label-smoothing": label_smoothing,
+    "mixup": mixup,
+}
+
+
+def deliver(
+    name: str,
+    labels: LabelDistribution,
+    votes: Votes | None = None,
+    *,
+    seed: int = 0,
+    device: Device = "cpu",
+    **options: Any,
+) -> Delivery:
+    """The delivery of that name: `deliver("multipass", labels, seed=0)`.
+
+    Args:
+        name: one of `DELIVERIES`.
+        labels: the target.
+        votes: the votes behind it; only multipass of weighted targets needs them.
+        seed: of everything that is drawn.
+        device: where the delivered tensors lie.
+        options: what this delivery takes besides: see `delivery_options`.
+    """
+    if name not in DELIVERIES:
+        raise InputError(f"'{name}' is no delivery; choose {', '.join(DELIVERIES)}")
+    unknown = [option for option in options if option not in delivery_options(name)]
+    if unknown:
+        known = ", ".join(delivery_options(name)) or "none"
+        raise InputError(f"delivery {name}: it has no option '{unknown[0]}'; its options: {known}")
+    return DELIVERIES[name](labels, votes, seed=seed, device=device, **options)
+
+
+def delivery_options(name: str) -> dict[str, Any]:
+    """The options of a delivery besides its seed and device, with their defaults."""
+    parameters = inspect.signature(DELIVERIES[name]).parameters.values()
+    keyword = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
+    return {each.name: each.default for each in keyword if each.name not in ("seed", "device")}
+
+
+def _fixed(targets: np.ndarray[tuple[int, int], np.dtype[np.float64]], device: Device) -> Delivery:
+    return Fixed(torch.from_numpy(targets).float().to(device), torch.arange(targets.shape[0], device=device))

@@ -1,0 +1,437 @@
+"""Annotator models: what they share.
+
+Every model explains the votes by an unknown class for each item and the habits of each annotator. Two readings are the
+same for all of them:
+
+- A judgement is one unit of evidence, spread equally over the classes that it selects, yes and unsure alike: of m
+  selected classes each counts 1/m of a vote. Single choices are m = 1.
+- Prior counts are pseudo-votes: as if the annotator had also voted on items whose class is known.
+
+A class that nobody voted for, and that neither gold items nor prior counts name, has probability 0 everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
+from dissensus.arrays import row_max, row_sum
+from dissensus.errors import InputError
+from dissensus.labels.schemes import weighted
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Codes, Confusions, Floats, Ints, Mask, Names, Table
+    from dissensus.votes.table import Votes
+
+Parameters = TypeVar("Parameters")
+
+Gold = Mapping[Any, str]
+"""The known class of some items: item name -> class name."""
+
+PriorCounts = Mapping[Any, Any] | np.ndarray[Any, Any]
+"""Earlier votes of annotators on items of known class, as (true class, said class) counts: annotator name ->
+(classes, classes), or one (annotators, classes, classes) array."""
+
+FLOOR: Final = 1e-10
+"""Pseudo-votes added to every count of a confusion matrix or skill, so that logarithms stay finite."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AnnotatorModel:
+    """An annotator model fitted to votes.
+
+    Attributes:
+        name: dawid-skene, one-coin, mace, glad or wawa.
+        items: (items,) names.
+        classes: names, in class order.
+        annotators: (annotators,) names.
+        n_votes: the votes behind the fit, in judgements.
+        posterior: (items, classes) probability of each class given all votes; rows sum to 1.
+        class_prior: (classes,) probability of each class before any vote.
+        confusion: (annotators, true classes, said classes) probabilities, rows sum to 1; Dawid-Skene only.
+        skill: (annotators,) one number each: the probability of the right class (one-coin), of knowing it rather
+            than guessing (MACE), the share of votes that are the majority's (Wawa), or the log-odds of the right class
+            on an item of difficulty 1 (GLAD).
+        strategy: (annotators, classes) what an annotator says when guessing, rows sum to 1; MACE only.
+        difficulty: (items,) 1 and above are hard, towards 0 is easy: an annotator is right with probability
+            sigmoid(skill / difficulty); GLAD only.
+        log_likelihood: (iterations,) the objective after each iteration, in nats; it never falls. The log-likelihood
+            of the votes, plus the log-density of the parameters where they have a prior; for MACE by variational
+            Bayes, its lower bound on the log marginal likelihood. Empty for Wawa, which maximises nothing.
+        converged: whether the last iteration gained less than the tolerance.
+        options: what the fit was asked for, so that `update` asks the same.
+    """
+
+    name: str
+    items: Names
+    classes: tuple[str, ...]
+    annotators: Names
+    n_votes: int
+    posterior: Table
+    class_prior: Floats
+    log_likelihood: Floats
+    converged: bool
+    confusion: Confusions | None = None
+    skill: Floats | None = None
+    strategy: Table | None = None
+    difficulty: Floats | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations the fit took."""
+        return self.log_likelihood.shape[0]
+
+    def __repr__(self) -> str:
+        return f"AnnotatorModel({self.report()})"
+
+    def report(self) -> str:
+        """The fit in one sentence."""
+        panel = (
+            f"{self.name}: {self.n_votes:,} judgements by {len(self.annotators):,} annotators on "
+            f"{len(self.items):,} items"
+        )
+        if self.iterations == 0:
+            return f"{panel}, in one pass"
+        objective = f"log-likelihood {self.log_likelihood[-1]:,.1f} nats"
+        if self.converged:
+            return f"{panel}, converged after {self.iterations} iterations at {objective}"
+        gain = "" if self.iterations < 2 else f", the last step gaining {np.diff(self.log_likelihood)[-1]:.3g}"
+        return f"{panel}, not converged after {self.iterations} iterations at {objective}{gain}; raise max_iterations"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evidence:
+    """Votes as an annotator model reads them.
+
+    Attributes:
+        votes: the votes.
+        weight: (votes,) what each vote counts: 1 / (classes that its judgement selects).
+        frequencies: (items, classes) the shares of votes, gold items already decided; where every fit starts.
+        gold_item: (gold items,) index of each item of known class.
+        gold_class: (gold items,) index of that class.
+        prior: (annotators, true classes, said classes) pseudo-votes, or None.
+        possible: (classes,) true where a vote, a gold item or a prior count names the class.
+    """
+
+    votes: Votes
+    weight: Floats
+    frequencies: Table
+    gold_item: Ints
+    gold_class: Ints
+    prior: Confusions | None
+    possible: Mask
+
+    @property
+    def annotator(self) -> Codes:
+        """(votes,) the annotator of each vote."""
+        assert self.votes.annotator is not None
+        return self.votes.annotator
+
+    @property
+    def annotators(self) -> Names:
+        """(annotators,) names."""
+        assert self.votes.annotators is not None
+        return self.votes.annotators
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(items, annotators, classes) of the votes."""
+        return len(self.votes.items), len(self.annotators), len(self.votes.classes)
+
+    def prior_right_and_wrong(self) -> tuple[Table, Table]:
+        """(annotators, classes) pseudo-votes by the class they say: those that are right, and those that are not."""
+        _, n_annotators, n_classes = self.shape
+        if self.prior is None:
+            return np.zeros((n_annotators, n_classes)), np.zeros((n_annotators, n_classes))
+        right = np.einsum("akk->ak", self.prior)
+        return right, self.prior.sum(axis=1) - right
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Gold items and prior counts by name, to be read again with further votes."""
+        classes = np.array(self.votes.classes)[self.gold_class]
+        gold = dict(zip(self.votes.items[self.gold_item].tolist(), classes.tolist(), strict=True))
+        if self.prior is None:
+            return {"gold": gold}
+        told = np.flatnonzero(self.prior.any(axis=(1, 2)))
+        return {"gold": gold, "prior": dict(zip(self.annotators[told].tolist(), self.prior[told], strict=True))}
+
+    def even_class_prior(self) -> Floats:
+        """(classes,) the same probability for every possible class."""
+        return self.possible / self.possible.sum()
+
+    def decide_gold(self, score: Table) -> None:
+        """Make every class but the known one impossible for gold items, in place; `score` holds log-probabilities."""
+        known = score[self.gold_item, self.gold_class]
+        score[self.gold_item] = -np.inf
+        score[self.gold_item, self.gold_class] = known
+
+
+def read_evidence(votes: Votes, name: str, *, gold: Gold | None, prior: PriorCounts | None) -> Evidence:
+    """Check the votes, gold items and prior counts of a fit, and give them their shapes.
+
+    Refuses anonymous votes, items without votes, and names that the votes do not hold.
+    """
+    if votes.annotator is None or votes.annotators is None:
+        raise InputError(
+            f"labels: {name} needs to know who voted, and these votes are anonymous; choose frequency, dirichlet, "
+            "majority or a weighting scheme, or give the annotator of each vote"
+        )
+    if len(votes.classes) < 2:
+        raise InputError(f"labels: {name} needs two classes or more, and these votes have {len(votes.classes)}")
+    plain = weighted(votes, "equal-weighted")
+    frequencies = plain.probabilities
+    gold_item, gold_class = _gold_codes(votes, gold)
+    frequencies[gold_item] = 0.0
+    frequencies[gold_item, gold_class] = 1.0
+    pseudo = _prior_array(votes, prior)
+    possible = plain.counts.any(axis=0)
+    possible[gold_class] = True
+    if pseudo is not None:
+        possible |= pseudo.any(axis=(0, 2))
+    weight = np.ones(len(votes))
+    if votes.judgement is not None:
+        weight /= np.bincount(votes.judgement)[votes.judgement]
+    return Evidence(
+        votes=votes,
+        weight=weight,
+        frequencies=frequencies,
+        gold_item=gold_item,
+        gold_class=gold_class,
+        prior=pseudo,
+        possible=possible,
+    )
+
+
+def _gold_codes(votes: Votes, gold: Gold | None) -> tuple[Ints, Ints]:
+    if not gold:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    item = _find(votes.items, list(gold), "gold item")
+    return item, _find(np.array(votes.classes), list(gold.values()), "gold class")
+
+
+def _prior_array(votes: Votes, prior: PriorCounts | None) -> Confusions | None:
+    if prior is None or len(prior) == 0:
+        return None
+    assert votes.annotators is not None
+    n_classes = len(votes.classes)
+    shape = (len(votes.annotators), n_classes, n_classes)
+    if isinstance(prior, Mapping):
+        rows = _find(votes.annotators, list(prior), "prior annotator")
+        try:
+            given = np.asarray(list(prior.values()), dtype=np.float64)
+        except ValueError:
+            given = np.empty(0)
+        if given.shape != (len(rows), n_classes, n_classes):
+            raise InputError(
+                f"labels: prior counts must be {n_classes} by {n_classes} for each annotator, true class by said class"
+            )
+        counts = np.zeros(shape)
+        counts[rows] = given
+    else:
+        counts = np.asarray(prior, dtype=np.float64)
+        if counts.shape != shape:
+            raise InputError(
+                f"labels: prior counts have shape {counts.shape}; expected annotators by true classes by said classes, "
+                f"{shape}"
+            )
+    if not (np.isfinite(counts).all() and (counts >= 0).all()):
+        raise InputError("labels: prior counts must be finite numbers of votes, 0 or more")
+    return counts
+
+
+def _find(names: Names, wanted: list[Any], what: str) -> Ints:
+    place = locate(names, np.array(wanted, dtype=None if names.dtype.kind == "i" else np.dtypes.StringDType()))
+    missing = np.flatnonzero(place < 0)
+    if missing.size:
+        raise InputError(
+            f"labels: {what} '{wanted[missing[0]]}' is not among the {len(names):,} of the votes; check its "
+            "spelling, or leave it out"
+        )
+    return place
+
+
+def locate(names: Names, wanted: Names) -> Ints:
+    """(wanted,) the index in `names` of each wanted name, -1 where it is absent."""
+    if (names.dtype.kind == "i") != (wanted.dtype.kind == "i"):
+        text = np.dtypes.StringDType()
+        names, wanted = names.astype(text), wanted.astype(text)
+    order = np.argsort(names)
+    place = order[np.minimum(np.searchsorted(names, wanted, sorter=order), len(names) - 1)]
+    return np.where(names[place] == wanted, place, -1)
+
+
+def votes_matrix(evidence: Evidence) -> csr_array[np.float64]:
+    """S, items by (annotator, said class): the weight of each vote; an E-step is S @ log(confusion)."""
+    n_items, n_annotators, n_classes = evidence.shape
+    column = evidence.annotator * np.int32(n_classes) + evidence.votes.label
+    return _sparse(evidence.weight, evidence.votes.item, column, shape=(n_items, n_annotators * n_classes))
+
+
+@dataclass(frozen=True, eq=False)
+class Agreements:
+    """The votes by what they agree with: all that a model needs for which all wrong classes are alike.
+
+    Attributes:
+        cell: (votes,) item * classes + said class: the entry of the posterior that a vote agrees with; rising.
+        by: (votes,) who agrees, a number below `size`.
+        weight: (votes,) what each vote counts.
+        shape: (items, classes).
+        size: how many there are to agree.
+    """
+
+    cell: Ints
+    by: Ints
+    weight: Floats
+    shape: tuple[int, int]
+    size: int
+
+    def tally(self, value: Floats) -> Table:
+        """(items, classes) the sum of value[by] over the votes for each class of each item."""
+        n_items, n_classes = self.shape
+        worth = value[self.by]
+        worth *= self.weight
+        return np.bincount(self.cell, weights=worth, minlength=n_items * n_classes).reshape(self.shape)
+
+    def credit(self, posterior: Table) -> Floats:
+        """(size,) the sum of the posterior of the said class over the votes of each."""
+        worth = posterior.ravel()[self.cell]
+        worth *= self.weight
+        return np.bincount(self.by, weights=worth, minlength=self.size)
+
+
+def agreements(evidence: Evidence, *, by_class: bool = False) -> Agreements:
+    """The votes by what they agree with, by annotator; or by (annotator, said class)."""
+    n_items, n_annotators, n_classes = evidence.shape
+    cell = evidence.votes.item * np.int32(n_classes) + evidence.votes.label
+    by = evidence.annotator * np.int32(n_classes) + evidence.votes.label if by_class else evidence.annotator
+    size = n_annotators * n_classes if by_class else n_annotators
+    # Votes in the order of their cells touch memory once; a sparse matrix is the quickest way to sort them.
+    matrix = _sparse(evidence.weight, cell, by, shape=(n_items * n_classes, size))
+    return Agreements(
+        cell=np.repeat(np.arange(n_items * n_classes), np.diff(matrix.indptr)),
+        by=matrix.indices.astype(np.int64),
+        weight=matrix.data,
+        shape=(n_items, n_classes),
+        size=size,
+    )
+
+
+def _sparse(weight: Floats, row: Codes, column: Codes, *, shape: tuple[int, int]) -> csr_array[np.float64]:
+    matrix = coo_array((weight, (row, column)), shape=shape)
+    # Repeated votes may stay separate entries, which products add up; saying so spares a sort of every row.
+    matrix.has_canonical_format = True
+    return matrix.tocsr()
+
+
+def normalise(score: Table) -> tuple[Table, Floats]:
+    """Posterior rows and their log-normalisers from log-probabilities; overwrites `score`.
+
+    Returns exp(score) with rows scaled to sum to 1, and log(sum(exp(score))) of each row.
+    """
+    top = row_max(score)
+    score -= top[:, None]
+    np.exp(score, out=score)
+    total = row_sum(score)
+    score /= total[:, None]
+    return score, top + np.log(total)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit(Generic[Parameters]):
+    """Where expectation-maximisation ended."""
+
+    posterior: Table
+    parameters: Parameters
+    log_likelihood: Floats
+    converged: bool
+
+
+def expectation_maximisation(
+    posterior: Table,
+    parameters: Parameters,
+    *,
+    m_step: Callable[[Table, Parameters], Parameters],
+    e_step: Callable[[Parameters], tuple[Table, float]],
+    evidence: Evidence,
+    max_iterations: int,
+    tolerance: float,
+) -> Fit[Parameters]:
+    """Alternate M-steps and E-steps until the objective gains less than `tolerance` nats a judgement.
+
+    A tolerance of 0 runs `max_iterations`.
+
+    One iteration is an M-step and the E-step after it, so that the posterior, the parameters and the objective that
+    come out belong together.
+    """
+    if max_iterations < 1:
+        raise InputError(f"labels: max_iterations is {max_iterations}; give 1 or more")
+    if not tolerance >= 0:
+        raise InputError(f"labels: tolerance is {tolerance}; give 0 or more nats a judgement")
+    # The gain is 0 up to rounding once a fit has settled: a tolerance of 0 asks for all iterations all the same.
+    enough = tolerance * evidence.votes.n_judgements if tolerance > 0 else -np.inf
+    trace: list[float] = []
+    converged = False
+    while len(trace) < max_iterations and not converged:
+        parameters = m_step(posterior, parameters)
+        posterior, objective = e_step(parameters)
+        trace.append(objective)
+        converged = len(trace) > 1 and trace[-1] - trace[-2] < enough
+    return Fit(posterior, parameters, np.array(trace), converged)
+
+
+def class_shares(posterior: Table, evidence: Evidence) -> Floats:
+    """(classes,) the share of items that each class holds: the M-step of a class prior."""
+    mass = np.einsum("ik->k", posterior) + FLOOR * evidence.possible
+    return mass / mass.sum()
+
+
+def start_posterior(evidence: Evidence, start: AnnotatorModel | None) -> Table:
+    """(items, classes) where a fit starts: the posterior of `start` for the items that it knows, else vote shares."""
+    if start is None:
+        return evidence.frequencies
+    posterior = carry(start.posterior, start.items, evidence.votes.items, default=evidence.frequencies)
+    posterior[evidence.gold_item] = evidence.frequencies[evidence.gold_item]
+    return posterior
+
+
+def carry(values: Any, names: Names, new_names: Names, *, default: Any) -> Any:
+    """`default` with the rows of names that are already known replaced by their known values."""
+    place = locate(names, new_names)
+    out = default.copy()
+    out[place >= 0] = values[place[place >= 0]]
+    return out
+
+
+def check_start(start: AnnotatorModel | None, name: str, votes: Votes) -> None:
+    """Refuse to start from a model of another kind or other classes."""
+    if start is None:
+        return
+    if start.name != name:
+        raise InputError(f"labels: {name} cannot start from a fit of {start.name}; give a fit of {name}, or none")
+    if start.classes != votes.classes:
+        raise InputError(
+            f"labels: the earlier fit has classes {', '.join(start.classes)} and the votes {', '.join(votes.classes)}; "
+            "fit afresh where classes changed"
+        )
+
+
+def fitted(name: str, evidence: Evidence, fit: Fit[Any], *, class_prior: Floats, **found: Any) -> AnnotatorModel:
+    """The model that a fit found, under the names of its votes."""
+    return AnnotatorModel(
+        name=name,
+        items=evidence.votes.items,
+        classes=evidence.votes.classes,
+        annotators=evidence.annotators,
+        n_votes=evidence.votes.n_judgements,
+        posterior=fit.posterior,
+        class_prior=class_prior,
+        log_likelihood=fit.log_likelihood,
+        converged=fit.converged,
+        **found,
+    )

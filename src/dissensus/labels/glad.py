@@ -1,0 +1,152 @@
+"""GLAD: annotators have skill and items have difficulty."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from dissensus.labels.annotator_models import (
+    AnnotatorModel,
+    agreements,
+    carry,
+    check_start,
+    expectation_maximisation,
+    fitted,
+    normalise,
+    read_evidence,
+)
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Floats, Table
+    from dissensus.labels.annotator_models import Gold, PriorCounts
+    from dissensus.votes.table import Votes
+
+EXPECTED: Final = 1.0
+"""Mean of the normal priors on skill and on log-easiness, whose variance is 1."""
+
+
+class _Parameters(NamedTuple):
+    skill: Floats  # (annotators,)
+    ease: Floats  # (items,) minus the logarithm of difficulty
+
+
+def glad(
+    votes: Votes,
+    *,
+    gold: Gold | None = None,
+    prior: PriorCounts | None = None,
+    max_iterations: int = 100,
+    tolerance: float = 1e-6,
+    start: AnnotatorModel | None = None,
+) -> AnnotatorModel:
+    """GLAD (Whitehill, Ruvolo, Wu, Bergsma and Movellan 2009), for any number of classes.
+
+    Annotator a is right on item i with probability sigmoid(skill[a] / difficulty[i]), else says any other class alike.
+    Classes are alike before any vote; skill and -log(difficulty) have normal priors of mean 1 and variance 1. A
+    negative skill is that of an annotator who is wrong on purpose.
+
+    The model and the priors are those of crowd-kit's `GLAD`. Its posterior is one M-step behind its parameters, so
+    that its iteration n + 1 is ours n; its M-step stops at a coarse gradient, so posteriors agree to about 0.002; and
+    a missing label, which `Votes` does not hold, counts there as a wrong answer for every class.
+
+    Args:
+        votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
+        gold: items of known class; their posterior is that class.
+        prior: (true class, said class) pseudo-votes of annotators, on items of the expected difficulty exp(-1); only
+            right or wrong matters here.
+        max_iterations: the most iterations.
+        tolerance: stop where an iteration gains less, in nats a judgement; 0 runs all iterations.
+        start: an earlier fit to continue from, matched by the names of annotators and items.
+    """
+    check_start(start, "glad", votes)
+    evidence = read_evidence(votes, "glad", gold=gold, prior=prior)
+    n_items, n_annotators, n_classes = evidence.shape
+    agreement = agreements(evidence)
+    annotator, weight, item = agreement.by, agreement.weight, agreement.cell // n_classes
+    prior_right, prior_wrong = (each.sum(axis=1) for each in evidence.prior_right_and_wrong())
+    prior_weight = prior_right + prior_wrong
+    log_others = np.log(n_classes - 1)
+    class_prior = evidence.even_class_prior()
+    log_prior = np.log(class_prior, out=np.full(n_classes, -np.inf), where=evidence.possible)
+
+    def log_odds(parameters: _Parameters) -> tuple[Floats, Floats]:
+        """Of being right: (votes,) and, for pseudo-votes, (annotators,)."""
+        return parameters.skill[annotator] * np.exp(parameters.ease)[item], parameters.skill * np.exp(EXPECTED)
+
+    def e_step(parameters: _Parameters) -> tuple[Table, float]:
+        odds, prior_odds = log_odds(parameters)
+        score = np.bincount(agreement.cell, weights=weight * (odds + log_others), minlength=n_items * n_classes)
+        score = score.reshape(n_items, n_classes)
+        score += log_prior
+        evidence.decide_gold(score)
+        posterior, log_evidence = normalise(score)
+        told = log_evidence.sum() - weight @ (np.logaddexp(0.0, odds) + log_others)
+        told += prior_right @ prior_odds - prior_weight @ np.logaddexp(0.0, prior_odds) - prior_wrong.sum() * log_others
+        return posterior, float(told + _log_density(parameters.skill) + _log_density(parameters.ease))
+
+    def m_step(posterior: Table, last: _Parameters) -> _Parameters:
+        right = posterior.ravel()[agreement.cell]
+        odds, prior_odds = log_odds(last)
+        # Steps are measured in prior-to-curvature units, or items with many votes would dictate the step of the others.
+        spread = weight * expit(odds) * expit(-odds)
+        prior_spread = prior_weight * expit(prior_odds) * expit(-prior_odds)
+        skill_curve = np.bincount(annotator, weights=spread * np.exp(2 * last.ease)[item], minlength=n_annotators)
+        skill_curve += prior_spread * np.exp(2 * EXPECTED)
+        ease_curve = np.bincount(item, weights=spread * odds**2, minlength=n_items)
+        unit = 1.0 / np.sqrt(1.0 + np.concatenate([skill_curve, ease_curve]))
+        origin = np.concatenate(last)
+
+        def loss(step: Floats) -> tuple[float, Floats]:
+            """Minus the expected log-density, and its gradient."""
+            now = _Parameters(*np.split(origin + step * unit, [n_annotators]))
+            odds, prior_odds = log_odds(now)
+            gain = weight @ (right * odds - np.logaddexp(0.0, odds))
+            gain += prior_right @ prior_odds - prior_weight @ np.logaddexp(0.0, prior_odds)
+            gain += _log_density(now.skill) + _log_density(now.ease)
+            surprise = weight * (right - expit(odds))
+            prior_surprise = prior_right - prior_weight * expit(prior_odds)
+            by_skill = np.bincount(annotator, weights=surprise * np.exp(now.ease)[item], minlength=n_annotators)
+            by_skill += prior_surprise * np.exp(EXPECTED) - (now.skill - EXPECTED)
+            by_ease = np.bincount(item, weights=surprise * odds, minlength=n_items) - (now.ease - EXPECTED)
+            return -float(gain), -np.concatenate([by_skill, by_ease]) * unit
+
+        best = minimize(
+            loss,
+            np.zeros_like(origin),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 50, "gtol": 1e-3},
+        )
+        return _Parameters(*np.split(origin + best.x * unit, [n_annotators]))
+
+    skill, ease = np.full(n_annotators, EXPECTED), np.full(n_items, EXPECTED)
+    if start is not None and start.difficulty is not None:
+        skill = carry(start.skill, start.annotators, evidence.annotators, default=skill)
+        ease = carry(-np.log(start.difficulty), start.items, votes.items, default=ease)
+    first = _Parameters(skill, ease)
+    fit = expectation_maximisation(
+        e_step(first)[0],
+        first,
+        m_step=m_step,
+        e_step=e_step,
+        evidence=evidence,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+    )
+    return fitted(
+        "glad",
+        evidence,
+        fit,
+        class_prior=class_prior,
+        skill=fit.parameters.skill,
+        difficulty=np.exp(-fit.parameters.ease),
+        options={**evidence.options, "max_iterations": max_iterations, "tolerance": tolerance},
+    )
+
+
+def _log_density(values: Floats) -> float:
+    away = values - EXPECTED
+    return -0.5 * (float(away @ away) + len(values) * float(np.log(2.0 * np.pi)))

@@ -1,0 +1,167 @@
+"""MACE: an annotator knows the class of an item, or guesses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import betaln, gammaln, psi
+
+from dissensus.errors import InputError
+from dissensus.labels.annotator_models import (
+    AnnotatorModel,
+    agreements,
+    carry,
+    check_start,
+    expectation_maximisation,
+    fitted,
+    normalise,
+    read_evidence,
+)
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Floats, Table
+    from dissensus.labels.annotator_models import Gold, PriorCounts
+    from dissensus.votes.table import Votes
+
+KNOWING_PRIOR: Final = 0.5
+"""Both parameters of the Beta prior on the probability of knowing (variational Bayes)."""
+
+STRATEGY_PRIOR: Final = 10.0
+"""Every parameter of the Dirichlet prior on what an annotator guesses (variational Bayes)."""
+
+SMOOTHING: Final = 0.01
+"""Pseudo-votes of an annotator, over all classes, in plain expectation-maximisation."""
+
+
+class _Parameters(NamedTuple):
+    skill: Floats  # (annotators,)
+    strategy: Table  # (annotators, classes)
+    know: Floats  # (annotators,) exp of the expected log of skill, or skill itself
+    guess: Table  # (annotators, classes) likewise of (1 - skill) * strategy
+    penalty: float  # what the priors on skill and strategy add to the objective
+
+
+def mace(
+    votes: Votes,
+    *,
+    gold: Gold | None = None,
+    prior: PriorCounts | None = None,
+    method: Literal["vb", "em"] = "vb",
+    max_iterations: int = 100,
+    tolerance: float = 1e-6,
+    start: AnnotatorModel | None = None,
+) -> AnnotatorModel:
+    """MACE (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013).
+
+    With probability skill[a], annotator a knows the class of an item and says it; else a says y with probability
+    strategy[a, y], whatever the item. Classes are alike before any vote. Every fit starts at skill 1/2 and even
+    strategies, so it needs no seed.
+
+    `vb` is the paper's variational Bayes with Beta(1/2, 1/2) and Dirichlet(10) priors; `em` is
+    expectation-maximisation with 0.01/classes pseudo-votes. Both are steps of crowd-kit's `MACE`, which starts from
+    random parameters (its restarts all draw the same ones), multiplies raw probabilities and runs a fixed number of
+    iterations.
+
+    Args:
+        votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
+        gold: items of known class; their posterior is that class.
+        prior: (true class, said class) pseudo-votes of annotators: a wrong one was guessed, a right one may be known.
+        method: vb or em.
+        max_iterations: the most iterations.
+        tolerance: stop where an iteration gains less, in nats a judgement; 0 runs all iterations.
+        start: an earlier fit to continue from, matched by the names of annotators.
+    """
+    check_start(start, "mace", votes)
+    if method not in ("vb", "em"):
+        raise InputError(f"labels: '{method}' is no way to fit mace; choose vb or em")
+    evidence = read_evidence(votes, "mace", gold=gold, prior=prior)
+    n_items, n_annotators, n_classes = evidence.shape
+    agreement = agreements(evidence, by_class=True)
+    prior_right, prior_wrong = evidence.prior_right_and_wrong()
+    said = agreement.credit(np.ones((n_items, n_classes))).reshape(n_annotators, n_classes)
+    all_said = said + prior_right + prior_wrong
+    class_prior = evidence.even_class_prior()
+    log_prior = np.log(class_prior, out=np.full(n_classes, -np.inf), where=evidence.possible)
+
+    def m_step(posterior: Table, last: _Parameters) -> _Parameters:
+        right = agreement.credit(posterior).reshape(n_annotators, n_classes) + prior_right
+        known = right * (last.know[:, None] / (last.know[:, None] + last.guess))
+        return _variational(known, all_said) if method == "vb" else _smoothed(known, all_said)
+
+    def e_step(parameters: _Parameters) -> tuple[Table, float]:
+        log_guess = np.log(parameters.guess)
+        odds = np.log1p(parameters.know[:, None] / parameters.guess)
+        score = agreement.tally(odds.ravel())
+        score += log_prior
+        evidence.decide_gold(score)
+        posterior, log_evidence = normalise(score)
+        told = np.vdot(all_said, log_guess) + np.vdot(prior_right, odds)
+        return posterior, float(log_evidence.sum() + told) + parameters.penalty
+
+    skill, strategy = np.full(n_annotators, 0.5), np.full((n_annotators, n_classes), 1.0 / n_classes)
+    if start is not None:
+        skill = carry(start.skill, start.annotators, evidence.annotators, default=skill)
+        strategy = carry(start.strategy, start.annotators, evidence.annotators, default=strategy)
+    first = _Parameters(skill, strategy, skill, (1.0 - skill)[:, None] * strategy, 0.0)
+    fit = expectation_maximisation(
+        e_step(first)[0],
+        first,
+        m_step=m_step,
+        e_step=e_step,
+        evidence=evidence,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+    )
+    return fitted(
+        "mace",
+        evidence,
+        fit,
+        class_prior=class_prior,
+        skill=fit.parameters.skill,
+        strategy=fit.parameters.strategy,
+        options={
+            **evidence.options,
+            "method": method,
+            "max_iterations": max_iterations,
+            "tolerance": tolerance,
+        },
+    )
+
+
+def _variational(known: Table, said: Table) -> _Parameters:
+    """Beta and Dirichlet posteriors of skill and strategy, and minus their divergence from the priors."""
+    knowing, guessing = known.sum(axis=1) + KNOWING_PRIOR, (said - known).sum(axis=1) + KNOWING_PRIOR
+    guessed = said - known + STRATEGY_PRIOR
+    log_know, log_not = psi(knowing) - psi(knowing + guessing), psi(guessing) - psi(knowing + guessing)
+    total = guessed.sum(axis=1)
+    log_strategy = psi(guessed) - psi(total)[:, None]
+    n_annotators, n_classes = said.shape
+    divergence = (
+        n_annotators * betaln(KNOWING_PRIOR, KNOWING_PRIOR)
+        - betaln(knowing, guessing).sum()
+        + (knowing - KNOWING_PRIOR) @ log_know
+        + (guessing - KNOWING_PRIOR) @ log_not
+        + gammaln(total).sum()
+        - gammaln(guessed).sum()
+        - n_annotators * (gammaln(n_classes * STRATEGY_PRIOR) - n_classes * gammaln(STRATEGY_PRIOR))
+        + np.vdot(guessed - STRATEGY_PRIOR, log_strategy)
+    )
+    return _Parameters(
+        skill=knowing / (knowing + guessing),
+        strategy=guessed / total[:, None],
+        know=np.exp(log_know),
+        guess=np.exp(log_not[:, None] + log_strategy),
+        penalty=-float(divergence),
+    )
+
+
+def _smoothed(known: Table, said: Table) -> _Parameters:
+    """Skill and strategy of highest posterior density under `SMOOTHING` pseudo-votes, and its logarithm."""
+    pseudo = SMOOTHING / said.shape[1]
+    knowing, guessing = known.sum(axis=1) + pseudo, (said - known).sum(axis=1) + pseudo
+    guessed = said - known + pseudo
+    skill, not_skill = knowing / (knowing + guessing), guessing / (knowing + guessing)
+    strategy = guessed / guessed.sum(axis=1, keepdims=True)
+    penalty = pseudo * (np.log(skill).sum() + np.log(not_skill).sum() + np.log(strategy).sum())
+    return _Parameters(skill, strategy, skill, not_skill[:, None] * strategy, float(penalty))

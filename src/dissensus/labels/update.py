@@ -1,0 +1,38 @@
+"""`update`: continue an annotator model with further votes, instead of starting over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from dissensus.labels.dawid_skene import dawid_skene, one_coin
+from dissensus.labels.glad import glad
+from dissensus.labels.mace import mace
+from dissensus.labels.wawa import wawa
+
+if TYPE_CHECKING:
+    from dissensus.labels.annotator_models import AnnotatorModel
+    from dissensus.votes.table import Votes
+
+ANNOTATOR_MODELS: Final[Mapping[str, Callable[..., AnnotatorModel]]] = {
+    "dawid-skene": dawid_skene,
+    "one-coin": one_coin,
+    "mace": mace,
+    "glad": glad,
+    "wawa": wawa,
+}
+"""The fit of each annotator model, by its name."""
+
+
+def update(model: AnnotatorModel, votes: Votes) -> AnnotatorModel:
+    """Fit the votes, which by now include new ones, from where the last fit ended.
+
+    Items, annotators, gold items and prior counts are matched by name, so new items and new annotators may have come
+    in anywhere; classes must be the same. The options are those of the last fit. A thousand votes more on a million
+    cost an iteration or a few, and end at the optimum that a fresh fit would find within the tolerance, unless the
+    new votes would have led it to another one. Wawa takes one pass in any case.
+    """
+    fit = ANNOTATOR_MODELS[model.name]
+    if model.name == "wawa":
+        return fit(votes, **model.options)
+    return fit(votes, start=model, **model.options)

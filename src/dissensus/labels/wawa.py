@@ -1,0 +1,65 @@
+"""Wawa, worker agreement with aggregate: votes weighted by how often an annotator votes with the majority."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dissensus.arrays import row_max, row_sum
+from dissensus.labels.annotator_models import (
+    AnnotatorModel,
+    Fit,
+    agreements,
+    class_shares,
+    fitted,
+    read_evidence,
+)
+
+if TYPE_CHECKING:
+    from dissensus.labels.annotator_models import Gold, PriorCounts
+    from dissensus.votes.table import Votes
+
+
+def wawa(
+    votes: Votes,
+    *,
+    gold: Gold | None = None,
+    prior: PriorCounts | None = None,
+) -> AnnotatorModel:
+    """Vote shares weighted by skill, where skill[a] is the share of a's votes that are the majority's.
+
+    One pass, nothing is maximised, so there is no log-likelihood. A tied majority is the first in class order. Where
+    nobody who voted on an item has any skill, all of its votes count the same (crowd-kit's `Wawa` divides by zero
+    there, and fails altogether on scikit-learn 1.7 and later). An annotator without votes has skill 0.
+
+    Args:
+        votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
+        gold: items of known class, which stands for their majority; their posterior is that class.
+        prior: (true class, said class) pseudo-votes of annotators; right ones count as votes with the majority.
+    """
+    evidence = read_evidence(votes, "wawa", gold=gold, prior=prior)
+    n_items, n_annotators, n_classes = evidence.shape
+    agreement = agreements(evidence)
+    # Shares that are equal can differ by rounding: a tie is a tie up to 1e-12.
+    top = evidence.frequencies >= row_max(evidence.frequencies)[:, None] - 1e-12
+    majority = np.zeros((n_items, n_classes))
+    majority[np.arange(n_items), top.argmax(axis=1)] = 1.0
+    prior_right, prior_wrong = (each.sum(axis=1) for each in evidence.prior_right_and_wrong())
+    right = agreement.credit(majority) + prior_right
+    total = agreement.credit(np.ones((n_items, n_classes))) + prior_right + prior_wrong
+    skill = np.divide(right, total, out=np.zeros(n_annotators), where=total > 0)
+    mass = agreement.tally(skill)
+    weight = row_sum(mass)
+    unskilled = weight == 0
+    posterior = mass / np.where(unskilled, 1.0, weight)[:, None]
+    posterior[unskilled] = evidence.frequencies[unskilled]
+    posterior[evidence.gold_item] = evidence.frequencies[evidence.gold_item]
+    return fitted(
+        "wawa",
+        evidence,
+        Fit(posterior, skill, np.empty(0), True),
+        class_prior=class_shares(posterior, evidence),
+        skill=skill,
+        options=evidence.options,
+    )

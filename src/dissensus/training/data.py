@@ -1,0 +1,146 @@
+"""What a study trains on: features, targets, and who is in which split."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.randomness import Purpose, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dissensus.arrays import Codes, Ints
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.votes.table import Votes
+
+TRAIN = "train"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingData:
+    """Features and targets of all items, and the splits.
+
+    Attributes:
+        name: of the dataset.
+        features: (items, ...) float32, not normalised.
+        human: what people said; the selection metrics `soft-nll` and `accuracy` are measured against it.
+        targets: by name, what runs are trained towards, over the same items and classes.
+        splits: by name, (n,) indices of items; `train` must be there, and no item may be in two.
+        votes: the votes behind the targets, in the same order of items; only multipass of weighted targets needs them.
+    """
+
+    name: str
+    features: np.ndarray[Any, np.dtype[np.float32]]
+    human: LabelDistribution
+    targets: Mapping[str, LabelDistribution]
+    splits: Mapping[str, Ints]
+    votes: Votes | None = None
+
+    def __post_init__(self) -> None:
+        n_items, name = len(self.human), self.name
+        if self.features.shape[0] != n_items:
+            raise InputError(
+                f"{name}: {self.features.shape[0]:,} rows of features for {n_items:,} labelled items; "
+                "give one row of features an item, in the same order"
+            )
+        if self.features.dtype != np.float32:
+            raise InputError(f"{name}: features are {self.features.dtype}; convert them to float32")
+        flat = self.features.reshape(n_items, -1)
+        # A sum is finite only if all its terms are; looking for the culprit can wait until there is one.
+        if not np.isfinite(flat.sum(dtype=np.float64)):
+            wrong = np.flatnonzero(~np.isfinite(flat).all(axis=1))
+            if wrong.size:
+                raise InputError(
+                    f"{name}: the features of item {self.human.items[wrong[0]]} hold NaN or infinity"
+                    f"{f', and so do those of {wrong.size - 1:,} more items' if wrong.size > 1 else ''}; "
+                    "fill or remove them"
+                )
+        for target, labels in self.targets.items():
+            if len(labels) != n_items or labels.classes != self.human.classes:
+                raise InputError(
+                    f"{name}: target '{target}' has {len(labels):,} items and classes {', '.join(labels.classes)}; "
+                    f"expected {n_items:,} items and {', '.join(self.human.classes)}"
+                )
+        if TRAIN not in self.splits or not self.splits[TRAIN].size:
+            raise InputError(f"{name}: there is no split '{TRAIN}' with items in it")
+        members = np.concatenate(list(self.splits.values()))
+        if members.size and (members.min() < 0 or members.max() >= n_items):
+            raise InputError(f"{name}: a split holds indices outside 0 to {n_items - 1}")
+        if np.unique(members).size != members.size:
+            raise InputError(f"{name}: an item is in two splits, or twice in one; a split may share no item")
+        unseen = self.human.probabilities[self.splits[TRAIN]].sum(axis=0) == 0
+        if unseen.any():
+            missing = self.human.classes[int(unseen.argmax())]
+            raise InputError(
+                f"{name}: nobody voted for class '{missing}' on any item of the split '{TRAIN}'; a model cannot learn "
+                "it: remove the class, or split otherwise"
+            )
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(self.human.classes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one item's features."""
+        return tuple(self.features.shape[1:])
+
+    @cached_property
+    def normalisation(self) -> tuple[float, float]:
+        """Mean and standard deviation of the training items' features."""
+        seen = self.features[self.splits[TRAIN]]
+        return float(seen.mean(dtype=np.float64)), float(seen.std(dtype=np.float64)) or 1.0
+
+    def normalised(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """(items, ...) features with the training items' mean 0 and standard deviation 1."""
+        mean, deviation = self.normalisation
+        return ((self.features - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that can change a run's result."""
+        digest = hashlib.sha256()
+        digest.update(np.ascontiguousarray(self.features).data)
+        for name, labels in sorted({**self.targets, "human distribution": self.human}.items()):
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(labels.probabilities).data)
+            digest.update(np.ascontiguousarray(labels.counts).data)
+        for name, members in sorted(self.splits.items()):
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(members).data)
+        return digest.hexdigest()[:16]
+
+
+def split_items(
+    groups: Codes | Ints, shares: Mapping[str, float], *, seed: int, together: Ints | None = None
+) -> dict[str, Ints]:
+    """Split items at random in the given shares, each group (its majority class, say) in the same shares.
+
+    Args:
+        groups: (items,) the group of each item.
+        shares: by split, its share of items; they must sum to 1.
+        seed: of the split.
+        together: (items,) items with the same number stay in one split; the split of the first of them decides.
+    """
+    total = sum(shares.values())
+    if abs(total - 1) > 1e-9 or any(share < 0 for share in shares.values()):
+        raise InputError(f"splits: shares {dict(shares)} sum to {total:g}; they must be 0 or more and sum to 1")
+    generator = stream(seed, Purpose.SPLIT)
+    n_items = groups.shape[0]
+    order = np.lexsort((generator.random(n_items), groups))
+    size = np.bincount(groups)
+    within = np.arange(n_items) - np.repeat(np.cumsum(size) - size, size)
+    place = (within + 0.5) / np.repeat(size, size)
+    which = np.empty(n_items, dtype=np.int64)
+    which[order] = np.searchsorted(np.cumsum(list(shares.values()))[:-1], place, side="right")
+    if together is not None:
+        _, first, member = np.unique(together, return_index=True, return_inverse=True)
+        which = which[first][member]
+    return {name: np.flatnonzero(which == number) for number, name in enumerate(shares)}

@@ -1,0 +1,113 @@
+"""How a run is trained: the settings, and the regimes of the papers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, get_args, get_type_hints
+
+from dissensus.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Everything about training that is not the model, the target, the delivery or the seed.
+
+    Attributes:
+        optimiser: Adam, or SGD with momentum.
+        learning_rate: at the start.
+        momentum: of SGD.
+        weight_decay: L2, added to the gradient.
+        batch_size: examples a step; the last batch of an epoch may be smaller.
+        epochs: at most.
+        schedule: constant; cosine to 0 over `epochs`; or plateau: times `plateau_factor` after more than
+            `plateau_patience` epochs without the selection metric falling by a relative 1e-4.
+        patience: stop after this many epochs without a better selection metric; None trains to the last epoch.
+        keep: the weights of the best epoch by the selection metric, or of the last epoch.
+        selection: the metric, on `selection_split`: loss on the run's own target, soft NLL to the human
+            distribution, or accuracy against its majority.
+        selection_split: never the test split.
+        augmentation: none, or random crop (4 pixels of padding) and horizontal flip, drawn anew for every item and
+            epoch.
+        precision: float32, or bfloat16 where autocast allows it.
+        dynamics: whether to record every item's probabilities after each epoch.
+    """
+
+    optimiser: Literal["adam", "sgd"] = "adam"
+    learning_rate: float = 1e-3
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    batch_size: int = 64
+    epochs: int = 60
+    schedule: Literal["constant", "plateau", "cosine"] = "constant"
+    plateau_factor: float = 0.5
+    plateau_patience: int = 3
+    patience: int | None = None
+    keep: Literal["best", "last"] = "last"
+    selection: Literal["loss", "soft-nll", "accuracy"] = "loss"
+    selection_split: str = "validation"
+    augmentation: Literal["none", "crop-flip"] = "none"
+    precision: Literal["float32", "bf16"] = "float32"
+    dynamics: bool = False
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise InputError(
+                    f"training: {name} is '{getattr(self, name)}'; choose {' or '.join(str(c) for c in choices)}"
+                )
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not value >= least:
+                raise InputError(f"training: {name} is {value}; it must be {least} or more")
+        if not 0 < self.learning_rate < float("inf"):
+            raise InputError(f"training: learning_rate is {self.learning_rate}; it must be a number above 0")
+        if not 0 < self.plateau_factor < 1:
+            raise InputError(f"training: plateau_factor is {self.plateau_factor}; it must lie between 0 and 1")
+        if self.selection_split == "test":
+            raise InputError("training: selection_split is 'test'; nothing is ever selected on the test split")
+
+    @property
+    def selects(self) -> bool:
+        """Whether the selection metric decides anything."""
+        return self.keep == "best" or self.patience is not None or self.schedule == "plateau"
+
+
+_CHOICES: Final = {
+    name: get_args(hint) for name, hint in get_type_hints(Training).items() if str(hint).startswith("typing.Literal")
+}
+_LEAST: Final = {
+    "batch_size": 1,
+    "epochs": 1,
+    "momentum": 0,
+    "weight_decay": 0,
+    "plateau_patience": 0,
+    "patience": 1,
+}
+
+REGIMES: Final[dict[str, Training]] = {
+    # Soft-digits paper, test regime. Its patience, factor and learning rate are not known (papers.md 3.2); these are
+    # PyTorch's and Keras' usual ones.
+    "early-stopping": Training(epochs=60, schedule="plateau", patience=10, keep="best"),
+    # Soft-digits paper, dynamics regime.
+    "fixed-horizon": Training(epochs=40, dynamics=True),
+    # Basins paper.
+    "sgd-cosine": Training(
+        optimiser="sgd",
+        learning_rate=0.1,
+        momentum=0.9,
+        weight_decay=5e-4,
+        batch_size=128,
+        epochs=200,
+        schedule="cosine",
+        augmentation="crop-flip",
+    ),
+}
+
+
+def training_settings(given: dict[str, Any]) -> Training:
+    """Settings from a mapping: a `regime`, and what differs from it."""
+    regime = given.get("regime", "early-stopping")
+    if regime not in REGIMES:
+        raise InputError(f"training: regime is '{regime}'; choose {', '.join(REGIMES)}")
+    base = REGIMES[regime]
+    return Training(**{each.name: given.get(each.name, getattr(base, each.name)) for each in fields(Training)})

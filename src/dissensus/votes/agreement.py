@@ -1,0 +1,379 @@
+"""Agreement of a panel: Krippendorff's alpha, Fleiss' kappa, Gwet's AC1, pairwise agreement, with intervals.
+
+All of them compare judgements of the same item two by two, so only items with two judgements or more count; the
+number of judgements may differ from item to item. Where every judgement is one vote, a judgement is that vote. Where
+judgements hold several votes (multi-select, or yes / no / unsure for every class), each judgement spreads one unit
+equally over its votes, yes and unsure alike, and two judgements agree to the degree that one vote drawn from each
+names the same class. A judgement is never compared with itself.
+
+Where all votes name one class, nothing is left for chance to explain, and the chance-corrected statistics are 0 / 0:
+here they are 1.0, perfect agreement.
+
+Intervals are percentile bootstrap intervals over items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.votes.estimate import Estimate, Seed, distinct_rows, percentile_estimate, resampled_sums
+from dissensus.votes.table import Votes, check_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from dissensus.arrays import Counts, Floats, Ints, Table
+
+Level = Literal["nominal", "ordinal", "interval"]
+"""What the classes are to Krippendorff's alpha: names, ranks, or numbers on a scale."""
+
+_MOST_RANKS: Final = 200
+"""Classes that ordinal alpha takes: it keeps one number for each pair of classes and each resample."""
+
+
+def krippendorff_alpha(
+    votes: Votes | ArrayLike,
+    *,
+    level: Level = "nominal",
+    scale: ArrayLike | None = None,
+    resamples: int = 1000,
+    seed: Seed = 0,
+) -> Estimate:
+    """Krippendorff's alpha, 1 - D_o / D_e (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability).
+
+    With m_i judgements of item i, c_ik of them for class k, and n = sum_i m_i, the coincidences are
+    o_kl = sum_i (c_ik c_il - [k = l] c_ik) / (m_i - 1), the pooled votes n_k = sum_l o_kl, and
+
+        D_o = sum_kl o_kl d_kl / n,    D_e = sum_kl (n_k n_l - [k = l] n_k) d_kl / (n (n - 1)),
+
+    where d_kl is 1 for k != l (nominal), the squared number of pooled votes from the middle of class k to the middle
+    of class l (ordinal), or (scale_k - scale_l)^2 (interval).
+
+    Args:
+        votes: votes, or an (items, classes) table of counts.
+        level: what the classes are. Ordinal and interval take single choices only.
+        scale: (classes,) the place of each class, for the level interval; by default that of the votes
+            (`Votes.scale`), or 0, 1, 2, ... for a table of counts.
+        resamples: bootstrap resamples of items for the interval; 0 for none.
+        seed: of the bootstrap.
+    """
+    if level not in ("nominal", "ordinal", "interval"):
+        raise InputError(f"alpha: unknown level '{level}'; choose nominal, ordinal or interval")
+    rows = _rows(votes)
+    recipe = _nominal(rows) if level == "nominal" else _scaled(votes, rows, level, scale)
+    return _estimates(rows, [recipe], resamples=resamples, seed=seed)[f"krippendorff_alpha_{level}"]
+
+
+def fleiss_kappa(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0) -> Estimate:
+    """Fleiss' kappa, (P_o - P_e) / (1 - P_e) (Fleiss 1971), for any number of judgements an item.
+
+    P_o is the mean over items of P_i, the share of the pairs of judgements of item i that agree; P_e = sum_k p_k^2
+    with p_k the share of class k among all votes of those items. With equally many votes an item this is Fleiss'
+    formula.
+    """
+    return _nominal_estimates(votes, resamples=resamples, seed=seed)["fleiss_kappa"]
+
+
+def gwet_ac1(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0) -> Estimate:
+    """Gwet's AC1, (P_o - P_e) / (1 - P_e) (Gwet 2008), which does not collapse where one class dominates.
+
+    P_o is that of `fleiss_kappa`; P_e = sum_k q_k (1 - q_k) / (K - 1) with q_k the mean over items of the share of
+    class k, and K the number of classes that could be chosen, voted for or not. Items with one judgement do not
+    count, here as in the other statistics (Gwet's own programs let them count in q_k).
+    """
+    return _nominal_estimates(votes, resamples=resamples, seed=seed)["gwet_ac1"]
+
+
+def pairwise_agreement(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0) -> Estimate:
+    """The share of all pairs of judgements of the same item that agree, not corrected for chance.
+
+    Every pair weighs the same, so an item with m judgements weighs m (m - 1) / 2; the mean that weighs every item the
+    same is the P_o of `fleiss_kappa`.
+    """
+    return _nominal_estimates(votes, resamples=resamples, seed=seed)["pairwise_agreement"]
+
+
+def agreement(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[str, Estimate]:
+    """All agreement statistics by name, from the same resamples.
+
+    They are `krippendorff_alpha_nominal`, `fleiss_kappa`, `gwet_ac1` and `pairwise_agreement`, and for single choices
+    on an ordered scale `krippendorff_alpha_ordinal` and `krippendorff_alpha_interval`. With the same seed each equals
+    what its own function gives.
+    """
+    rows = _rows(votes)
+    recipes = [_nominal(rows)]
+    if votes.ordered and single_choice(votes):
+        recipes.append(_scaled(votes, rows, "interval", None))
+        if rows.mass.any(axis=0).sum() <= _MOST_RANKS:
+            recipes.append(_scaled(votes, rows, "ordinal", None))
+    return _estimates(rows, recipes, resamples=resamples, seed=seed)
+
+
+@dataclass(frozen=True)
+class ClassAlpha:
+    """How well a panel agrees on one class.
+
+    Attributes:
+        alpha: nominal alpha of the three answers yes, no and unsure.
+        without_unsure: nominal alpha of yes and no, an unsure counting as no answer; None where no item has two
+            such answers.
+    """
+
+    alpha: Estimate
+    without_unsure: Estimate | None
+
+
+def class_alpha(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[str, ClassAlpha]:
+    """Krippendorff's alpha of each class by itself, as if it were the only question: yes, no or unsure.
+
+    A class that a judgement does not vote for was answered with no. The class `none` is no question and is left out.
+    """
+    unsure = _unsure_counts(votes)
+    yes = votes.counts - unsure
+    out = {}
+    for k, name in enumerate(votes.classes):
+        if k == votes.none:
+            continue
+        no = votes.panel_size - votes.counts[:, k]
+        if (no < 0).any():
+            raise InputError(
+                f"votes: item {votes.items[no.argmin()]} has more votes for class '{name}' than judgements; "
+                "a judgement answers each class once"
+            )
+        alpha = krippendorff_alpha(np.column_stack([yes[:, k], no, unsure[:, k]]), resamples=resamples, seed=seed)
+        sure = np.column_stack([yes[:, k], no])
+        without: Estimate | None = None
+        if not unsure[:, k].any():
+            without = alpha
+        elif (sure.sum(axis=1) >= 2).any():
+            without = krippendorff_alpha(sure, resamples=resamples, seed=seed)
+        out[name] = ClassAlpha(alpha, without)
+    return out
+
+
+def single_choice(votes: Votes) -> bool:
+    """Whether every judgement chose exactly one class, so that the counts hold all there is to compare."""
+    return votes.none is None and votes.n_judgements == len(votes)
+
+
+def vote_weights(votes: Votes) -> Floats:
+    """(votes,) 1 / (votes of the vote's judgement), so that every judgement weighs 1."""
+    if votes.judgement is None:
+        return np.ones(len(votes))
+    size = np.bincount(votes.judgement, minlength=votes.n_judgements)
+    return np.asarray(1.0 / size[votes.judgement])
+
+
+def class_mass(votes: Votes) -> Table:
+    """(items, classes) judgements of each item for each class, a judgement spread equally over its votes."""
+    n_items, n_classes = len(votes.items), len(votes.classes)
+    if votes.n_judgements == len(votes):
+        return votes.counts.astype(np.float64)
+    cell = votes.item.astype(np.int64) * n_classes + votes.label
+    mass = np.bincount(cell, weights=vote_weights(votes), minlength=n_items * n_classes)
+    return mass.reshape(n_items, n_classes).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Items with two judgements or more; those that are alike are one row.
+
+    Attributes:
+        mass: (rows, classes) judgements for each class, w_k.
+        judgements: (rows,) their number, m.
+        own: (rows,) the agreement of each judgement with itself, summed: the squares of its weights.
+        times: (rows,) how many items the row stands for.
+    """
+
+    mass: Table
+    judgements: Floats
+    own: Floats
+    times: Ints
+
+    def __getitem__(self, block: slice) -> _Rows:
+        return _Rows(self.mass[block], self.judgements[block], self.own[block], self.times[block])
+
+
+def _rows(votes: Votes | ArrayLike) -> _Rows:
+    if not isinstance(votes, Votes):
+        return _grouped(_count_table(votes))
+    if votes.n_judgements == len(votes):
+        return _grouped(votes.counts)
+    pairable = _pairable(votes.panel_size)
+    own = np.bincount(votes.item, weights=vote_weights(votes) ** 2, minlength=len(votes.items))
+    return _Rows(
+        mass=class_mass(votes)[pairable],
+        judgements=votes.panel_size[pairable].astype(np.float64),
+        own=own[pairable].astype(np.float64),
+        times=np.ones(pairable.shape[0], dtype=np.int64),
+    )
+
+
+def _grouped(counts: Counts) -> _Rows:
+    rows, times = distinct_rows(counts[_pairable(counts.sum(axis=1))])
+    judgements = rows.sum(axis=1).astype(np.float64)
+    return _Rows(mass=rows.astype(np.float64), judgements=judgements, own=judgements, times=times)
+
+
+def _pairable(judgements: Ints) -> Ints:
+    """The items with two judgements or more; refuses where there is none."""
+    pairable = np.flatnonzero(judgements >= 2)
+    if not pairable.size:
+        raise InputError(
+            "agreement: no item has two judgements, so there is no pair to compare; "
+            "collect a second judgement for some of the items"
+        )
+    return pairable
+
+
+def _count_table(counts: ArrayLike) -> Counts:
+    table = np.asarray(counts)
+    if table.ndim != 2 or table.size == 0:
+        raise InputError(f"counts: expected a table of items by classes, got an array of shape {table.shape}")
+    # Items without votes are no error here: they say nothing about agreement, and are left out.
+    empty = ~np.asarray(table != 0).any(axis=1, keepdims=True)
+    check_counts(np.where(empty, 1, table), np.arange(table.shape[0]))
+    return table.astype(np.int64)
+
+
+def _unsure_counts(votes: Votes) -> Counts:
+    if votes.unsure is None:
+        return np.zeros_like(votes.counts)
+    n_items, n_classes = len(votes.items), len(votes.classes)
+    cell = votes.item[votes.unsure].astype(np.int64) * n_classes + votes.label[votes.unsure]
+    return np.bincount(cell, minlength=n_items * n_classes).reshape(n_items, n_classes)
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """Statistics that are functions of sums over items, so that one bootstrap serves them all.
+
+    Attributes:
+        width: number of columns.
+        columns: the (rows, columns) contributions of one item of each row.
+        values: the statistics by name, (n,) each, from (n, columns) sums.
+    """
+
+    width: int
+    columns: Callable[[_Rows], Table]
+    values: Callable[[Table], dict[str, Floats]]
+
+
+def _estimates(rows: _Rows, recipes: Sequence[_Recipe], *, resamples: int, seed: Seed) -> dict[str, Estimate]:
+    def contributions(block: slice) -> Table:
+        return np.hstack([recipe.columns(rows[block]) for recipe in recipes])
+
+    sums = resampled_sums(rows.times, contributions, resamples=resamples, seed=seed)
+    parts = np.split(sums, np.cumsum([recipe.width for recipe in recipes])[:-1], axis=1)
+    return {
+        name: percentile_estimate(values)
+        for recipe, part in zip(recipes, parts, strict=True)
+        for name, values in recipe.values(part).items()
+    }
+
+
+def _nominal_estimates(votes: Votes | ArrayLike, *, resamples: int, seed: Seed) -> dict[str, Estimate]:
+    rows = _rows(votes)
+    return _estimates(rows, [_nominal(rows)], resamples=resamples, seed=seed)
+
+
+def _nominal(rows: _Rows) -> _Recipe:
+    """Alpha, kappa, AC1 and pairwise agreement, from a = sum_k w_k^2 - own, the agreeing ordered pairs of an item."""
+    n_classes = rows.mass.shape[1]
+
+    def columns(rows: _Rows) -> Table:
+        w, m = rows.mass, rows.judgements
+        a, pairs = (w * w).sum(axis=1) - rows.own, m * (m - 1)
+        return np.column_stack([np.ones_like(m), m, rows.own, pairs, a, a / (m - 1), a / pairs, w, w / m[:, None]])
+
+    def values(sums: Table) -> dict[str, Floats]:
+        items, n, own, pairs, agreeing, coincident, agreement = sums[:, :7].T
+        mass, shares = np.split(sums[:, 7:], 2, axis=1)
+        observed = 1 - agreement / items
+        pooled, mean = mass / n[:, None], shares / items[:, None]
+        return {
+            "krippendorff_alpha_nominal": _one_minus(
+                1 - coincident / n, 1 - ((mass**2).sum(axis=1) - own) / (n * (n - 1))
+            ),
+            "fleiss_kappa": _one_minus(observed, 1 - (pooled**2).sum(axis=1)),
+            "gwet_ac1": _one_minus(observed, 1 - (mean * (1 - mean)).sum(axis=1) / max(1, n_classes - 1)),
+            "pairwise_agreement": np.asarray(agreeing / pairs),
+        }
+
+    return _Recipe(7 + 2 * n_classes, columns, values)
+
+
+def _scaled(votes: Votes | ArrayLike, rows: _Rows, level: Level, scale: ArrayLike | None) -> _Recipe:
+    """Alpha of the levels ordinal and interval."""
+    if isinstance(votes, Votes) and not single_choice(votes):
+        raise InputError(
+            f"alpha: judgements with several votes or none have no single place on a scale, as level='{level}' needs; "
+            "use level='nominal', or class_alpha"
+        )
+    used = np.flatnonzero(rows.mass.any(axis=0))
+    return _ordinal(used) if level == "ordinal" else _interval(used, _places(votes, rows, scale)[used])
+
+
+def _places(votes: Votes | ArrayLike, rows: _Rows, scale: ArrayLike | None) -> Floats:
+    n_classes = rows.mass.shape[1]
+    if scale is not None:
+        places = np.asarray(scale, dtype=np.float64)
+    else:
+        places = votes.scale if isinstance(votes, Votes) else np.arange(n_classes, dtype=np.float64)
+    if places.shape != (n_classes,) or not np.isfinite(places).all():
+        raise InputError(
+            f"alpha: the scale {places.tolist()} does not fit {n_classes} classes; give one finite number a class"
+        )
+    return places
+
+
+def _interval(used: Ints, places: Floats) -> _Recipe:
+    distance = (places[:, None] - places) ** 2
+
+    def columns(rows: _Rows) -> Table:
+        w = rows.mass[:, used]
+        return np.column_stack([w, ((w @ distance) * w).sum(axis=1) / (rows.judgements - 1)])
+
+    def values(sums: Table) -> dict[str, Floats]:
+        pooled, observed = sums[:, :-1], sums[:, -1]
+        n = pooled.sum(axis=1)
+        expected = ((pooled @ distance) * pooled).sum(axis=1)
+        return {"krippendorff_alpha_interval": _one_minus(observed / n, expected / (n * (n - 1)))}
+
+    return _Recipe(used.shape[0] + 1, columns, values)
+
+
+def _ordinal(used: Ints) -> _Recipe:
+    n_used = used.shape[0]
+    if n_used > _MOST_RANKS:
+        raise InputError(
+            f"alpha: {n_used:,} classes are too many for level='ordinal', which compares each with each; "
+            f"use level='interval', or collapse the scale to {_MOST_RANKS} classes or fewer"
+        )
+    lower, upper = np.triu_indices(n_used, 1)
+
+    def columns(rows: _Rows) -> Table:
+        w = rows.mass[:, used]
+        return np.column_stack([w, w[:, lower] * w[:, upper] / (rows.judgements - 1)[:, None]])
+
+    def values(sums: Table) -> dict[str, Floats]:
+        pooled, between = sums[:, :n_used], sums[:, n_used:]
+        n = pooled.sum(axis=1)
+        middle = np.cumsum(pooled, axis=1) - pooled / 2
+        squared = ((middle[:, lower] - middle[:, upper]) / n[:, None]) ** 2
+        observed = (between * squared).sum(axis=1)
+        expected = (pooled[:, lower] * pooled[:, upper] * squared).sum(axis=1)
+        return {"krippendorff_alpha_ordinal": _one_minus(observed / n, expected / (n * (n - 1)))}
+
+    return _Recipe(n_used + lower.shape[0], columns, values)
+
+
+def _one_minus(observed: Floats, expected: Floats) -> Floats:
+    """1 - observed / expected disagreement; 1 where none is expected, because then none is observed either."""
+    return np.asarray(1 - np.divide(observed, expected, out=np.zeros_like(observed), where=expected > 0))
