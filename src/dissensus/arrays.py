@@ -33,7 +33,7 @@ Names: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 
 def row_sum(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """(rows,) sums; where rows are short this takes a fifth of the time of numpy's sum(axis=1)."""
-    return np.einsum("ij->i", table)
+    return np.asarray(np.einsum("ij->i", table))
 
 
 def row_max(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

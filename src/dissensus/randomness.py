@@ -20,6 +20,7 @@ class Purpose(IntEnum):
     AUGMENTATION = 3
     MIXING = 4
     SPLIT = 5
+    LAYERS = 6
 
 
 def stream(seed: int, purpose: Purpose, epoch: int = 0) -> np.random.Generator:

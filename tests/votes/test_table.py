@@ -34,6 +34,11 @@ def test_votes_from_counts_count_back_to_the_same_table(table: np.ndarray) -> No
     assert len(votes) == votes.n_judgements == table.sum()
 
 
+def test_an_item_may_have_more_votes_than_two_bytes_can_count() -> None:
+    table = [[70_000, 3], [2**15, 2**16]]
+    assert votes_from_counts(table).counts.tolist() == table
+
+
 def test_votes_cannot_be_changed() -> None:
     votes = small()
     with pytest.raises(ValueError, match="read-only"):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from dissensus.cli.printing import note
+
 if TYPE_CHECKING:
     from dissensus.votes.reading import Reading
     from dissensus.votes.table import Votes
@@ -40,6 +42,15 @@ JsonTo = Annotated[
 ]
 
 
+def reading_options(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a command that say how to read a votes file."""
+    names = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "duplicates")
+    chosen = {name: given[name] for name in names}
+    chosen["classes"] = None if given["classes"] is None else [name.strip() for name in given["classes"].split(",")]
+    chosen["attributes"] = tuple(given.get("attribute") or ())
+    return chosen
+
+
 def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
     """The votes of a file, with how it was understood, or those of a known dataset."""
     from dissensus.datasets import DATASETS
@@ -54,3 +65,27 @@ def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | 
         return DATASETS[source].load(), None
     reading = understand(path, **options)
     return read_votes(path, **options), reading
+
+
+def show_reading(reading: Reading | None) -> None:
+    """Say how a file was understood, on standard error."""
+    if reading is not None:
+        for sentence in reading.sentences():
+            note(sentence)
+
+
+def read_gold(path: Path) -> dict[str, str]:
+    """Items of known class from a CSV with columns item and label."""
+    import polars as pl
+
+    from dissensus.errors import InputError
+
+    try:
+        table = pl.read_csv(path, infer_schema=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"{path}: the gold items cannot be read ({error}); give a CSV with columns item, label"
+        ) from error
+    if not {"item", "label"} <= set(table.columns) or table["item"].is_duplicated().any():
+        raise InputError(f"{path}: gold items need the columns item and label, each item once; found {table.columns}")
+    return dict(zip(table["item"].to_list(), table["label"].to_list(), strict=True))

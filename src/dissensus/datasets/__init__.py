@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from dissensus.datasets.catalogue import find as find
     from dissensus.datasets.catalogue import get as get
     from dissensus.datasets.catalogue import load as load
+    from dissensus.datasets.images import read_cifar_batch as read_cifar_batch
+    from dissensus.datasets.images import read_idx as read_idx
     from dissensus.datasets.text import character_ngrams as character_ngrams
     from dissensus.datasets.words import read_words as read_words
     from dissensus.datasets.words import word_texts as word_texts
@@ -27,6 +29,8 @@ __getattr__, __dir__ = lazy_names(
         "find": "catalogue",
         "get": "catalogue",
         "load": "catalogue",
+        "read_cifar_batch": "images",
+        "read_idx": "images",
         "read_words": "words",
         "word_texts": "words",
     },

@@ -7,6 +7,7 @@ A delivery is called with the epoch and answers for all training examples at onc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -93,9 +94,12 @@ class Sampled:
     def __call__(self, epoch: int) -> Tensor:
         """(items,) the drawn classes."""
         generator = stream(self.seed, Purpose.LABELS, epoch // self.keep)
-        cumulative = np.cumsum(self.probabilities, axis=1)
-        draw = generator.random((cumulative.shape[0], 1)) * cumulative[:, -1:]
-        return torch.from_numpy((draw >= cumulative).sum(axis=1)).to(self.device)
+        draw = generator.random((len(self.probabilities), 1)) * self._cumulative[:, -1:]
+        return torch.from_numpy((draw >= self._cumulative).sum(axis=1)).to(self.device)
+
+    @cached_property
+    def _cumulative(self) -> Table:
+        return np.cumsum(self.probabilities, axis=1)
 
     def mixing(self, epoch: int) -> None:
         """Inputs are left alone."""

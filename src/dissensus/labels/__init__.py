@@ -1,1 +1,31 @@
-"""Room."""
+"""Votes to label distributions: weighting schemes, majority, annotator models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissensus.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dissensus.labels.annotator_models import AnnotatorModel as AnnotatorModel
+    from dissensus.labels.distribution import LabelDistribution as LabelDistribution
+    from dissensus.labels.distribution import Majority as Majority
+    from dissensus.labels.labelling import SCHEMES as SCHEMES
+    from dissensus.labels.labelling import label as label
+    from dissensus.labels.schemes import label_counts as label_counts
+    from dissensus.labels.update import update as update
+    from dissensus.labels.writing import write_labels as write_labels
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "AnnotatorModel": "annotator_models",
+        "LabelDistribution": "distribution",
+        "Majority": "distribution",
+        "SCHEMES": "labelling",
+        "label": "labelling",
+        "label_counts": "schemes",
+        "update": "update",
+        "write_labels": "writing",
+    },
+)

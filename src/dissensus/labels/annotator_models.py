@@ -21,7 +21,7 @@ from scipy.sparse import coo_array, csr_array
 
 from dissensus.arrays import row_max, row_sum
 from dissensus.errors import InputError
-from dissensus.labels.schemes import weighted
+from dissensus.labels.schemes import judgement_weights, weighted
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Confusions, Floats, Ints, Mask, Names, Table
@@ -38,6 +38,9 @@ PriorCounts = Mapping[Any, Any] | np.ndarray[Any, Any]
 
 FLOOR: Final = 1e-10
 """Pseudo-votes added to every count of a confusion matrix or skill, so that logarithms stay finite."""
+
+RARE: Final = 1e-2
+"""What an earlier fit found rarer than this was perhaps only not seen yet: new items are first read with this floor."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,7 +166,7 @@ class Evidence:
 
     def even_class_prior(self) -> Floats:
         """(classes,) the same probability for every possible class."""
-        return self.possible / self.possible.sum()
+        return np.asarray(self.possible / self.possible.sum())
 
     def decide_gold(self, score: Table) -> None:
         """Make every class but the known one impossible for gold items, in place; `score` holds log-probabilities."""
@@ -190,16 +193,13 @@ def read_evidence(votes: Votes, name: str, *, gold: Gold | None, prior: PriorCou
     frequencies[gold_item] = 0.0
     frequencies[gold_item, gold_class] = 1.0
     pseudo = _prior_array(votes, prior)
-    possible = plain.counts.any(axis=0)
+    possible = np.asarray(plain.counts.sum(axis=0) > 0)
     possible[gold_class] = True
     if pseudo is not None:
         possible |= pseudo.any(axis=(0, 2))
-    weight = np.ones(len(votes))
-    if votes.judgement is not None:
-        weight /= np.bincount(votes.judgement)[votes.judgement]
     return Evidence(
         votes=votes,
-        weight=weight,
+        weight=judgement_weights(votes, "equal-weighted")[2],
         frequencies=frequencies,
         gold_item=gold_item,
         gold_class=gold_class,
@@ -246,7 +246,7 @@ def _prior_array(votes: Votes, prior: PriorCounts | None) -> Confusions | None:
 
 
 def _find(names: Names, wanted: list[Any], what: str) -> Ints:
-    place = locate(names, np.array(wanted, dtype=None if names.dtype.kind == "i" else np.dtypes.StringDType()))
+    place = locate(names, np.array(wanted))
     missing = np.flatnonzero(place < 0)
     if missing.size:
         raise InputError(
@@ -258,7 +258,7 @@ def _find(names: Names, wanted: list[Any], what: str) -> Ints:
 
 def locate(names: Names, wanted: Names) -> Ints:
     """(wanted,) the index in `names` of each wanted name, -1 where it is absent."""
-    if (names.dtype.kind == "i") != (wanted.dtype.kind == "i"):
+    if names.dtype.kind != "i" or wanted.dtype.kind != "i":
         text = np.dtypes.StringDType()
         names, wanted = names.astype(text), wanted.astype(text)
     order = np.argsort(names)
@@ -291,18 +291,17 @@ class Agreements:
     shape: tuple[int, int]
     size: int
 
-    def tally(self, value: Floats) -> Table:
-        """(items, classes) the sum of value[by] over the votes for each class of each item."""
+    def tally(self, worth: Floats) -> Table:
+        """(items, classes) the weighted sum of what each vote is worth, over the votes for each class of an item."""
         n_items, n_classes = self.shape
-        worth = value[self.by]
-        worth *= self.weight
-        return np.bincount(self.cell, weights=worth, minlength=n_items * n_classes).reshape(self.shape)
+        mass = np.bincount(self.cell, weights=self.weight * worth, minlength=n_items * n_classes)
+        return mass.astype(np.float64, copy=False).reshape(self.shape)
 
     def credit(self, posterior: Table) -> Floats:
-        """(size,) the sum of the posterior of the said class over the votes of each."""
+        """(size,) the weighted sum of the posterior of the said class, over the votes of each."""
         worth = posterior.ravel()[self.cell]
         worth *= self.weight
-        return np.bincount(self.by, weights=worth, minlength=self.size)
+        return np.bincount(self.by, weights=worth, minlength=self.size).astype(np.float64, copy=False)
 
 
 def agreements(evidence: Evidence, *, by_class: bool = False) -> Agreements:
@@ -388,14 +387,12 @@ def expectation_maximisation(
 def class_shares(posterior: Table, evidence: Evidence) -> Floats:
     """(classes,) the share of items that each class holds: the M-step of a class prior."""
     mass = np.einsum("ik->k", posterior) + FLOOR * evidence.possible
-    return mass / mass.sum()
+    return np.asarray(mass / mass.sum())
 
 
-def start_posterior(evidence: Evidence, start: AnnotatorModel | None) -> Table:
-    """(items, classes) where a fit starts: the posterior of `start` for the items that it knows, else vote shares."""
-    if start is None:
-        return evidence.frequencies
-    posterior = carry(start.posterior, start.items, evidence.votes.items, default=evidence.frequencies)
+def continued(evidence: Evidence, start: AnnotatorModel, *, new_items: Table) -> Table:
+    """(items, classes) the posterior of `start` for the items that it knows, and `new_items` for the others."""
+    posterior: Table = carry(start.posterior, start.items, evidence.votes.items, default=new_items)
     posterior[evidence.gold_item] = evidence.frequencies[evidence.gold_item]
     return posterior
 

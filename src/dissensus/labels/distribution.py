@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import entr
 
+from dissensus.arrays import row_max, row_sum
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class LabelDistribution:
                 f"label distribution: probabilities {self.probabilities.shape} and counts {self.counts.shape} "
                 f"must both be items by classes, {shape}"
             )
-        off = np.abs(self.probabilities.sum(axis=1) - 1.0)
+        off = np.abs(row_sum(self.probabilities) - 1.0)
         worst = int(off.argmax()) if off.size else 0
         if off.size and not off[worst] < 1e-6:
             raise InputError(
@@ -105,31 +106,12 @@ class LabelDistribution:
 
     def majority(self, *, tie: TieRule = "first", seed: int = 0) -> Majority:
         """The most probable class of each item, with ties decided by a stated rule and marked."""
-        top = self._top()
-        tied = np.asarray(top.sum(axis=1) > 1)
-        if tie == "random":
-            draw = np.random.default_rng(seed).random(top.shape)
-            label = np.where(top, draw, -1.0).argmax(axis=1)
-        elif tie in ("first", "split"):
-            label = top.argmax(axis=1)
-        else:
-            raise InputError(f"majority: unknown tie rule '{tie}'; choose first, random or split")
-        return Majority(label=label.astype(np.int32), tied=tied, rule=tie)
+        tied = np.asarray(row_sum(_top(self.probabilities).astype(np.intp)) > 1)
+        return Majority(label=_winner(self.probabilities, tie=tie, seed=seed), tied=tied, rule=tie)
 
     def one_hot(self, *, tie: TieRule = "first", seed: int = 0) -> Table:
         """(items, classes) all probability on the majority class; under "split", equally on the tied classes."""
-        if tie == "split":
-            top = self._top().astype(np.float64)
-            return np.asarray(top / top.sum(axis=1, keepdims=True))
-        label = self.majority(tie=tie, seed=seed).label
-        out = np.zeros_like(self.probabilities)
-        out[np.arange(len(self)), label] = 1.0
-        return out
-
-    def _top(self) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-        # Equal votes can differ by rounding after division: a tie is a tie up to 1e-12.
-        p = self.probabilities
-        return np.asarray(p >= p.max(axis=1, keepdims=True) - 1e-12)
+        return one_hot(self.probabilities, tie=tie, seed=seed)
 
     def take(self, chosen: Ints | Codes | Mask) -> LabelDistribution:
         """The distributions of the chosen items, in that order."""
@@ -147,3 +129,32 @@ class LabelDistribution:
             unsure_proportion=pick(self.unsure_proportion),
             model=None,
         )
+
+
+def one_hot(shares: Table | Counts, *, tie: TieRule = "first", seed: int = 0) -> Table:
+    """(items, classes) 1 for the class with the largest share or count; under "split", equal parts for the tied."""
+    if tie == "split":
+        top = _top(shares).astype(np.float64)
+        return np.asarray(top / row_sum(top)[:, None])
+    n_items, n_classes = shares.shape
+    out = np.zeros(n_items * n_classes)
+    out[np.arange(0, n_items * n_classes, n_classes) + _winner(shares, tie=tie, seed=seed)] = 1.0
+    return out.reshape(n_items, n_classes)
+
+
+def _winner(shares: Table | Counts, *, tie: TieRule, seed: int) -> Codes:
+    if tie == "random":
+        draw = np.random.default_rng(seed).random(shares.shape)
+        winner = np.where(_top(shares), draw, -1.0).argmax(axis=1)
+    elif tie not in ("first", "split"):
+        raise InputError(f"majority: unknown tie rule '{tie}'; choose first, random or split")
+    elif shares.dtype.kind == "i":
+        winner = shares.argmax(axis=1)
+    else:
+        winner = _top(shares).argmax(axis=1)
+    return np.asarray(winner, dtype=np.int32)
+
+
+def _top(shares: Table | Counts) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    # Equal votes can differ by rounding after division: a tie is a tie up to 1e-12.
+    return np.asarray(shares >= row_max(shares)[:, None] - 1e-12)

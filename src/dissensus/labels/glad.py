@@ -39,7 +39,7 @@ def glad(
     gold: Gold | None = None,
     prior: PriorCounts | None = None,
     max_iterations: int = 100,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-7,
     start: AnnotatorModel | None = None,
 ) -> AnnotatorModel:
     """GLAD (Whitehill, Ruvolo, Wu, Bergsma and Movellan 2009), for any number of classes.
@@ -78,13 +78,12 @@ def glad(
 
     def e_step(parameters: _Parameters) -> tuple[Table, float]:
         odds, prior_odds = log_odds(parameters)
-        score = np.bincount(agreement.cell, weights=weight * (odds + log_others), minlength=n_items * n_classes)
-        score = score.reshape(n_items, n_classes)
+        score = agreement.tally(odds + log_others)
         score += log_prior
         evidence.decide_gold(score)
         posterior, log_evidence = normalise(score)
-        told = log_evidence.sum() - weight @ (np.logaddexp(0.0, odds) + log_others)
-        told += prior_right @ prior_odds - prior_weight @ np.logaddexp(0.0, prior_odds) - prior_wrong.sum() * log_others
+        told = log_evidence.sum() - np.sum(weight * (_softplus(odds) + log_others))
+        told += np.sum(prior_right * prior_odds - prior_weight * _softplus(prior_odds) - prior_wrong * log_others)
         return posterior, float(told + _log_density(parameters.skill) + _log_density(parameters.ease))
 
     def m_step(posterior: Table, last: _Parameters) -> _Parameters:
@@ -103,8 +102,8 @@ def glad(
             """Minus the expected log-density, and its gradient."""
             now = _Parameters(*np.split(origin + step * unit, [n_annotators]))
             odds, prior_odds = log_odds(now)
-            gain = weight @ (right * odds - np.logaddexp(0.0, odds))
-            gain += prior_right @ prior_odds - prior_weight @ np.logaddexp(0.0, prior_odds)
+            gain = np.sum(weight * (right * odds - _softplus(odds)))
+            gain += np.sum(prior_right * prior_odds - prior_weight * _softplus(prior_odds))
             gain += _log_density(now.skill) + _log_density(now.ease)
             surprise = weight * (right - expit(odds))
             prior_surprise = prior_right - prior_weight * expit(prior_odds)
@@ -113,13 +112,7 @@ def glad(
             by_ease = np.bincount(item, weights=surprise * odds, minlength=n_items) - (now.ease - EXPECTED)
             return -float(gain), -np.concatenate([by_skill, by_ease]) * unit
 
-        best = minimize(
-            loss,
-            np.zeros_like(origin),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 50, "gtol": 1e-3},
-        )
+        best = minimize(loss, np.zeros_like(origin), jac=True, method="CG", options={"maxiter": 50, "gtol": 1e-3})
         return _Parameters(*np.split(origin + best.x * unit, [n_annotators]))
 
     skill, ease = np.full(n_annotators, EXPECTED), np.full(n_items, EXPECTED)
@@ -149,4 +142,9 @@ def glad(
 
 def _log_density(values: Floats) -> float:
     away = values - EXPECTED
-    return -0.5 * (float(away @ away) + len(values) * float(np.log(2.0 * np.pi)))
+    return -0.5 * float(np.sum(away * away) + len(values) * np.log(2.0 * np.pi))
+
+
+def _softplus(x: Floats) -> Floats:
+    """log(1 + exp(x)), in half the time of np.logaddexp(0, x)."""
+    return np.asarray(np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x))))

@@ -49,7 +49,7 @@ def mace(
     prior: PriorCounts | None = None,
     method: Literal["vb", "em"] = "vb",
     max_iterations: int = 100,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-7,
     start: AnnotatorModel | None = None,
 ) -> AnnotatorModel:
     """MACE (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013).
@@ -92,11 +92,11 @@ def mace(
     def e_step(parameters: _Parameters) -> tuple[Table, float]:
         log_guess = np.log(parameters.guess)
         odds = np.log1p(parameters.know[:, None] / parameters.guess)
-        score = agreement.tally(odds.ravel())
+        score = agreement.tally(odds.ravel()[agreement.by])
         score += log_prior
         evidence.decide_gold(score)
         posterior, log_evidence = normalise(score)
-        told = np.vdot(all_said, log_guess) + np.vdot(prior_right, odds)
+        told = np.sum(all_said * log_guess + prior_right * odds)
         return posterior, float(log_evidence.sum() + told) + parameters.penalty
 
     skill, strategy = np.full(n_annotators, 0.5), np.full((n_annotators, n_classes), 1.0 / n_classes)
@@ -140,12 +140,11 @@ def _variational(known: Table, said: Table) -> _Parameters:
     divergence = (
         n_annotators * betaln(KNOWING_PRIOR, KNOWING_PRIOR)
         - betaln(knowing, guessing).sum()
-        + (knowing - KNOWING_PRIOR) @ log_know
-        + (guessing - KNOWING_PRIOR) @ log_not
+        + np.sum((knowing - KNOWING_PRIOR) * log_know + (guessing - KNOWING_PRIOR) * log_not)
         + gammaln(total).sum()
         - gammaln(guessed).sum()
         - n_annotators * (gammaln(n_classes * STRATEGY_PRIOR) - n_classes * gammaln(STRATEGY_PRIOR))
-        + np.vdot(guessed - STRATEGY_PRIOR, log_strategy)
+        + np.sum((guessed - STRATEGY_PRIOR) * log_strategy)
     )
     return _Parameters(
         skill=knowing / (knowing + guessing),

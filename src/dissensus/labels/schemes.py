@@ -8,8 +8,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import psi
 
+from dissensus.arrays import row_sum
 from dissensus.errors import InputError
-from dissensus.labels.distribution import LabelDistribution, TieRule
+from dissensus.labels.distribution import LabelDistribution, TieRule, one_hot
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Table
@@ -35,7 +36,9 @@ def weighted(votes: Votes, scheme: str) -> LabelDistribution:
     A yes weighs 1 and an unsure `UNSURE_WEIGHT[scheme]`; a judgement whose weights sum to 0 is one vote for the
     class `none`.
     """
-    _votes_of_each_item(votes)
+    total = _votes_of_each_item(votes)
+    if votes.judgement is None and votes.unsure is None and scheme in UNSURE_WEIGHT:
+        return _distribution(votes, votes.counts / total[:, None], scheme)
     n_items, n_classes = len(votes.items), len(votes.classes)
     judgement, label, weight = judgement_weights(votes, scheme)
     cell = votes.judgement_item[judgement].astype(np.int64) * n_classes + label
@@ -122,12 +125,14 @@ def majority(votes: Votes, *, tie: TieRule = "first", seed: int = 0) -> LabelDis
 
     Judgements with several votes or unsures are read as equal-weighted first.
     """
-    plain = weighted(votes, "equal-weighted")
-    return _distribution(votes, plain.one_hot(tie=tie, seed=seed), "majority")
+    if votes.judgement is None:
+        _votes_of_each_item(votes)
+        return _distribution(votes, one_hot(votes.counts, tie=tie, seed=seed), "majority")
+    return _distribution(votes, weighted(votes, "equal-weighted").one_hot(tie=tie, seed=seed), "majority")
 
 
 def _votes_of_each_item(votes: Votes) -> Floats:
-    total = votes.counts.sum(axis=1)
+    total = votes.panel_size if votes.judgement is None else row_sum(votes.counts)
     empty = np.flatnonzero(total == 0)
     if empty.size:
         raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from dissensus.labels.dawid_skene import dawid_skene, one_coin
@@ -11,6 +10,8 @@ from dissensus.labels.mace import mace
 from dissensus.labels.wawa import wawa
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from dissensus.labels.annotator_models import AnnotatorModel
     from dissensus.votes.table import Votes
 

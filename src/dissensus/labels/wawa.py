@@ -29,9 +29,9 @@ def wawa(
 ) -> AnnotatorModel:
     """Vote shares weighted by skill, where skill[a] is the share of a's votes that are the majority's.
 
-    One pass, nothing is maximised, so there is no log-likelihood. A tied majority is the first in class order. Where
-    nobody who voted on an item has any skill, all of its votes count the same (crowd-kit's `Wawa` divides by zero
-    there, and fails altogether on scikit-learn 1.7 and later). An annotator without votes has skill 0.
+    One pass, nothing is maximised, so there is no log-likelihood. A tied majority is the first in class order;
+    crowd-kit's `Wawa`, the same otherwise, gives it to the class that it read first (and fails as shipped on
+    scikit-learn 1.7 and later). An annotator without votes has skill 0.
 
     Args:
         votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
@@ -49,12 +49,10 @@ def wawa(
     right = agreement.credit(majority) + prior_right
     total = agreement.credit(np.ones((n_items, n_classes))) + prior_right + prior_wrong
     skill = np.divide(right, total, out=np.zeros(n_annotators), where=total > 0)
-    mass = agreement.tally(skill)
-    weight = row_sum(mass)
-    unskilled = weight == 0
-    posterior = mass / np.where(unskilled, 1.0, weight)[:, None]
-    posterior[unskilled] = evidence.frequencies[unskilled]
-    posterior[evidence.gold_item] = evidence.frequencies[evidence.gold_item]
+    mass = agreement.tally(skill[agreement.by])
+    # Those who voted for the majority of an item have some skill, unless gold has decided against them all.
+    mass[evidence.gold_item] = evidence.frequencies[evidence.gold_item]
+    posterior = mass / row_sum(mass)[:, None]
     return fitted(
         "wawa",
         evidence,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,8 @@ from torch.nn import functional as F
 from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from dissensus.delivery import Delivery
     from dissensus.training.run import Run
 
@@ -83,17 +85,46 @@ def crop_flip(images: Tensor, row: Tensor, shift: Tensor) -> Tensor:
     return images[row[..., None, None, None], channel, down[..., None, :, None], across[..., None, None, :]]
 
 
-def inputs(features: Tensor, epoch: Epoch, batch: slice) -> Tensor:
-    """The inputs of one batch; `features` are the training items', padded where the epoch is augmented."""
-    row = epoch.row[batch]
-    if epoch.shift is None:
-        x = features[row]
-        other = None if epoch.partner is None else features[epoch.partner[batch]]
-    else:
-        shift = epoch.shift[batch]
-        x = crop_flip(features, row, shift)
-        other = None if epoch.partner is None else crop_flip(features, epoch.partner[batch], shift)
-    if other is None or epoch.weight is None:
+def inputs(features: Tensor, epoch: Epoch, batch: slice | Tensor) -> Tensor:
+    """The inputs of one batch, (..., batch, ...): of one run, or of stacked runs at once.
+
+    Args:
+        features: the training items', padded where the epoch is augmented.
+        epoch: of one run, or stacked with runs in front.
+        batch: which places of the epoch.
+    """
+    shift = None if epoch.shift is None else epoch.shift[..., batch, :]
+
+    def take(row: Tensor) -> Tensor:
+        return features[row] if shift is None else crop_flip(features, row, shift)
+
+    x = take(epoch.row[..., batch])
+    if epoch.partner is None or epoch.weight is None:
         return x
-    weight = epoch.weight[batch].reshape(-1, *(1,) * (x.ndim - 1))
-    return weight * x + (1 - weight) * other
+    weight = epoch.weight[..., batch]
+    weight = weight.reshape(*weight.shape, *(1,) * (x.ndim - weight.ndim))
+    return weight * x + (1 - weight) * take(epoch.partner[..., batch])
+
+
+def each_part(epoch: Epoch, change: Callable[[Tensor], Tensor]) -> Epoch:
+    """The same change made to every part that is there."""
+    parts = {each.name: getattr(epoch, each.name) for each in fields(Epoch)}
+    return Epoch(**{name: None if part is None else change(part) for name, part in parts.items()})  # type: ignore[arg-type]
+
+
+def stacked_epoch(epochs: Sequence[Epoch]) -> Epoch:
+    """The epochs of several runs as one, with runs in front."""
+
+    def stack(name: str) -> Tensor | None:
+        parts = [getattr(epoch, name) for epoch in epochs]
+        return None if parts[0] is None else torch.stack(parts)
+
+    return Epoch(**{each.name: stack(each.name) for each in fields(Epoch)})  # type: ignore[arg-type]
+
+
+def copy_epoch(source: Epoch, into: Epoch) -> None:
+    """Overwrite an epoch's tensors, which a captured step reads from where they are."""
+    for each in fields(Epoch):
+        new, old = getattr(source, each.name), getattr(into, each.name)
+        if new is not None:
+            old.copy_(new, non_blocking=True)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from dissensus.randomness import Purpose, stream
 from dissensus.training.batches import epoch_of, inputs, padded
 from dissensus.training.data import TRAIN
 from dissensus.training.models import build
@@ -24,9 +25,19 @@ EVALUATION_BATCH = 1024
 
 
 def train_loop(run: Run, data: TrainingData, *, device: str | torch.device = "cpu") -> RunResult:
-    """Train one run and return what it leaves."""
-    began = time.perf_counter()
-    settings, place = run.training, torch.device(device)
+    """Train one run and return what it leaves.
+
+    Layers that draw random numbers themselves (dropout) draw from the global generator; it starts from the run's seed
+    and is put back as it was.
+    """
+    place = torch.device(device)
+    with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []), same_bits():
+        torch.manual_seed(int(stream(run.seed, Purpose.LAYERS).integers(2**62)))
+        return _train(run, data, place)
+
+
+def _train(run: Run, data: TrainingData, place: torch.device) -> RunResult:
+    began, settings = time.perf_counter(), run.training
     model = build(run.model, data.shape, classes=data.classes, seed=run.seed).to(place)
     features = torch.from_numpy(data.normalised()).to(place)
     members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
@@ -34,7 +45,7 @@ def train_loop(run: Run, data: TrainingData, *, device: str | torch.device = "cp
     if settings.augmentation == "crop-flip":
         train_features = padded(train_features)
     delivery = delivery_of(run, data, place)
-    optimiser = make_optimiser(model, settings)
+    optimiser = make_optimiser(model, settings, rate=settings.learning_rate)
     compared = selection_target(run, data)
     selection = None if compared is None else torch.from_numpy(compared).to(place)
     progress = Progress.start(1, settings)
@@ -56,7 +67,7 @@ def train_loop(run: Run, data: TrainingData, *, device: str | torch.device = "cp
             with autocast(settings, place):
                 logits = model(x)
             loss = soft_cross_entropy(logits.float(), target)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             total += loss.detach() * target.shape[0]
         history["train_loss"].append(float(total) / n_examples)
@@ -87,6 +98,11 @@ def train_loop(run: Run, data: TrainingData, *, device: str | torch.device = "cp
     )
 
 
+def same_bits() -> AbstractContextManager[Any]:
+    """Convolutions in full precision, by algorithms that give the same bits every time."""
+    return torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
+
+
 def soft_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """-sum_k p_k log q_k, mean over the batch."""
     return -(target * logits.log_softmax(dim=-1)).sum(dim=-1).mean(dim=-1)
@@ -99,26 +115,23 @@ def selection_metric(log_q: Tensor, target: Tensor, settings: Training) -> Tenso
     return -(target * log_q).sum(dim=-1).double().mean(dim=-1)
 
 
-def make_optimiser(model: nn.Module, settings: Training) -> torch.optim.Optimizer:
-    """Adam or SGD as PyTorch has them; the fused ones do the same sums in one pass over the weights."""
+def make_optimiser(model: nn.Module, settings: Training, *, rate: float | Tensor) -> torch.optim.Optimizer:
+    """Adam or SGD as PyTorch has them; the fused ones do the same sums in one pass over the weights.
+
+    A rate in a tensor can be changed between replays of a captured step.
+    """
+    weights, decay = list(model.parameters()), settings.weight_decay
     if settings.optimiser == "adam":
-        return torch.optim.Adam(
-            model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
-        )
-    return torch.optim.SGD(
-        model.parameters(),
-        lr=settings.learning_rate,
-        momentum=settings.momentum,
-        weight_decay=settings.weight_decay,
-        fused=True,
-    )
+        on_device = isinstance(rate, Tensor) and rate.is_cuda
+        return torch.optim.Adam(weights, lr=rate, weight_decay=decay, fused=True, capturable=on_device)
+    return torch.optim.SGD(weights, lr=rate, momentum=settings.momentum, weight_decay=decay, fused=True)
 
 
 def log_probabilities(model: nn.Module, features: Tensor, settings: Training) -> Tensor:
     """(items, classes) log q in evaluation mode, float32."""
     model.eval()
     with torch.no_grad(), autocast(settings, features.device):
-        parts = [model(part).float().log_softmax(dim=1) for part in features.split(EVALUATION_BATCH)]
+        parts = [model(part).float().log_softmax(dim=1) for part in torch.split(features, EVALUATION_BATCH)]
     return torch.cat(parts)
 
 

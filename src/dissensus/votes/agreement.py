@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.votes.estimate import Estimate, Seed, distinct_rows, percentile_estimate, resampled_sums
+from dissensus.votes.estimate import (
+    Estimate,
+    Seed,
+    distinct_rows,
+    percentile_estimate,
+    resampled_sums,
+    resampled_weights,
+)
 from dissensus.votes.table import Votes, check_counts
 
 if TYPE_CHECKING:
@@ -33,8 +40,15 @@ if TYPE_CHECKING:
 Level = Literal["nominal", "ordinal", "interval"]
 """What the classes are to Krippendorff's alpha: names, ranks, or numbers on a scale."""
 
-_MOST_RANKS: Final = 200
-"""Classes that ordinal alpha takes: it keeps one number for each pair of classes and each resample."""
+TITLES: Final = {
+    "krippendorff_alpha_nominal": "Krippendorff's alpha, nominal",
+    "krippendorff_alpha_ordinal": "Krippendorff's alpha, ordinal",
+    "krippendorff_alpha_interval": "Krippendorff's alpha, interval",
+    "fleiss_kappa": "Fleiss' kappa",
+    "gwet_ac1": "Gwet's AC1",
+    "pairwise_agreement": "pairwise agreement",
+}
+"""The statistics of `agreement` in the order of a report, by name, as people call them."""
 
 
 def krippendorff_alpha(
@@ -65,8 +79,13 @@ def krippendorff_alpha(
     """
     if level not in ("nominal", "ordinal", "interval"):
         raise InputError(f"alpha: unknown level '{level}'; choose nominal, ordinal or interval")
-    rows = _rows(votes)
-    recipe = _nominal(rows) if level == "nominal" else _scaled(votes, rows, level, scale)
+    rows, seed = _rows(votes), _replayable(seed)
+    if level == "nominal":
+        recipe = _nominal(rows)
+    else:
+        _refuse_several_votes(votes, level)
+        places = _places(votes, rows, scale)
+        recipe = _interval(places) if level == "interval" else _ordinal(rows, resamples=resamples, seed=seed)
     return _estimates(rows, [recipe], resamples=resamples, seed=seed)[f"krippendorff_alpha_{level}"]
 
 
@@ -100,19 +119,18 @@ def pairwise_agreement(votes: Votes | ArrayLike, *, resamples: int = 1000, seed:
 
 
 def agreement(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[str, Estimate]:
-    """All agreement statistics by name, from the same resamples.
+    """All statistics of `TITLES` by name, from the same resamples.
 
-    They are `krippendorff_alpha_nominal`, `fleiss_kappa`, `gwet_ac1` and `pairwise_agreement`, and for single choices
-    on an ordered scale `krippendorff_alpha_ordinal` and `krippendorff_alpha_interval`. With the same seed each equals
-    what its own function gives.
+    The alphas ordinal and interval are there for single choices on an ordered scale only. With the same seed each
+    statistic equals what its own function gives.
     """
-    rows = _rows(votes)
+    rows, seed = _rows(votes), _replayable(seed)
     recipes = [_nominal(rows)]
     if votes.ordered and single_choice(votes):
-        recipes.append(_scaled(votes, rows, "interval", None))
-        if rows.mass.any(axis=0).sum() <= _MOST_RANKS:
-            recipes.append(_scaled(votes, rows, "ordinal", None))
-    return _estimates(rows, recipes, resamples=resamples, seed=seed)
+        recipes.append(_interval(_places(votes, rows, None)))
+        recipes.append(_ordinal(rows, resamples=resamples, seed=seed))
+    found = _estimates(rows, recipes, resamples=resamples, seed=seed)
+    return {name: found[name] for name in TITLES if name in found}
 
 
 @dataclass(frozen=True)
@@ -309,15 +327,12 @@ def _nominal(rows: _Rows) -> _Recipe:
     return _Recipe(7 + 2 * n_classes, columns, values)
 
 
-def _scaled(votes: Votes | ArrayLike, rows: _Rows, level: Level, scale: ArrayLike | None) -> _Recipe:
-    """Alpha of the levels ordinal and interval."""
+def _refuse_several_votes(votes: Votes | ArrayLike, level: Level) -> None:
     if isinstance(votes, Votes) and not single_choice(votes):
         raise InputError(
             f"alpha: judgements with several votes or none have no single place on a scale, as level='{level}' needs; "
             "use level='nominal', or class_alpha"
         )
-    used = np.flatnonzero(rows.mass.any(axis=0))
-    return _ordinal(used) if level == "ordinal" else _interval(used, _places(votes, rows, scale)[used])
 
 
 def _places(votes: Votes | ArrayLike, rows: _Rows, scale: ArrayLike | None) -> Floats:
@@ -333,11 +348,11 @@ def _places(votes: Votes | ArrayLike, rows: _Rows, scale: ArrayLike | None) -> F
     return places
 
 
-def _interval(used: Ints, places: Floats) -> _Recipe:
+def _interval(places: Floats) -> _Recipe:
     distance = (places[:, None] - places) ** 2
 
     def columns(rows: _Rows) -> Table:
-        w = rows.mass[:, used]
+        w = rows.mass
         return np.column_stack([w, ((w @ distance) * w).sum(axis=1) / (rows.judgements - 1)])
 
     def values(sums: Table) -> dict[str, Floats]:
@@ -346,32 +361,39 @@ def _interval(used: Ints, places: Floats) -> _Recipe:
         expected = ((pooled @ distance) * pooled).sum(axis=1)
         return {"krippendorff_alpha_interval": _one_minus(observed / n, expected / (n * (n - 1)))}
 
-    return _Recipe(used.shape[0] + 1, columns, values)
+    return _Recipe(places.shape[0] + 1, columns, values)
 
 
-def _ordinal(used: Ints) -> _Recipe:
-    n_used = used.shape[0]
-    if n_used > _MOST_RANKS:
-        raise InputError(
-            f"alpha: {n_used:,} classes are too many for level='ordinal', which compares each with each; "
-            f"use level='interval', or collapse the scale to {_MOST_RANKS} classes or fewer"
-        )
-    lower, upper = np.triu_indices(n_used, 1)
+def _ordinal(rows: _Rows, *, resamples: int, seed: int) -> _Recipe:
+    """Interval alpha with the middle rank r_k of each class as its place, which differs from resample to resample.
+
+    With (r_k - r_l)^2 multiplied out, sum_kl o_kl d_kl is twice sum_k r_k^2 sum_i m_i w_ik / (m_i - 1) minus
+    sum_i (sum_k w_ik r_k)^2 / (m_i - 1). The last term needs the ranks, so the same resamples are drawn again for it.
+    """
+    n_classes = rows.mass.shape[1]
 
     def columns(rows: _Rows) -> Table:
-        w = rows.mass[:, used]
-        return np.column_stack([w, w[:, lower] * w[:, upper] / (rows.judgements - 1)[:, None]])
+        w, m = rows.mass, rows.judgements
+        return np.column_stack([w, w * (m / (m - 1))[:, None]])
 
     def values(sums: Table) -> dict[str, Floats]:
-        pooled, between = sums[:, :n_used], sums[:, n_used:]
+        pooled, within = np.split(sums, 2, axis=1)
         n = pooled.sum(axis=1)
-        middle = np.cumsum(pooled, axis=1) - pooled / 2
-        squared = ((middle[:, lower] - middle[:, upper]) / n[:, None]) ** 2
-        observed = (between * squared).sum(axis=1)
-        expected = (pooled[:, lower] * pooled[:, upper] * squared).sum(axis=1)
-        return {"krippendorff_alpha_ordinal": _one_minus(observed / n, expected / (n * (n - 1)))}
+        # From -1/2 to 1/2 about their mean, so that what follows cancels little.
+        rank = (np.cumsum(pooled, axis=1) - pooled / 2) / n[:, None] - 0.5
+        observed = (within * rank**2).sum(axis=1)
+        for block, weights in resampled_weights(rows.times, resamples=resamples, seed=seed):
+            sum_of_ranks = rank @ rows.mass[block].T
+            observed -= (weights * sum_of_ranks**2) @ (1 / (rows.judgements[block] - 1))
+        expected = (pooled * rank**2).sum(axis=1)
+        return {"krippendorff_alpha_ordinal": _one_minus(observed / n, expected / (n - 1))}
 
-    return _Recipe(n_used + lower.shape[0], columns, values)
+    return _Recipe(2 * n_classes, columns, values)
+
+
+def _replayable(seed: Seed) -> int:
+    """A seed that gives the same resamples whenever it is used."""
+    return int(seed.integers(2**62)) if isinstance(seed, np.random.Generator) else seed
 
 
 def _one_minus(observed: Floats, expected: Floats) -> Floats:

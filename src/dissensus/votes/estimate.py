@@ -10,15 +10,18 @@ import numpy as np
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from dissensus.arrays import Counts, Floats, Ints, Table
 
 Seed: TypeAlias = int | np.random.Generator
 """Where random numbers come from: a whole number starts a fresh generator, a generator is drawn from."""
 
-_CELLS: Final = 1 << 18
-"""Resampled weights held at once (resamples x rows): 2 MB of float64, so that they stay in cache."""
+_WEIGHTS: Final = 1 << 21
+"""Resampled weights held at once: few enough for memory, enough to keep the matrix products few."""
+
+_DRAWS: Final = 1 << 18
+"""Draws held at once, so that they stay in cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,49 +71,70 @@ def percentile_estimate(values: Floats, *, level: float = 0.95) -> Estimate:
 def resampled_sums(times: Ints, contributions: Callable[[slice], Table], *, resamples: int, seed: Seed) -> Table:
     """(1 + resamples, columns) sums over items, for the sample (row 0) and for bootstrap resamples of its items.
 
-    Items that contribute the same are one row here, which stands `times[row]` times in the sample. A resample draws
-    as many items as the sample holds, with replacement; so its row weights are multinomial, and its sums one matrix
-    product. The weights are drawn for a block of rows at a time (first how many draws fall in each block, then
-    where they fall inside), which is the same distribution and keeps memory small for any number of items.
-
     Args:
-        times: (rows,) how many items each row stands for, at least 1; the largest first draws fastest.
+        times: (rows,) how many items each row stands for (see `resampled_weights`).
         contributions: gives the (rows of the slice, columns) contributions of one item of each row.
         resamples: number of resamples, 0 or more.
         seed: of the draws.
+    """
+    total = None
+    for block, weights in resampled_weights(times, resamples=resamples, seed=seed):
+        part = weights @ contributions(block)
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+def resampled_weights(times: Ints, *, resamples: int, seed: Seed) -> Iterator[tuple[slice, Table]]:
+    """How often bootstrap resamples of items draw each row, a block of rows at a time.
+
+    Items that contribute the same are one row, which stands `times[row]` times in the sample. A resample draws as many
+    items as the sample holds, with replacement, so its row weights are multinomial. They are drawn in blocks (first how
+    many draws fall in each block, then where they fall inside), which is the same distribution and keeps memory small
+    for any number of items.
+
+    Args:
+        times: (rows,) how many items each row stands for, at least 1; the largest first draws fastest.
+        resamples: number of resamples, 0 or more.
+        seed: of the draws.
+
+    Yields:
+        The rows of each block, and their (1 + resamples, rows of the block) weights: first those of the sample itself.
     """
     if resamples < 0:
         raise InputError(f"bootstrap: {resamples} resamples; give 0 for no interval, or about 1000")
     rng = np.random.default_rng(seed)
     rows = times.shape[0]
-    # Below 64 resamples blocks stop growing: their contributions would no longer be small.
-    starts = np.arange(0, rows, max(1, _CELLS // max(resamples, 64)))
+    # With few resamples it is the contributions that must stay small.
+    starts = np.arange(0, rows, max(1, _WEIGHTS // max(resamples, 1000)))
     stops = np.append(starts[1:], rows)
     items_of_block = np.add.reduceat(times, starts)
-    share = items_of_block / items_of_block.sum()
-    draws = rng.multinomial(int(items_of_block.sum()), share, size=resamples)
-    total: Table | None = None
-    for block, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
-        part = contributions(slice(start, stop))
-        if total is None:
-            total = np.zeros((1 + resamples, part.shape[1]))
-        total[0] += times[start:stop] @ part
-        total[1:] += _multinomial(rng, draws[:, block], times[start:stop]) @ part
-    assert total is not None
-    return total
+    items = int(items_of_block.sum())
+    draws = rng.multinomial(items, items_of_block / items, size=resamples)
+    for each, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+        block = slice(start, stop)
+        weights = np.empty((1 + resamples, stop - start))
+        weights[0] = times[block]
+        _draw(rng, draws[:, each], times[block], out=weights[1:])
+        yield block, weights
 
 
-def _multinomial(rng: np.random.Generator, draws: Ints, times: Ints) -> Table:
-    """(resamples, rows) how often each row is drawn: resample r draws `draws[r]` items, all equally likely."""
-    rows, items = times.shape[0], int(times.sum())
+def _draw(rng: np.random.Generator, draws: Ints, times: Ints, *, out: Table) -> None:
+    """Write how often each row is drawn, (resamples, rows): resample r draws `draws[r]` items, all equally likely."""
+    rows, items, resamples = times.shape[0], int(times.sum()), draws.shape[0]
     if items > 16 * rows:
-        return rng.multinomial(draws, times / items).astype(np.float64)
+        out[:] = rng.multinomial(draws, times / items)
+        return
     # A binomial costs about as much as 20 plain draws, so with few items a row the items themselves are drawn.
     row_of_item = np.repeat(np.arange(rows), times)
-    drawn = row_of_item[rng.integers(0, items, size=int(draws.sum()))]
-    drawn += np.repeat(np.arange(draws.shape[0]) * rows, draws)
-    weights = np.bincount(drawn, minlength=draws.shape[0] * rows)
-    return weights.reshape(draws.shape[0], rows).astype(np.float64)
+    step = max(1, _DRAWS // items)
+    for first in range(0, resamples, step):
+        some = draws[first : first + step]
+        drawn = rng.integers(0, items, size=int(some.sum()))
+        if items > rows:
+            drawn = row_of_item[drawn]
+        drawn += np.repeat(np.arange(some.shape[0]) * rows, some)
+        out[first : first + step] = np.bincount(drawn, minlength=some.shape[0] * rows).reshape(-1, rows)
 
 
 def distinct_rows(counts: Counts) -> tuple[Counts, Ints]:

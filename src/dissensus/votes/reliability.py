@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dissensus.votes.table import Votes
 
 _BLOCK: Final = 1 << 16
-"""Judgements that are dealt at once, so that they stay in cache."""
+"""Judgements that are dealt at once, so that they stay in cache; of an item with more, all."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ def split_half_reliability(votes: Votes, *, splits: int = 20, resamples: int = 1
     Args:
         votes: the votes.
         splits: random splits to pool.
-        resamples: bootstrap resamples of items for the interval; 0 for none.
+        resamples: bootstrap resamples of items for the interval, drawn apart from the items with four judgements or
+            more and from the others; 0 for none.
         seed: of the splits and of the bootstrap.
     """
     if splits < 1:
@@ -67,27 +68,24 @@ def split_half_reliability(votes: Votes, *, splits: int = 20, resamples: int = 1
     moments = _moments_of_halves(votes, items, splits=splits, rng=rng)
     n_classes = len(votes.classes)
     deep = votes.panel_size[items] >= 4
-    moments[~deep, n_classes + 2 :] = 0.0
-    table = np.column_stack([np.ones(items.size), deep, moments])
-    sums = resampled_sums(
-        np.ones(items.size, dtype=np.int64), lambda block: table[block], resamples=resamples, seed=rng
-    )
-    probabilities, entropy = sums[:, 2 : n_classes + 4], sums[:, n_classes + 4 :]
+    strata = [
+        resampled_sums(np.ones(len(part), dtype=np.int64), part.__getitem__, resamples=resamples, seed=rng)
+        for part in (moments[deep], moments[~deep])
+        if len(part)
+    ]
+    probabilities = np.sum([sums[:, : n_classes + 2] for sums in strata], axis=0)
     return SplitHalf(
-        entropy=_reliability(sums[:, 1], entropy) if deep.sum() >= 2 else None,
-        probabilities=_reliability(sums[:, 0], probabilities),
+        entropy=_reliability(strata[0][:, n_classes + 2 :] / deep.sum()) if deep.sum() >= 2 else None,
+        probabilities=_reliability(probabilities / items.size),
         splits=splits,
     )
 
 
-def _reliability(items: Floats, sums: Table) -> Estimate:
-    """From the sums over items of the halves' mean (one column a class), product and mean square."""
-    # A resample may miss every item that counts; it then holds nothing that varies.
-    mean = sums / np.maximum(items, 1.0)[:, None]
+def _reliability(mean: Table) -> Estimate:
+    """From means over items, of the halves' mean (one column a class, or one of entropy), product and mean square."""
     centre = (mean[:, :-2] ** 2).sum(axis=1)
     covariance, variance = mean[:, -2] - centre, mean[:, -1] - centre
-    varies = variance > 1e-12
-    r = np.divide(covariance, variance, out=np.ones_like(variance), where=varies)
+    r = np.divide(covariance, variance, out=np.ones_like(variance), where=variance > 1e-12)
     return percentile_estimate(2 * r / (1 + np.abs(r)))
 
 
@@ -140,10 +138,13 @@ def _moments_of_block(
     # 0 and 1 are the halves, 2 is the judgement left out of an odd panel.
     dealt = np.minimum(nth // half[row], 2)
     side = np.empty_like(dealt)
+    # A block holds fewer than 2^16 rows, and numpy sorts 16-bit numbers by radix.
+    short_row = row.astype(np.uint16)
     cell_of_row = row[judgement] * (3 * n_classes) + label
     total = np.zeros((rows, n_classes + 5))
     for _ in range(splits):
-        side[np.argsort(row + rng.random(row.shape[0]))] = dealt
+        shuffled = rng.permutation(row.shape[0])
+        side[shuffled[np.argsort(short_row[shuffled], kind="stable")]] = dealt
         cell = cell_of_row + side[judgement] * n_classes
         mass = np.bincount(cell, weights=weight, minlength=rows * 3 * n_classes).reshape(rows, 3, n_classes)
         p = mass[:, :2] / half[:, None, None]

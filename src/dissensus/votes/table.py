@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.arrays import row_sum
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -121,12 +122,21 @@ class Votes:
     @cached_property
     def panel_size(self) -> Ints:
         """(items,) the number of judgements of each item."""
+        if self.judgement is None:
+            return row_sum(self.counts)
         return np.bincount(self.judgement_item, minlength=len(self.items))
 
     @cached_property
     def counts(self) -> Counts:
         """(items, classes) the number of votes, yes and unsure alike."""
+        from scipy.sparse import coo_array  # here, because it takes longer to import than all of this module
+
         n_items, n_classes = len(self.items), len(self.classes)
+        # Two-byte counters stay in the cache and take half the time; where one runs over, the sum gives it away.
+        small = coo_array((np.ones(len(self), dtype=np.int16), (self.item, self.label)), shape=(n_items, n_classes))
+        counts = small.toarray().astype(np.int64)
+        if int(counts.sum()) == len(self):
+            return counts
         cell = self.item.astype(np.int64) * n_classes + self.label
         return np.bincount(cell, minlength=n_items * n_classes).reshape(n_items, n_classes)
 

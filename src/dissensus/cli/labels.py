@@ -1,0 +1,126 @@
+"""`dissensus labels`: votes to label distributions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, note, plain
+
+if TYPE_CHECKING:
+    from dissensus.labels import LabelDistribution
+
+
+def labels(
+    source: opt.Source,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Where to write them: .csv, .tsv, .parquet, .jsonl or .npz.")
+    ] = None,
+    scheme: Annotated[
+        str, typer.Option(help="How votes become probabilities; --list-schemes shows them.")
+    ] = "frequency",
+    list_schemes: Annotated[
+        bool, typer.Option("--list-schemes", help="Show the schemes and stop.", is_eager=True)
+    ] = False,
+    tie: Annotated[Literal["first", "random", "split"], typer.Option(help="How a tied majority is decided.")] = "first",
+    concentration: Annotated[
+        float | None, typer.Option(help="Dirichlet: pseudo-votes for each class; fitted if not given.")
+    ] = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="Annotator models: a CSV of items whose class is known (columns item, label).")
+    ] = None,
+    annotators: Annotated[
+        Path | None, typer.Option(help="Annotator models: where to write each annotator's skill or accuracy.")
+    ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Count a file larger than memory; who voted is not looked at.")
+    ] = False,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    item: opt.Item = None,
+    annotator: opt.Annotator = None,
+    label: opt.Label = None,
+    response: opt.Response = None,
+    seconds: opt.Seconds = None,
+    classes: opt.Classes = None,
+    ordered: opt.Ordered = None,
+    separator: opt.Separator = None,
+    duplicates: opt.Duplicates = "refuse",
+    seed: opt.Seed = 0,
+) -> None:
+    """Label distributions from votes, by a weighting scheme or an annotator model."""
+    from dissensus.errors import InputError
+    from dissensus.labels.labelling import SCHEMES
+    from dissensus.labels.labelling import label as make
+    from dissensus.labels.writing import annotator_table, write_labels, write_table
+
+    if list_schemes:
+        for name, each in SCHEMES.items():
+            console().print(f"[bold]{name:22}[/]{each.what}")
+        return
+    options: dict[str, Any] = {}
+    if scheme == "majority":
+        options = {"tie": tie, "seed": seed}
+    if concentration is not None:
+        options["concentration"] = concentration
+    if gold is not None:
+        options["gold"] = opt.read_gold(gold)
+    reading = opt.reading_options(locals())
+    if stream:
+        made = _streamed(source, scheme, reading, options)
+    else:
+        votes, understood = opt.votes_named(source, reading)
+        opt.show_reading(understood)
+        made = make(votes, scheme, **options)
+    if annotators is not None and made.model is None:
+        raise InputError(
+            f"scheme {scheme} has no annotators to write; choose dawid-skene, one-coin, mace, glad or wawa"
+        )
+    _print(made)
+    if out is not None:
+        write_labels(made, out, tie=tie, seed=seed)
+        note(f"label distributions of {len(made):,} items written to {out}")
+    if annotators is not None:
+        write_table(annotator_table(made.model), annotators)
+        note(f"{len(made.model.annotators):,} annotators written to {annotators}")
+
+
+def _streamed(source: str, scheme: str, reading: dict[str, Any], options: dict[str, Any]) -> LabelDistribution:
+    from dissensus.errors import InputError
+    from dissensus.labels.schemes import label_counts
+    from dissensus.votes.counting import count_votes
+
+    kept = ("format", "item", "label", "classes", "ordered")
+    counted = count_votes(source, **{name: value for name, value in reading.items() if name in kept})
+    if scheme not in ("frequency", "dirichlet", "majority"):
+        raise InputError(f"--stream counts votes without looking at who voted, and {scheme} needs to; leave it out")
+    return label_counts(counted, scheme, **options)
+
+
+def _print(made: LabelDistribution) -> None:
+    from rich.table import Table
+
+    out = console()
+    out.print(f"[bold]{made.scheme}[/]: {len(made):,} items, {len(made.classes)} classes")
+    if made.model is not None:
+        out.print(made.model.report())
+    majority = made.majority()
+    facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    facts.add_row("mean entropy", f"{made.entropy.mean():.3f} nats")
+    facts.add_row("unanimous", f"{made.unanimous.mean():.1%}")
+    tied = majority.tied.nonzero()[0]
+    names = ", ".join(plain(str(name)) for name in made.items[tied[:5]].tolist())
+    more = f": {names}{', ...' if tied.size > 5 else ''}" if tied.size else ""
+    facts.add_row("tied majorities", f"{tied.size:,}{more}")
+    if made.mean_uncertainty is not None and made.unsure_proportion is not None:
+        facts.add_row("mean uncertainty", f"{made.mean_uncertainty.mean():.3f}")
+        facts.add_row("unsure proportion", f"{made.unsure_proportion.mean():.3f}")
+    out.print(facts)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("class")
+    table.add_column("mean probability", justify="right")
+    for name, share in zip(made.classes, made.probabilities.mean(axis=0), strict=True):
+        table.add_row(plain(name), f"{share:.3f}")
+    out.print(table)

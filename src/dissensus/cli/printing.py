@@ -1,0 +1,44 @@
+"""What commands say, and where: results on standard output, remarks on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def console() -> Console:
+    """The console for results. In a pipe it writes plain text, wide enough that tables are not cut."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+def note(sentence: str) -> None:
+    """A remark about what was done, on standard error so that it never mixes with a result."""
+    sys.stderr.write(f"{sentence}\n")
+
+
+def plain(text: str) -> str:
+    """Untrusted text as text: nothing in it is read as Rich's markup, and control characters are made visible."""
+    from rich.markup import escape
+
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
+
+
+def json_to(path: Path, value: Any) -> None:
+    """Write a value as JSON, to a file or, for `-`, to standard output."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    if str(path) == "-":
+        sys.stdout.write(f"{text}\n")
+        return
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place") from error

@@ -1,0 +1,92 @@
+"""Label distributions and annotators to files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from dissensus.errors import InputError
+from dissensus.votes.writing import replacing
+
+if TYPE_CHECKING:
+    from dissensus.labels.annotator_models import AnnotatorModel
+    from dissensus.labels.distribution import LabelDistribution, TieRule
+
+KINDS = (".csv", ".tsv", ".parquet", ".jsonl", ".npz")
+
+
+def write_labels(labels: LabelDistribution, path: str | Path, *, tie: TieRule = "first", seed: int = 0) -> None:
+    """Write one row an item: its name, one column a class, and what follows from them.
+
+    Further columns: `majority` with its `tied` mark, `entropy` in nats, `judgements`, and where people could say unsure
+    `mean_uncertainty` and `unsure_proportion`. A `.npz` holds probabilities, counts, items and classes as arrays.
+    """
+    target = _checked(path)
+    if target.suffix == ".npz":
+        with replacing(target) as part:
+            np.savez(
+                part,
+                probabilities=labels.probabilities,
+                counts=labels.counts,
+                panel_size=labels.panel_size,
+                items=np.asarray(labels.items.tolist()),
+                classes=np.asarray(labels.classes),
+            )
+        return
+    write_table(label_table(labels, tie=tie, seed=seed), target)
+
+
+def label_table(labels: LabelDistribution, *, tie: TieRule = "first", seed: int = 0) -> pl.DataFrame:
+    """The rows that `write_labels` writes."""
+    majority = labels.majority(tie=tie, seed=seed)
+    added: dict[str, Any] = {
+        "majority": np.array(labels.classes)[majority.label],
+        "tied": majority.tied,
+        "entropy": labels.entropy,
+        "judgements": labels.panel_size,
+    }
+    if labels.mean_uncertainty is not None and labels.unsure_proportion is not None:
+        added |= {"mean_uncertainty": labels.mean_uncertainty, "unsure_proportion": labels.unsure_proportion}
+    taken = [name for name in ("item", *added) if name in labels.classes]
+    if taken:
+        raise InputError(
+            f"labels: the class '{taken[0]}' has the name of a column of the table; rename the class, or write .npz"
+        )
+    classes = {name: labels.probabilities[:, k] for k, name in enumerate(labels.classes)}
+    return pl.DataFrame({"item": pl.Series(labels.items.tolist()), **classes, **added})
+
+
+def annotator_table(model: AnnotatorModel) -> pl.DataFrame:
+    """One row an annotator: skill, or from a confusion matrix the accuracy on each class and overall."""
+    columns: dict[str, Any] = {"annotator": pl.Series(model.annotators.tolist())}
+    if model.skill is not None:
+        columns["skill"] = model.skill
+    if model.confusion is not None:
+        right = np.einsum("akk->ak", model.confusion)
+        columns["accuracy"] = right @ model.class_prior
+        columns |= {f"accuracy on {name}": right[:, k] for k, name in enumerate(model.classes)}
+    return pl.DataFrame(columns)
+
+
+def write_table(table: pl.DataFrame, path: str | Path) -> None:
+    """Write a table by its ending, whole or not at all."""
+    target = _checked(path)
+    with replacing(target) as part:
+        if target.suffix in (".csv", ".tsv"):
+            table.write_csv(part, separator="," if target.suffix == ".csv" else "\t")
+        elif target.suffix == ".parquet":
+            table.write_parquet(part)
+        elif target.suffix == ".jsonl":
+            table.write_ndjson(part)
+        else:
+            raise InputError(f"{target}: only label distributions are written as .npz; choose .csv or .parquet")
+
+
+def _checked(path: str | Path) -> Path:
+    target = Path(path)
+    if target.suffix not in KINDS:
+        raise InputError(f"{target}: cannot tell the kind of file from '{target.suffix}'; choose {', '.join(KINDS)}")
+    return target

@@ -1,0 +1,110 @@
+"""The data of a study: votes, features and splits put together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.datasets import character_ngrams, data_folder, load, read_cifar_batch, word_texts
+from dissensus.errors import InputError
+from dissensus.labels.labelling import label
+from dissensus.training.data import TrainingData, split_items
+from dissensus.votes.sampling import subsample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dissensus.arrays import Names
+    from dissensus.studies.spec import Study
+    from dissensus.votes.table import Votes
+
+Features = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def study_data(study: Study) -> TrainingData:
+    """Read the votes, make the targets and the splits."""
+    votes, features, together = _sources(study)
+    # People said what all their votes say; a target may be made from fewer.
+    human = label(votes, "equal-weighted")
+    targets = {
+        target.name: label(
+            votes if target.votes is None else subsample(votes, target.votes, seed=target.seed), target.scheme
+        )
+        for target in study.targets
+    }
+    splits = split_items(human.majority().label, study.splits, seed=study.split_seed, together=together)
+    return TrainingData(
+        name=study.dataset or str(study.votes),
+        features=features,
+        human=human,
+        targets=targets,
+        splits={name: members for name, members in splits.items() if members.size},
+        votes=votes,
+    )
+
+
+def _sources(study: Study) -> tuple[Votes, Features, Any]:
+    """Votes, features, and which items must stay in one split."""
+    if study.dataset is not None:
+        if study.dataset not in FEATURES:
+            raise InputError(
+                f"study {study.name}: '{study.dataset}' is no dataset with features; there are {', '.join(FEATURES)}, or "
+                "give your own votes and features files"
+            )
+        votes = load(study.dataset)
+        features, together = FEATURES[study.dataset](votes)
+        return votes, features, together
+    from dissensus.votes.reading import read_votes
+
+    votes = read_votes(study.folder / str(study.votes), format=study.format)
+    return votes, read_features(study.folder / str(study.features), votes.items), None
+
+
+def read_features(path: Path, items: Names) -> Features:
+    """(items, ...) the features of the given items, from a `.npz` with arrays `items` and `features`.
+
+    A `.npy` has no names: its rows are taken by number, so the items must be whole numbers.
+    """
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            names, rows = np.arange(loaded.shape[0]), loaded
+        else:
+            names, rows = loaded["items"], loaded["features"]
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise InputError(
+            f"{path}: the features cannot be read ({error}); give a .npz with arrays 'items' and 'features', or a .npy "
+            "whose rows are the items 0, 1, 2, ..."
+        ) from error
+    if names.shape[0] != rows.shape[0]:
+        raise InputError(
+            f"{path}: {names.shape[0]:,} items and {rows.shape[0]:,} rows of features; give one row an item"
+        )
+    place = {name: row for row, name in enumerate(names.tolist())}
+    wanted = items.tolist()
+    missing = [name for name in wanted if name not in place]
+    if missing:
+        raise InputError(
+            f"{path}: no features for item {missing[0]!r}"
+            f"{f' and {len(missing) - 1:,} more' if len(missing) > 1 else ''}; every item with votes needs a row"
+        )
+    return rows[[place[name] for name in wanted]].astype(np.float32)
+
+
+def _words(votes: Votes) -> tuple[Features, Any]:
+    texts = word_texts(votes.items)
+    # A term that is listed twice must not be trained on and tested on.
+    return character_ngrams(texts), np.unique(texts, return_inverse=True)[1]
+
+
+def _cifar(votes: Votes) -> tuple[Features, Any]:
+    images, _ = read_cifar_batch(data_folder() / "cifar-10-batches-bin" / "test_batch.bin")
+    if images.shape[0] != len(votes.items):
+        raise InputError(f"cifar-10h: {images.shape[0]:,} images for {len(votes.items):,} items; both must be 10,000")
+    return images.astype(np.float32) / 255, None
+
+
+FEATURES: dict[str, Callable[[Votes], tuple[Features, Any]]] = {"words": _words, "words-9": _words, "cifar-10h": _cifar}
+"""Known datasets that bring features; each with which items must stay together in a split."""

@@ -1,0 +1,144 @@
+"""The fleet: many runs of one architecture trained together."""
+
+from __future__ import annotations
+
+import time
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dissensus.training.loop import same_bits
+from dissensus.training.models import build
+from dissensus.training.progress import Progress
+from dissensus.training.run import Run, RunResult, delivery_of
+from dissensus.training.stacked import StackedRuns, stackable
+from dissensus.training.streams import StreamedRuns
+from dissensus.training.workers import train_in_workers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from dissensus.arrays import Floats, Mask
+    from dissensus.training.data import TrainingData
+
+
+class Together(Protocol):
+    """R runs that advance epoch by epoch, side by side."""
+
+    members: Mapping[str, Tensor]
+
+    def train_epoch(self, epoch: int, rate: Floats) -> None:
+        """One epoch of every run at its own learning rate; 0 where it has stopped."""
+        ...
+
+    def train_loss(self) -> Floats:
+        """(runs,) mean training loss of the last epoch."""
+        ...
+
+    def select(self) -> Floats | None:
+        """(runs,) the selection metric, where something is selected."""
+        ...
+
+    def predict(self, rows: Tensor) -> Tensor:
+        """(runs, items, classes) probabilities of the current weights."""
+        ...
+
+    def keep(self, chosen: Mask) -> None:
+        """The current weights of the chosen runs are, for now, the ones to keep."""
+        ...
+
+    def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
+        """Go back to the kept weights, and return them by run."""
+        ...
+
+
+def train_together(together: Together, runs: Sequence[Run], *, device: torch.device) -> list[RunResult]:
+    """Train to the end; results in the order of `runs`."""
+    began, settings = time.perf_counter(), runs[0].training
+    progress = Progress.start(len(runs), settings)
+    history: dict[str, list[Floats]] = {"learning_rate": [], "train_loss": [], "selection": []}
+    dynamics: dict[str, list[Tensor]] = {name: [] for name in together.members}
+    lengths = np.zeros(len(runs), dtype=np.int64)
+    for epoch in range(settings.epochs):
+        lengths[progress.active] = epoch + 1
+        history["learning_rate"].append(progress.rate.copy())
+        together.train_epoch(epoch, progress.rate * progress.active)
+        metric = together.select()
+        history["train_loss"].append(together.train_loss())
+        if metric is not None:
+            history["selection"].append(metric)
+        if settings.dynamics:
+            for name, rows in together.members.items():
+                dynamics[name].append(together.predict(rows).half().cpu())
+        together.keep(progress.advance(epoch, metric, settings))
+        if not progress.active.any():
+            break
+    weights = together.restore()
+    predictions = {name: together.predict(rows).cpu().numpy() for name, rows in together.members.items()}
+    columns = {name: np.stack(values, axis=1) for name, values in history.items() if values}
+    recorded = {name: torch.stack(epochs, dim=1).numpy() for name, epochs in dynamics.items() if epochs}
+    seconds = (time.perf_counter() - began) / len(runs)
+    return [
+        RunResult(
+            run=run,
+            history={name: values[r, : lengths[r]] for name, values in columns.items()},
+            chosen_epoch=int(progress.best_epoch[r]),
+            predictions={name: values[r] for name, values in predictions.items()},
+            dynamics={name: values[r, : lengths[r]] for name, values in recorded.items()},
+            weights=weights[r],
+            timing={"seconds": seconds, "engine": "fleet", "device": str(device), "together": len(runs)},
+        )
+        for r, run in enumerate(runs)
+    ]
+
+
+def train_fleet(
+    runs: Sequence[Run], data: TrainingData, *, device: str | torch.device, largest: int | None = None
+) -> Iterator[RunResult]:
+    """Train runs in as few groups as possible; a group that does not fit the device is halved until it does.
+
+    Args:
+        runs: any; those of one model and one set of settings go together.
+        data: what they train on.
+        device: on a CPU, one single-threaded worker a core takes run after run.
+        largest: at most so many runs together; as many as fit by default.
+    """
+    place = torch.device(device)
+    if place.type == "cpu":
+        yield from train_in_workers(runs, data)
+        return
+    for group in alike(runs, data):
+        waiting = [group] if largest is None else [group[i : i + largest] for i in range(0, len(group), largest)]
+        while waiting:
+            some = waiting.pop(0)
+            try:
+                with same_bits():
+                    results = train_together(start_together(some, data, place), some, device=place)
+            except torch.cuda.OutOfMemoryError:
+                if len(some) == 1:
+                    raise
+                torch.cuda.empty_cache()
+                waiting[:0] = [some[: len(some) // 2], some[len(some) // 2 :]]
+                continue
+            yield from results
+
+
+def start_together(runs: Sequence[Run], data: TrainingData, place: torch.device) -> Together:
+    """Runs of one group, ready for their first epoch: stacked where the network allows it, else on streams."""
+    model = build(runs[0].model, data.shape, classes=data.classes, seed=runs[0].seed)
+    return StackedRuns(runs, data, place) if stackable(model) else StreamedRuns(runs, data, place)
+
+
+def alike(runs: Sequence[Run], data: TrainingData) -> list[list[Run]]:
+    """Groups of runs that can go together: one model, one set of settings, epochs of one shape."""
+
+    def shape(run: Run) -> tuple[str, str, int, bool]:
+        given = delivery_of(run, data)
+        return run.model, repr(run.training), given.examples.shape[0], given.mixing(0) is not None
+
+    keyed = [(shape(run), run) for run in runs]
+    keyed.sort(key=lambda pair: pair[0])
+    return [[run for _, run in members] for _, members in groupby(keyed, key=lambda pair: pair[0])]

@@ -1,0 +1,203 @@
+"""The fleet on a GPU for nets without batch statistics: runs of one architecture as one stacked computation.
+
+Parameters of R runs are stacked, `torch.func` maps the gradient over them, and a whole optimiser step (gather the batch,
+gradient, update) is captured once as a CUDA graph and replayed. Learning rates and stopping are masks, not branches.
+On a CPU the same code runs uncaptured, which is how tests compare it with `loop`.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, stack_module_state, vmap
+
+from dissensus.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded, stacked_epoch
+from dissensus.training.data import TRAIN
+from dissensus.training.graphs import captured
+from dissensus.training.loop import EVALUATION_BATCH, autocast, selection_metric, soft_cross_entropy
+from dissensus.training.models import build
+from dissensus.training.patches import as_matmuls
+from dissensus.training.run import Run, delivery_of, selection_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dissensus.arrays import Floats, Mask
+    from dissensus.training.data import TrainingData
+
+Stack = dict[str, Tensor]
+"""By parameter name, (runs, ...) values."""
+
+ADAM_BETAS, ADAM_EPSILON = (0.9, 0.999), 1e-8  # torch.optim.Adam's own
+
+
+def stackable(model: nn.Module) -> bool:
+    """Whether runs of this network can be stacked: no buffers (batch statistics) and nothing random inside."""
+    random = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.RReLU)
+    return not list(model.buffers()) and not any(isinstance(module, random) for module in model.modules())
+
+
+class StackedRuns:
+    """The stacked state of R runs, and the captured computations over it (a `dissensus.training.fleet.Together`)."""
+
+    def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
+        self.runs, self.settings, self.classes, self.place = runs, runs[0].training, data.classes, place
+        models = [build(run.model, data.shape, classes=data.classes, seed=run.seed) for run in runs]
+        stacked, _ = stack_module_state(models)  # type: ignore[arg-type]
+        self.weights: Stack = {name: value.detach().to(place) for name, value in stacked.items()}
+        self.kept = {name: value.clone() for name, value in self.weights.items()}
+        self.form = as_matmuls(copy.deepcopy(models[0])).to("meta")
+        self.deliveries = [delivery_of(run, data) for run in runs]
+        self._prepared: Epoch | None = None
+        self.features = torch.from_numpy(data.normalised()).to(place)
+        self.members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
+        self.train_features = self.features[self.members[TRAIN]]
+        if self.settings.augmentation == "crop-flip":
+            self.train_features = padded(self.train_features)
+        self.moments: list[Stack] = [
+            {name: torch.zeros_like(value) for name, value in self.weights.items()}
+            for _ in range(2 if self.settings.optimiser == "adam" else 1)
+        ]
+        self.rate = torch.zeros(len(runs), device=place)
+        # Double: 1 - 0.999**t would lose four digits in single precision.
+        self.steps = torch.zeros((), dtype=torch.double, device=place)
+        self.total = torch.zeros(len(runs), device=place)
+        self.cursor = torch.zeros((), dtype=torch.long, device=place)
+        self.plan: Epoch | None = None
+        self.step: dict[int, Callable[[], None]] = {}
+        self.compared = _stack_or_none([selection_target(run, data) for run in runs], place)
+        self._measure: Callable[[], None] | None = None
+        self.metric = torch.zeros(len(runs), dtype=torch.double, device=place)
+
+    def train_epoch(self, epoch: int, rate: Floats) -> None:
+        """One epoch of every run at its own rate (0 where it has stopped), queued on the device."""
+        plan = self._prepared if self._prepared is not None else self._prepare(epoch)
+        if self.plan is None:
+            self.plan = each_part(plan, lambda part: part.to(self.place, copy=True))
+        else:
+            copy_epoch(plan, self.plan)
+        self.rate.copy_(torch.from_numpy(rate))
+        self.total.zero_()
+        self.cursor.zero_()
+        n_examples, size = plan.row.shape[1], self.settings.batch_size
+        for start in range(0, n_examples, size):
+            count = min(size, n_examples - start)
+            if count not in self.step:
+                self.step[count] = captured(partial(self._step, count), self.place, self._state())
+            self.step[count]()
+        # While the device works through the queue, this side draws the next epoch.
+        self._prepared = self._prepare(epoch + 1) if epoch + 1 < self.settings.epochs else None
+
+    def train_loss(self) -> Floats:
+        """(runs,) mean training loss of the last epoch."""
+        assert self.plan is not None
+        return np.asarray(self.total.double().cpu().numpy() / self.plan.row.shape[1])
+
+    def _prepare(self, epoch: int) -> Epoch:
+        pairs = zip(self.runs, self.deliveries, strict=True)
+        plan = stacked_epoch([epoch_of(run, given, epoch, classes=self.classes) for run, given in pairs])
+        return each_part(plan, Tensor.pin_memory) if self.place.type == "cuda" else plan
+
+    def select(self) -> Floats | None:
+        """(runs,) the selection metric, where something is selected."""
+        if self.compared is None:
+            return None
+        if self._measure is None:
+            self._measure = captured(self._measure_selection, self.place, [])
+        self._measure()
+        # A copy: on a CPU the array would be the tensor itself, which the next epoch overwrites.
+        return self.metric.cpu().numpy().copy()
+
+    def keep(self, chosen: Mask) -> None:
+        """The current weights of the chosen runs are, for now, the ones to keep."""
+        now = torch.from_numpy(chosen).to(self.place)
+        for name, value in self.weights.items():
+            self.kept[name].copy_(torch.where(_per_run(now, value), value, self.kept[name]))
+
+    def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
+        """Go back to the kept weights, and return them by run."""
+        for name, value in self.weights.items():
+            value.copy_(self.kept[name])
+        arrays = {name: value.cpu().numpy() for name, value in self.kept.items()}
+        return [{name: values[r] for name, values in arrays.items()} for r in range(len(self.runs))]
+
+    @torch.no_grad()
+    def predict(self, rows: Tensor) -> Tensor:
+        """(runs, items, classes) probabilities."""
+        return self._log_q(rows).exp()
+
+    def _state(self) -> list[Tensor]:
+        moments = [value for moment in self.moments for value in moment.values()]
+        return [*self.weights.values(), *moments, self.steps, self.total, self.cursor]
+
+    def _logits(self, weights: Stack, x: Tensor) -> Tensor:
+        with autocast(self.settings, self.place):
+            out: Tensor = functional_call(self.form, weights, (x,))
+        return out.float()
+
+    def _loss(self, weights: Stack, x: Tensor, target: Tensor) -> Tensor:
+        return soft_cross_entropy(self._logits(weights, x), target)
+
+    def _step(self, count: int) -> None:
+        assert self.plan is not None
+        now = self.cursor + torch.arange(count, device=self.place)
+        x, target = inputs(self.train_features, self.plan, now), self.plan.target[:, now]
+        gradient, loss = vmap(grad_and_value(self._loss))(self.weights, x, target)
+        with torch.no_grad():
+            self.steps += 1
+            self._update(gradient)
+            self.total += loss * count
+            self.cursor += count
+
+    def _update(self, gradient: Stack) -> None:
+        names = list(self.weights)
+        weights = [self.weights[name] for name in names]
+        slopes = [gradient[name] for name in names]
+        rates = [_per_run(self.rate, weight) for weight in weights]
+        decay = self.settings.weight_decay
+        if decay:
+            slopes = torch._foreach_add(slopes, weights, alpha=decay)
+        if self.settings.optimiser == "sgd":
+            speed = [self.moments[0][name] for name in names]
+            torch._foreach_mul_(speed, self.settings.momentum)
+            torch._foreach_add_(speed, slopes)
+            torch._foreach_sub_(weights, torch._foreach_mul(speed, rates))
+            return
+        first, second = ([moment[name] for name in names] for moment in self.moments)
+        (beta1, beta2), steps = ADAM_BETAS, self.steps
+        torch._foreach_lerp_(first, slopes, 1 - beta1)
+        torch._foreach_mul_(second, beta2)
+        torch._foreach_addcmul_(second, slopes, slopes, value=1 - beta2)
+        root = torch._foreach_sqrt(second)
+        torch._foreach_div_(root, (1 - beta2**steps).sqrt().float())
+        torch._foreach_add_(root, ADAM_EPSILON)
+        change = torch._foreach_div(first, root)
+        torch._foreach_mul_(change, [rate / (1 - beta1**steps).float() for rate in rates])
+        torch._foreach_sub_(weights, change)
+
+    @torch.no_grad()
+    def _measure_selection(self) -> None:
+        assert self.compared is not None
+        log_q = self._log_q(self.members[self.settings.selection_split])
+        self.metric.copy_(selection_metric(log_q, self.compared, self.settings))
+
+    def _log_q(self, rows: Tensor) -> Tensor:
+        logits = vmap(self._logits, in_dims=(0, None))
+        parts = [
+            logits(self.weights, self.features[part]).log_softmax(dim=-1)
+            for part in torch.split(rows, EVALUATION_BATCH)
+        ]
+        return torch.cat(parts, dim=1)
+
+
+def _per_run(values: Tensor, like: Tensor) -> Tensor:
+    return values.reshape(-1, *(1,) * (like.ndim - 1))
+
+
+def _stack_or_none(arrays: list[Any], place: torch.device) -> Tensor | None:
+    return None if arrays[0] is None else torch.from_numpy(np.stack(arrays)).to(place)

@@ -1,0 +1,142 @@
+"""The run store: a plain folder in which a run appears by one rename, when it is whole.
+
+STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions
+               history.json     by column, one value an epoch
+               predictions.npz  by split, (items, classes) float32
+               dynamics.npz     by split, (epochs, items, classes) float16, where asked for
+               weights.npz      by name
+STORE/partial/                  runs being written; whatever a killed process left there is swept away
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from dissensus.errors import InputError
+from dissensus.training.run import Run, RunResult
+from dissensus.training.settings import Training
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class RunStore:
+    """Runs in a folder, found by key.
+
+    Attributes:
+        folder: where they are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open_for_writing(self) -> None:
+        """Make the folder, sweep what killed writers left, and make sure that it can be written to."""
+        try:
+            self._runs.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(self._partial, ignore_errors=True)
+            self._partial.mkdir(parents=True, exist_ok=True)
+            probe = self._partial / "probe"
+            probe.write_bytes(b"dissensus")
+            probe.unlink()
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
+    @property
+    def _runs(self) -> Path:
+        return self.folder / "runs"
+
+    @property
+    def _partial(self) -> Path:
+        return self.folder / "partial"
+
+    def __contains__(self, run: Run) -> bool:
+        return (self._runs / run.key / "run.json").is_file()
+
+    def keys(self) -> list[str]:
+        """The keys of all whole runs, sorted."""
+        return sorted(path.parent.name for path in self._runs.glob("*/run.json"))
+
+    def save(self, result: RunResult) -> None:
+        """Store a run: written beside, then renamed into place, so that it is there whole or not at all."""
+        partial = self._partial / f"{result.run.key}-{uuid.uuid4().hex}"
+        try:
+            partial.mkdir(parents=True)
+            about = {
+                "run": result.run.spec(),
+                "chosen_epoch": result.chosen_epoch,
+                "timing": dict(result.timing),
+                "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+            }
+            _write_json(partial / "run.json", about)
+            _write_json(partial / "history.json", {name: v.tolist() for name, v in result.history.items()})
+            np.savez(partial / "predictions.npz", **result.predictions)  # type: ignore[arg-type]
+            if result.dynamics:
+                np.savez(partial / "dynamics.npz", **result.dynamics)  # type: ignore[arg-type]
+            np.savez(partial / "weights.npz", **result.weights)  # type: ignore[arg-type]
+            final = self._runs / result.run.key
+            if final.exists():
+                # Another process finished the same run first; its result means the same.
+                shutil.rmtree(partial)
+            else:
+                partial.replace(final)
+        except OSError as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            if result.run in self:
+                return
+            raise self._cannot_write(error) from error
+
+    def load(self, key: str, *, dynamics: bool = True, weights: bool = True) -> RunResult:
+        """Read a run; its large parts only where asked for."""
+        folder = self._runs / key
+        try:
+            about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+            history = json.loads((folder / "history.json").read_text(encoding="utf-8"))
+            return RunResult(
+                run=_run_from(about["run"]),
+                history={name: np.array(values) for name, values in history.items()},
+                chosen_epoch=about["chosen_epoch"],
+                predictions=_read_npz(folder / "predictions.npz"),
+                dynamics=_read_npz(folder / "dynamics.npz") if dynamics else {},
+                weights=_read_npz(folder / "weights.npz") if weights else {},
+                timing=about["timing"],
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{folder}: the stored run cannot be read ({error}); delete this folder and run the study again"
+            ) from error
+
+    def __iter__(self) -> Iterator[RunResult]:
+        for key in self.keys():
+            yield self.load(key, dynamics=False, weights=False)
+
+    def _cannot_write(self, error: OSError) -> InputError:
+        return InputError(
+            f"{self.folder}: the run store cannot be written ({os.strerror(error.errno) if error.errno else error}); "
+            "runs that are stored are unharmed: make room or choose another folder with --store, and run again"
+        )
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, sort_keys=True), encoding="utf-8")
+
+
+def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    if not path.exists():
+        return {}
+    with np.load(path, allow_pickle=False) as opened:
+        return {name: opened[name] for name in opened.files}
+
+
+def _run_from(spec: dict[str, Any]) -> Run:
+    fields = {name: value for name, value in spec.items() if name not in ("meaning", "training")}
+    return Run(training=Training(**spec["training"]), **fields)

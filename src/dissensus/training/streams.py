@@ -1,0 +1,174 @@
+"""The fleet on a GPU for nets with batch statistics: each run on a stream of its own, all in one captured graph.
+
+A small net at a small batch leaves much of a large GPU idle; several at once fill it. The optimiser steps of all runs are
+recorded side by side and replayed together.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dissensus.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded
+from dissensus.training.data import TRAIN
+from dissensus.training.graphs import captured
+from dissensus.training.loop import (
+    autocast,
+    log_probabilities,
+    make_optimiser,
+    selection_metric,
+    snapshot,
+    soft_cross_entropy,
+)
+from dissensus.training.models import build
+from dissensus.training.run import Run, delivery_of, selection_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dissensus.arrays import Floats, Mask
+    from dissensus.training.data import TrainingData
+
+
+class StreamedRuns:
+    """R runs side by side on streams (a `dissensus.training.fleet.Together`)."""
+
+    def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
+        self.place, self.settings, self.classes = place, runs[0].training, data.classes
+        features = torch.from_numpy(data.normalised()).to(place)
+        if features.ndim == 4:
+            features = features.contiguous(memory_format=torch.channels_last)
+        self.features = features
+        self.members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
+        train_features = features[self.members[TRAIN]]
+        if self.settings.augmentation == "crop-flip":
+            train_features = padded(train_features)
+        self.each = [_Streamed(run, data, train_features, place) for run in runs]
+        self.step: dict[int, Callable[[], None]] = {}
+        self.streams = [torch.cuda.Stream(place) if place.type == "cuda" else None for _ in runs]
+        self.n_examples = self.each[0].delivery.examples.shape[0]
+        self._prepared: list[Epoch] | None = None
+
+    def train_epoch(self, epoch: int, rate: Floats) -> None:
+        plans = self._prepared if self._prepared is not None else self._prepare(epoch)
+        for one, plan, each_rate in zip(self.each, plans, rate, strict=True):
+            one.begin(plan, float(each_rate))
+        for start in range(0, self.n_examples, self.settings.batch_size):
+            count = min(self.settings.batch_size, self.n_examples - start)
+            if count not in self.step:
+                state = [value for one in self.each for value in one.state()]
+                self.step[count] = captured(partial(self._step, count), self.place, state)
+            self.step[count]()
+        # While the device works through the queue, this side draws the next epoch.
+        self._prepared = self._prepare(epoch + 1) if epoch + 1 < self.settings.epochs else None
+
+    def _prepare(self, epoch: int) -> list[Epoch]:
+        plans = [epoch_of(one.run, one.delivery, epoch, classes=self.classes) for one in self.each]
+        return [each_part(plan, Tensor.pin_memory) for plan in plans] if self.place.type == "cuda" else plans
+
+    def _step(self, count: int) -> None:
+        if self.place.type != "cuda":
+            for one in self.each:
+                one.step(count)
+            return
+        main = torch.cuda.current_stream(self.place)
+        for one, side in zip(self.each, self.streams, strict=True):
+            assert side is not None
+            side.wait_stream(main)
+            with torch.cuda.stream(side):
+                one.step(count)
+        for side in self.streams:
+            main.wait_stream(side)  # type: ignore[arg-type]
+
+    def train_loss(self) -> Floats:
+        return torch.stack([one.total for one in self.each]).double().cpu().numpy() / self.n_examples
+
+    def select(self) -> Floats | None:
+        if self.each[0].compared is None:
+            return None
+        rows = self.members[self.settings.selection_split]
+        parts = []
+        for one in self.each:
+            assert one.compared is not None
+            log_q = log_probabilities(one.model, self.features[rows], self.settings)
+            parts.append(selection_metric(log_q, one.compared, self.settings))
+        return torch.stack(parts).double().cpu().numpy()
+
+    def predict(self, rows: Tensor) -> Tensor:
+        each = [log_probabilities(one.model, self.features[rows], self.settings).exp() for one in self.each]
+        return torch.stack(each)
+
+    def keep(self, chosen: Mask) -> None:
+        for one, now in zip(self.each, chosen, strict=True):
+            if now:
+                one.kept = snapshot(one.model)
+
+    def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
+        for one in self.each:
+            one.model.load_state_dict(one.kept)
+        return [{name: value.cpu().numpy() for name, value in one.kept.items()} for one in self.each]
+
+
+class _Streamed:
+    """One run: its model, optimiser and the tensors that its captured step reads and writes."""
+
+    def __init__(self, run: Run, data: TrainingData, train_features: Tensor, place: torch.device) -> None:
+        self.run, self.place, self.train_features = run, place, train_features
+        model = build(run.model, data.shape, classes=data.classes, seed=run.seed).to(place)
+        self.model = model.to(memory_format=torch.channels_last) if len(data.shape) == 3 else model  # type: ignore[call-overload]
+        self.rate = torch.zeros((), device=place)
+        self.optimiser = make_optimiser(self.model, run.training, rate=self.rate)
+        _begin_from_zero(self.optimiser)
+        self.total = torch.zeros((), device=place)
+        self.cursor = torch.zeros((), dtype=torch.long, device=place)
+        self.delivery = delivery_of(run, data)
+        compared = selection_target(run, data)
+        self.compared = None if compared is None else torch.from_numpy(compared).to(place)
+        self.kept = snapshot(self.model)
+        self.plan: Epoch | None = None
+
+    def begin(self, plan: Epoch, rate: float) -> None:
+        if self.plan is None:
+            self.plan = each_part(plan, lambda part: part.to(self.place, copy=True))
+        else:
+            copy_epoch(plan, self.plan)
+        self.model.train()
+        self.rate.fill_(rate)
+        self.total.zero_()
+        self.cursor.zero_()
+
+    def state(self) -> list[Tensor]:
+        """Everything that a step changes."""
+        return [*self.model.state_dict().values(), *_moments(self.optimiser), self.total, self.cursor]
+
+    def step(self, count: int) -> None:
+        assert self.plan is not None
+        now = self.cursor + torch.arange(count, device=self.place)
+        x, target = inputs(self.train_features, self.plan, now), self.plan.target[now]
+        with autocast(self.run.training, self.place):
+            logits = self.model(x)
+        loss = soft_cross_entropy(logits.float(), target)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        self.total += loss.detach() * count
+        self.cursor += count
+
+
+def _begin_from_zero(optimiser: torch.optim.Optimizer) -> None:
+    """Make the optimiser's moments now, all zero: it would make them in its first step, which is being recorded."""
+    for group in optimiser.param_groups:
+        for weight in group["params"]:
+            weight.grad = torch.zeros_like(weight)
+    optimiser.step()
+    for value in _moments(optimiser):
+        value.zero_()
+
+
+def _moments(optimiser: torch.optim.Optimizer) -> list[Tensor]:
+    values = [value for each in optimiser.state.values() for value in each.values()]
+    return [value for value in values if isinstance(value, Tensor)]

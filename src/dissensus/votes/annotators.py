@@ -1,0 +1,177 @@
+"""Each annotator beside the rest of the panel: who agrees, who doubts, who hurries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from dissensus.errors import InputError
+from dissensus.votes.agreement import class_mass, vote_weights
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Codes, Floats, Ints, Mask, Names, Table
+    from dissensus.votes.table import Votes
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AnnotatorAgreement:
+    """One row an annotator, as columns of equal length.
+
+    Attributes:
+        annotators: names.
+        judgements: judgements given.
+        votes: votes cast in them.
+        compared: judgements of items that somebody else judged too.
+        agreement: mean over compared judgements of the share of the others' votes on that item that equal this
+            one's; NaN where none was compared.
+        low: lower end of the interval of the agreement; NaN likewise.
+        high: upper end, likewise.
+        expected: the agreement expected by chance: that of this annotator's votes with votes drawn from all that the
+            others said about any item; NaN likewise.
+        seconds: median seconds of a judgement; NaN where unknown.
+        unsure_rate: share of judgements with at least one unsure; NaN where nobody could say unsure.
+        level: of the intervals.
+    """
+
+    annotators: Names
+    judgements: Ints
+    votes: Ints
+    compared: Ints
+    agreement: Floats
+    low: Floats
+    high: Floats
+    expected: Floats
+    seconds: Floats
+    unsure_rate: Floats
+    level: float = 0.95
+
+    def __len__(self) -> int:
+        return self.annotators.shape[0]
+
+    def lowest_first(self) -> AnnotatorAgreement:
+        """The same rows by rising agreement; equal ones keep their order, those without come last."""
+        order = np.argsort(self.agreement, kind="stable")
+        columns = {each.name: getattr(self, each.name)[order] for each in fields(self) if each.name != "level"}
+        return AnnotatorAgreement(**columns, level=self.level)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One dictionary an annotator, ready for JSON: None where a column is NaN."""
+        columns = {each.name: getattr(self, each.name).tolist() for each in fields(self) if each.name != "level"}
+        names = ["annotator", *list(columns)[1:]]
+        return [
+            {name: None if value != value else value for name, value in zip(names, row, strict=True)}
+            for row in zip(*columns.values(), strict=True)
+        ]
+
+
+def annotator_agreement(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreement:
+    """How far each annotator agrees with the rest of the panel.
+
+    A judgement with several votes is spread equally over them. An annotator's other judgements of the same item are not
+    "others". The interval is Wilson's, with the compared judgements as trials: their agreement is a share between 0 and
+    1 and so varies no more than a hit or miss of the same mean, which makes the interval wide rather than narrow.
+    """
+    if votes.annotator is None or votes.annotators is None or votes.judgement_annotator is None:
+        raise InputError(
+            "annotators: the votes are anonymous, so nobody can be compared with the rest; "
+            "read them from a file with a column of annotators"
+        )
+    n_annotators, n_classes = len(votes.annotators), len(votes.classes)
+    weight = vote_weights(votes)
+    own_class, own_total = _own_share(votes, weight)
+    others = votes.panel_size[votes.item] - own_total
+    together = others > 0
+    same = class_mass(votes)[votes.item, votes.label] - own_class
+    agreeing = np.divide(weight * same, others, out=np.zeros(len(votes)), where=together)
+    trials = np.bincount(votes.annotator, weights=weight * together, minlength=n_annotators)
+    compared = np.rint(trials).astype(np.int64)
+    hits = np.bincount(votes.annotator, weights=agreeing, minlength=n_annotators)
+    # Thirds and sevenths need not sum to exactly 1.
+    agreement = np.minimum(_ratio(hits, compared), 1.0)
+    low, high = _wilson(agreement, compared, level)
+    cell = votes.annotator.astype(np.int64) * n_classes + votes.label
+    said = np.bincount(cell, weights=weight * together, minlength=n_annotators * n_classes)
+    by = votes.judgement_annotator
+    judgements = np.bincount(by, minlength=n_annotators)
+    return AnnotatorAgreement(
+        annotators=votes.annotators,
+        judgements=judgements,
+        votes=np.bincount(votes.annotator, minlength=n_annotators),
+        compared=compared,
+        agreement=agreement,
+        low=low,
+        high=high,
+        expected=_chance(said.reshape(n_annotators, n_classes).astype(np.float64)),
+        seconds=_medians(votes.seconds, by, n_annotators),
+        unsure_rate=_unsure_rate(votes, by, judgements),
+        level=level,
+    )
+
+
+def unsure_judgements(votes: Votes) -> Mask:
+    """(judgements,) true where at least one response of the judgement is unsure."""
+    out = np.zeros(votes.n_judgements, dtype=np.bool_)
+    if votes.unsure is not None:
+        judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
+        out[judgement[votes.unsure]] = True
+    return out
+
+
+def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
+    """(votes,) what the vote's annotator gave the same class of the same item, and gave that item in all."""
+    assert votes.annotator is not None
+    assert votes.annotators is not None
+    assert votes.judgement_annotator is not None
+    n_annotators = len(votes.annotators)
+    judged = np.sort(votes.judgement_item.astype(np.int64) * n_annotators + votes.judgement_annotator)
+    if not (judged[1:] == judged[:-1]).any():
+        return weight, np.ones(len(votes))
+    _, person = np.unique(votes.item.astype(np.int64) * n_annotators + votes.annotator, return_inverse=True)
+    _, choice = np.unique(person * len(votes.classes) + votes.label, return_inverse=True)
+    same = np.asarray(np.bincount(choice, weights=weight), dtype=np.float64)
+    # Whole judgements, which thirds and sevenths need not sum to exactly.
+    total = np.rint(np.bincount(person, weights=weight))
+    return same[choice], total[person]
+
+
+def _chance(said: Table) -> Floats:
+    """sum_k p_k q_k with p each annotator's shares of the classes and q those of all the others."""
+    rest = said.sum(axis=0) - said
+    return _ratio((said * rest).sum(axis=1), said.sum(axis=1) * rest.sum(axis=1))
+
+
+def _wilson(share: Floats, trials: Ints, level: float) -> tuple[Floats, Floats]:
+    """Wilson's score interval of a share, NaN where there was no trial (Wilson 1927)."""
+    z = float(ndtri((1 + level) / 2))
+    middle = (share * trials + z**2 / 2) / (trials + z**2)
+    half = z * np.sqrt(share * (1 - share) * trials + z**2 / 4) / (trials + z**2)
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
+
+def _medians(values: Floats | None, group: Codes, groups: int) -> Floats:
+    """(groups,) the median of each group's known values; NaN where it has none."""
+    if values is None:
+        return np.full(groups, np.nan)
+    known = np.flatnonzero(~np.isnan(values))
+    ordered = values[known][np.lexsort((values[known], group[known]))]
+    size = np.bincount(group[known], minlength=groups)
+    first = np.cumsum(size) - size
+    some = np.flatnonzero(size)
+    out = np.full(groups, np.nan)
+    out[some] = (ordered[first[some] + (size[some] - 1) // 2] + ordered[first[some] + size[some] // 2]) / 2
+    return out
+
+
+def _unsure_rate(votes: Votes, by: Codes, judgements: Ints) -> Floats:
+    if votes.unsure is None:
+        return np.full(judgements.shape[0], np.nan)
+    doubted = np.bincount(by[unsure_judgements(votes)], minlength=judgements.shape[0])
+    return _ratio(doubted, judgements)
+
+
+def _ratio(above: Floats | Ints, below: Floats | Ints) -> Floats:
+    """The quotient, NaN where below is 0."""
+    return np.asarray(np.divide(above, below, out=np.full(below.shape[0], np.nan), where=below > 0))

@@ -1,0 +1,159 @@
+"""The cells of one column to numbers; what cannot be read is refused with its line."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from dissensus.errors import InputError
+from dissensus.votes.encoding import encode, to_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dissensus.arrays import Codes, Floats, Names
+
+    Where = Callable[[int], str]
+    """The file and the line of a row, for a sentence."""
+
+NO, YES, UNSURE = 0, 1, 2
+WORDS: Final = ("no", "yes", "unsure")
+"""The responses, by their code."""
+
+_SPELLINGS: Final = {
+    **dict.fromkeys(("no", "n", "false"), NO),
+    **dict.fromkeys(("yes", "y", "true"), YES),
+    **dict.fromkeys(("unsure", "u", "maybe", "?"), UNSURE),
+}
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?")
+_WHOLE: Final = re.compile(r"([+-]?\d+)(\.0*)?")
+
+
+def encode_names(cells: pl.Series, *, where: Where) -> tuple[Codes, Names]:
+    """Codes and names of items, annotators or labels; an empty cell is refused."""
+    values = name_like(cells, where=where)
+    refuse_missing(values, where=where)
+    return encode(values)
+
+
+def encode_classes(cells: pl.Series, classes: Sequence[str] | None, *, where: Where) -> tuple[Codes, tuple[str, ...]]:
+    """Class codes and names: in the given order, an Enum's own, else numbers by size or text by alphabet."""
+    codes, names = encode_names(cells, where=where)
+    if classes is None and isinstance(cells.dtype, pl.Enum):
+        classes = class_names(cells.dtype.categories.to_list())
+    rank, order = arrange_classes(
+        [str(name) for name in names.tolist()], classes, where=lambda k: where(int((codes == k).argmax()))
+    )
+    return rank[codes], order
+
+
+def arrange_classes(
+    labels: Sequence[str], classes: Sequence[str] | None, *, where: Where
+) -> tuple[Codes, tuple[str, ...]]:
+    """The class of each distinct label, and the class names in order.
+
+    Args:
+        labels: distinct labels.
+        classes: class names in order; None takes the labels, numbers by size and others by alphabet.
+        where: the file and line where a label stands first.
+    """
+    if classes is None or not set(labels) <= set(classes):
+        labels = class_names(labels)
+    order = in_order(labels) if classes is None else tuple(classes)
+    index = {name: k for k, name in enumerate(order)}
+    unknown = next((k for k, name in enumerate(labels) if name not in index), None)
+    if unknown is not None:
+        raise InputError(
+            f"{where(unknown)}: the label '{labels[unknown]}' is not one of the classes {', '.join(order)}; "
+            "correct it, or add it to --classes"
+        )
+    return np.array([index[name] for name in labels], dtype=np.int32), order
+
+
+def class_names(labels: Sequence[str]) -> list[str]:
+    """Labels as names: where all are whole numbers, 1.0 and 1 are the same."""
+    found = [_WHOLE.fullmatch(label) for label in labels]
+    return [match[1] for match in found if match] if all(found) else list(labels)
+
+
+def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Distinct labels, numbers by size and others by alphabet."""
+    distinct = sorted(set(labels))
+    return tuple(sorted(distinct, key=float)) if are_numbers(distinct) else tuple(distinct)
+
+
+def are_numbers(labels: Iterable[str]) -> bool:
+    """Whether all labels are written as numbers."""
+    return all(_NUMBER.fullmatch(label) for label in labels)
+
+
+def encode_responses(cells: pl.Series, *, where: Where) -> Codes:
+    """(rows,) NO, YES or UNSURE."""
+    codes, names = encode_names(cells, where=where)
+    meaning = [_SPELLINGS.get(str(name).strip().lower(), -1) for name in names.tolist()]
+    if -1 in meaning:
+        unknown = meaning.index(-1)
+        raise InputError(
+            f"{where(int((codes == unknown).argmax()))}: '{names[unknown]}' is no response; "
+            f"a response is {', '.join(WORDS[:-1])} or {WORDS[-1]}"
+        )
+    return np.array(meaning, dtype=np.int32)[codes]
+
+
+def parse_seconds(cells: pl.Series, *, where: Where) -> Floats:
+    """(rows,) seconds, NaN where a cell is empty."""
+    values = cells.cast(pl.Float64, strict=False) if not cells.dtype.is_nested() else cells.clear(len(cells))
+    wrong = (values.is_null() & cells.is_not_null()) | values.is_infinite() | (values < 0)
+    if wrong.any():
+        row = int(wrong.fill_null(value=False).arg_true()[0])
+        raise InputError(
+            f"{where(row)}: '{cells[row]}' in column '{cells.name}' is no time; "
+            "give seconds as a number of 0 or more, or leave the cell empty"
+        )
+    return values.fill_null(float("nan")).to_numpy()
+
+
+def describe_annotators(cells: pl.Series, annotator: Codes, *, annotators: Names, where: Where) -> Names:
+    """(annotators,) the one value that each annotator has in a column; empty text where the cells are empty."""
+    values = name_like(cells, where=where)
+    if values.null_count():
+        values = values.cast(pl.String).fill_null("")
+    first = np.empty(len(annotators), dtype=np.int64)
+    first[annotator[::-1]] = np.arange(annotator.size - 1, -1, -1)
+    each = values.gather(first)
+    other = np.flatnonzero((each.gather(annotator) != values).to_numpy())
+    if other.size:
+        row = int(other[0])
+        who = annotator[row]
+        raise InputError(
+            f"{where(row)}: annotator '{annotators[who]}' has '{cells[row]}' in column '{cells.name}', and "
+            f"'{each[int(who)]}' before; an attribute has one value an annotator"
+        )
+    return to_names(each)
+
+
+def name_like(cells: pl.Series, *, where: Where) -> pl.Series:
+    """Cells as whole numbers or text, with nulls where they are empty."""
+    dtype = cells.dtype
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+        raise InputError(f"{where(0)}: column '{cells.name}' holds {dtype}; give a name or a number in each cell")
+    if dtype.is_float():
+        cells = cells.fill_nan(None)
+    if dtype.is_numeric():
+        whole = cells.cast(pl.Int64, strict=False)
+        fits = whole.null_count() == cells.null_count() and (dtype.is_integer() or (whole == cells).all())
+        return whole if fits else cells.cast(pl.String)
+    return cells if dtype in (pl.String, pl.Enum, pl.Categorical) else cells.cast(pl.String)
+
+
+def refuse_missing(cells: pl.Series, *, where: Where) -> None:
+    """Refuse a column with an empty cell."""
+    if isinstance(cells.dtype, pl.Enum | pl.Categorical) and "" in cells.unique().cast(pl.String):
+        cells = cells.cast(pl.String)
+    missing = cells.is_null() | (cells == "") if cells.dtype == pl.String else cells.is_null()
+    if missing.any():
+        row = int(missing.to_numpy().argmax())
+        raise InputError(f"{where(row)}: column '{cells.name}' is empty; fill the cell or remove the row")

@@ -1,0 +1,119 @@
+"""Which column of a file holds what: guessed from its name, or given."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+SYNONYMS: Final = {
+    "item": _words(
+        "item item_id task task_id instance instance_id example example_id sample sample_id unit unit_id object "
+        "object_id image image_id image_name filename file text_id sentence_id comment_id question_id document_id "
+        "doc_id post_id tweet_id pair_id uid item_name question id"
+    ),
+    "annotator": _words(
+        "annotator annotator_id worker worker_id user user_id rater rater_id coder coder_id judge judge_id labeler "
+        "labeler_id labeller labeller_id participant participant_id subject subject_id respondent respondent_id "
+        "reviewer reviewer_id expert expert_id person person_id username annotator_name"
+    ),
+    "label": _words(
+        "label vote class answer choice rating score category annotation judgement judgment stars likert grade "
+        "labels answers choices categories annotations"
+    ),
+    "response": ("response",),
+    "seconds": _words(
+        "seconds duration rt time lead_time response_time reaction_time duration_seconds time_spent work_time elapsed"
+    ),
+}
+"""For each role, the names of columns that are taken for it, the surest first."""
+
+RATING: Final = re.compile(r"(^|_)(ratings?|scores?|stars?|likert|grades?)(_|$)")
+"""What the label column of a rating scale is called."""
+
+_ANNOTATOR_NUMBERED: Final = re.compile(
+    r"(annotator|annot|ann|worker|user|rater|coder|judge|label+er|participant|subject|expert|reviewer|[awr])_?\d+"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The column that holds each role; None where the file has none.
+
+    Attributes:
+        item: the item.
+        label: the class, or the set of classes.
+        annotator: who said it.
+        response: yes, no or unsure, where a row is one response.
+        seconds: how long the judgement took, in seconds.
+        attributes: columns that describe the annotator.
+    """
+
+    item: str
+    label: str
+    annotator: str | None = None
+    response: str | None = None
+    seconds: str | None = None
+    attributes: tuple[str, ...] = ()
+
+    def roles(self) -> dict[str, str]:
+        """The column of each role that the file has."""
+        named = {role: getattr(self, role) for role in SYNONYMS}
+        return {role: column for role, column in named.items() if column is not None}
+
+    def names(self) -> list[str]:
+        """All columns, each once."""
+        return list(dict.fromkeys([*self.roles().values(), *self.attributes]))
+
+
+def plain(name: str) -> str:
+    """A column name without its spelling: `WorkerId`, `worker-id` and ` worker_ID ` are all `worker_id`."""
+    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[^a-z0-9]+", "_", split.lower()).strip("_")
+
+
+def guess(role: str, available: Iterable[str]) -> str | None:
+    """The column that is most surely the one for a role, None where no name fits."""
+    spelled = {plain(column): column for column in reversed(list(available))}
+    return next((spelled[name] for name in SYNONYMS[role] if name in spelled), None)
+
+
+def choose(role: str, given: str | None, available: Sequence[str], *, path: object) -> str | None:
+    """The column given for a role, which must be there, or else the one guessed."""
+    if given is None:
+        return guess(role, available)
+    if given not in available:
+        raise InputError(f"{path}: there is no column '{given}' for --{role}; choose one of {listed(available)}")
+    return given
+
+
+def require(role: str, given: str | None, available: Sequence[str], *, path: object) -> str:
+    """As `choose`, where there must be a column."""
+    column = choose(role, given, available, path=path)
+    if column is None:
+        raise InputError(
+            f"{path}: none of the columns {listed(available)} is known to hold the {role}; name it with --{role}"
+        )
+    return column
+
+
+def is_annotator(column: str) -> bool:
+    """Whether a column is named like one annotator of a wide table: `annotator_3`, `rater2`, `A1`."""
+    name = plain(column)
+    return name in SYNONYMS["annotator"] or _ANNOTATOR_NUMBERED.fullmatch(name) is not None
+
+
+def listed(columns: Sequence[str]) -> str:
+    """Column names for a sentence; a long list is cut."""
+    shown = ", ".join(f"'{column}'" for column in columns[:12])
+    return f"{shown} and {len(columns) - 12:,} more" if len(columns) > 12 else shown

@@ -1,0 +1,158 @@
+"""Votes counted batch by batch, for files that are larger than memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from dissensus.errors import InputError
+from dissensus.votes.cells import arrange_classes, encode_names, name_like, refuse_missing
+from dissensus.votes.columns import require
+from dissensus.votes.encoding import first_appearances, to_names
+from dissensus.votes.files import Rows, columns_of, explained, open_file, place, scan, whole_numbers, without_blank
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from dissensus.arrays import Codes, Counts, Names
+
+    Counted = tuple[pl.Series, dict[str, int], Counts]
+    """Items, labels with the row where each stands first, and (items, labels) counts."""
+
+BATCH: Final = 10_000_000
+"""The rows that are read at once where names must be hashed."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountedVotes:
+    """Numbers of votes, without who gave them.
+
+    Attributes:
+        items: (items,) names: whole numbers of a compact range by size, others in order of first appearance.
+        classes: names, in class order.
+        counts: (items, classes) votes.
+    """
+
+    items: Names
+    classes: tuple[str, ...]
+    counts: Counts
+
+
+def count_votes(
+    path: str | Path, *, item: str | None = None, label: str | None = None, classes: Sequence[str] | None = None
+) -> CountedVotes:
+    """Count the votes of a long file (one row a vote) in one pass, with memory for the counts only.
+
+    Who voted is not read, so a judgement that stands twice in the file counts twice; `read_votes` refuses it.
+
+    Args:
+        path: a CSV, TSV, Parquet or JSONL file.
+        item: the column of items; None guesses each column from its name.
+        label: the column of labels.
+        classes: class names in order; None sorts the labels, numbers by size and others by alphabet.
+    """
+    path = open_file(path)
+    available = columns_of(path)
+    item = require("item", item, available, path=path)
+    label = require("label", label, available, path=path)
+    with explained(path):
+        rows = _without_floats(scan(path).select(item, label))
+        schema = rows.collect_schema()
+        counted = _count_compact(path, rows) if schema[item].is_integer() else None
+        items, labels, counts = _count_hashed(path, rows) if counted is None else counted
+    if not labels:
+        raise InputError(f"{path}: the file holds no rows; give a file with votes in it")
+    if classes is None and isinstance(declared := schema[label], pl.Enum):
+        classes = declared.categories.to_list()
+    first = list(labels.values())
+    rank, order = arrange_classes(list(labels), classes, where=lambda k: place(path, first[k]))
+    if rank.tolist() != list(range(len(order))):
+        arranged = np.zeros((len(order), len(items)), dtype=np.int64)
+        np.add.at(arranged, rank, counts.T)
+        counts = np.ascontiguousarray(arranged.T)
+    return CountedVotes(to_names(items), order, counts)
+
+
+def _without_floats(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Columns of numbers with a decimal point as whole numbers, or as text where they are not whole."""
+    floats = [name for name, dtype in rows.collect_schema().items() if dtype.is_float()]
+    if not floats:
+        return rows
+    rows = rows.with_columns(pl.col(floats).fill_nan(None))
+    whole = rows.select((pl.col(floats) == pl.col(floats).floor()).all()).collect()
+    return rows.with_columns(
+        pl.col(name).cast(pl.Int64 if whole[name].item() else pl.String, strict=False) for name in floats
+    )
+
+
+def _batches(path: Path, rows: pl.LazyFrame, size: int | None) -> Iterator[Rows]:
+    start = 0
+    for table in rows.collect_batches(chunk_size=size, maintain_order=True):
+        if table.height:
+            yield without_blank(Rows(path, table, np.arange(start, start + table.height)))
+        start += table.height
+
+
+def _encode_labels(batch: Rows, labels: dict[str, int]) -> Codes:
+    """(rows,) the place of each row's label among all met so far; a new one is added with its row."""
+    codes, names = encode_names(batch.table[:, 1], where=batch.where)
+    met = [str(name) for name in names.tolist()]
+    for code, name in enumerate(met):
+        if name not in labels:
+            labels[name] = batch.number(int((codes == code).argmax()))
+    index = {name: place for place, name in enumerate(labels)}
+    return np.array([index[name] for name in met], dtype=np.int32)[codes]
+
+
+def _count_compact(path: Path, rows: pl.LazyFrame) -> Counted | None:
+    """Counts of items that are whole numbers, in a table over their range; None where that is not compact."""
+    largest = rows.select(pl.len()).collect().item() + 1024
+    labels: dict[str, int] = {}
+    table, low = np.zeros((0, 0), dtype=np.int64), 0
+    for batch in _batches(path, rows, None):
+        refuse_missing(batch.table[:, 0], where=batch.where)
+        items = batch.table[:, 0].cast(pl.Int64, strict=False).to_numpy()
+        label = _encode_labels(batch, labels)
+        least, most = int(items.min()), int(items.max())
+        if most - least > largest or (table.size and max(most - low, low + len(table) - least) > 2 * largest):
+            return None
+        if not table.size or least < low or most >= low + len(table) or len(labels) > table.shape[1]:
+            table, low = _stretch(table, low if table.size else least, least=least, most=most, n_labels=len(labels))
+        np.add.at(table.reshape(-1), (items - low) * len(labels) + label, np.int64(1))
+    seen = np.flatnonzero(np.einsum("ij->i", table))
+    return pl.Series(seen + low), labels, table[seen]
+
+
+def _stretch(table: Counts, low: int, *, least: int, most: int, n_labels: int) -> tuple[Counts, int]:
+    """The table with room for the numbers from least to most and for all labels, and its lowest number."""
+    start = min(low, least)
+    # Zeros that are never touched take no memory, and spare rows save copies while the numbers rise.
+    stop = max(low + len(table), most + 1 + (most + 1 - start) // 2)
+    wider = np.zeros((stop - start, n_labels), dtype=np.int64)
+    wider[low - start : low - start + len(table), : table.shape[1]] = table
+    return wider, start
+
+
+def _count_hashed(path: Path, rows: pl.LazyFrame) -> Counted:
+    """Counts of items of any name: each batch is counted alone, then added to those before."""
+    labels: dict[str, int] = {}
+    items = pl.Series(dtype=pl.Int64 if rows.collect_schema().dtypes()[0].is_integer() else pl.String)
+    counts = np.zeros((0, 0), dtype=np.int64)
+    for batch in _batches(path, rows, BATCH):
+        label = _encode_labels(batch, labels)
+        values = name_like(batch.table[:, 0], where=batch.where).rechunk()
+        refuse_missing(values, where=batch.where)
+        code, first = first_appearances(values)
+        cell = code.astype(np.int64) * len(labels) + label
+        batch_counts = np.bincount(cell, minlength=first.size * len(labels)).reshape(first.size, len(labels))
+        both = pl.concat([items, values.gather(first).cast(items.dtype).alias(items.name)])
+        merged, first = first_appearances(both)
+        total = np.zeros((first.size, len(labels)), dtype=np.int64)
+        total[: counts.shape[0], : counts.shape[1]] = counts
+        total[merged[len(items) :]] += batch_counts
+        items, counts = both.gather(first), total
+    return whole_numbers(items), labels, counts

@@ -1,0 +1,135 @@
+"""Tables with one row an item: a column an annotator (wide), or a column a class (counts)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from dissensus.errors import InputError
+from dissensus.votes.cells import encode_classes, encode_names, name_like
+from dissensus.votes.encoding import to_names
+from dissensus.votes.files import explained, whole_numbers
+from dissensus.votes.table import Votes, votes_from_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from dissensus.arrays import Names
+    from dissensus.votes.cells import Where
+    from dissensus.votes.files import Rows
+
+LARGEST_COUNT = 1_000_000
+"""The most votes for one class of one item that are believed."""
+
+
+def votes_from_wide(
+    rows: Rows, *, item: str, classes: Sequence[str] | None = None, ordered: bool | None = None
+) -> Votes:
+    """Votes from a table with one row an item and, beside the item, one column an annotator.
+
+    An empty cell is no vote. An annotator whose column is empty is kept.
+    """
+    panel = rows.table.drop(item)
+    if not panel.width:
+        raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column an annotator")
+    items = _distinct_items(rows, item)
+    cells = pl.concat([name_like(column, where=rows.where).cast(pl.String).alias("cell") for column in panel])
+    place = np.flatnonzero((cells.is_not_null() & (cells != "")).to_numpy())
+
+    def where(vote: int) -> str:
+        return rows.where(int(place[vote]) % panel.height)
+
+    label, names = encode_classes(cells.gather(place), classes, where=where)
+    grid = np.full(panel.shape, -1, dtype=np.int32)
+    grid.T.flat[place] = label
+    item_code, annotator = np.nonzero(grid >= 0)
+    empty = np.flatnonzero((grid < 0).all(axis=1))
+    if empty.size:
+        raise InputError(f"{rows.where(int(empty[0]))}: item '{items[empty[0]]}' has zero votes; remove the row")
+    return Votes(
+        item=item_code.astype(np.int32),
+        label=grid[item_code, annotator],
+        items=items,
+        classes=names,
+        annotator=annotator.astype(np.int32),
+        annotators=to_names(whole_numbers(pl.Series(panel.columns))),
+        ordered=bool(ordered),
+    )
+
+
+def votes_from_count_rows(
+    rows: Rows, *, item: str | None, classes: Sequence[str] | None = None, ordered: bool | None = None
+) -> Votes:
+    """Anonymous votes from a table with one row an item and one column a class.
+
+    Args:
+        rows: the table.
+        item: the column of item names; None numbers the rows from 0.
+        classes: the columns to take, in order; None takes all but the item's.
+        ordered: whether the classes are a scale.
+    """
+    table = rows.table if item is None else rows.table.drop(item)
+    missing = [name for name in classes or () if name not in table.columns]
+    if missing:
+        raise InputError(f"{rows.path}: there is no column for class '{missing[0]}'; correct --classes")
+    table = table.select(classes or table.columns)
+    if not table.width:
+        raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column a class")
+    counts = np.empty(table.shape)
+    for k, column in enumerate(table):
+        numbers = column.cast(pl.Float64, strict=False) if not column.dtype.is_nested() else column.is_null()
+        counts[:, k] = numbers.fill_null(np.nan).to_numpy()
+    items = np.arange(table.height) if item is None else _distinct_items(rows, item)
+    return _votes_from_table(counts, items=items, classes=table.columns, ordered=ordered, where=rows.where)
+
+
+def votes_from_npy(path: Path, *, classes: Sequence[str] | None = None, ordered: bool | None = None) -> Votes:
+    """Anonymous votes from a `.npy` file of (items, classes) counts."""
+    try:
+        with explained(path):
+            # Mapped, so that a damaged header cannot ask for more memory than the file has.
+            counts = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, TypeError, EOFError, SyntaxError, OverflowError, MemoryError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path}: this is no whole npy file ({reason}); write or download it again") from None
+    if counts.ndim != 2 or not counts.size or counts.dtype.kind not in "iuf":
+        raise InputError(
+            f"{path}: this holds {counts.dtype} numbers of shape {counts.shape}; give counts as items x classes"
+        )
+    names = [str(k) for k in range(counts.shape[1])] if classes is None else list(classes)
+    if len(names) != counts.shape[1]:
+        raise InputError(f"{path}: there are {counts.shape[1]} columns and {len(names)} --classes; name each column")
+
+    def where(row: int) -> str:
+        return f"{path}, row {row + 1}"
+
+    return _votes_from_table(
+        np.asarray(counts), items=np.arange(counts.shape[0]), classes=names, ordered=ordered, where=where
+    )
+
+
+def _votes_from_table(
+    counts: Any, *, items: Names, classes: Sequence[str], ordered: bool | None, where: Where
+) -> Votes:
+    wrong = ~((counts >= 0) & (counts <= LARGEST_COUNT) & (counts == np.floor(counts)))
+    if wrong.any():
+        row, k = (int(index) for index in np.argwhere(wrong)[0])
+        raise InputError(
+            f"{where(row)}: item '{items[row]}' has {counts[row, k]} votes for class '{classes[k]}'; "
+            f"a count is a whole number from 0 to {LARGEST_COUNT:,}"
+        )
+    empty = np.flatnonzero(counts.sum(axis=1) == 0)
+    if empty.size:
+        raise InputError(f"{where(int(empty[0]))}: item '{items[empty[0]]}' has zero votes; remove the row")
+    return votes_from_counts(counts, items=items, classes=classes, ordered=bool(ordered))
+
+
+def _distinct_items(rows: Rows, item: str) -> Names:
+    codes, names = encode_names(rows.table[item], where=rows.where)
+    if len(names) < codes.size:
+        again = int((codes != np.arange(codes.size)).argmax())
+        raise InputError(f"{rows.where(again)}: item '{names[codes[again]]}' has a row already; give one row an item")
+    return names

@@ -1,0 +1,404 @@
+"""`inspect`: everything worth knowing about a panel's votes before they become labels."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import entr
+
+from dissensus.errors import InputError
+from dissensus.votes.agreement import TITLES, ClassAlpha, agreement, class_alpha, class_mass, single_choice
+from dissensus.votes.annotators import AnnotatorAgreement, annotator_agreement, unsure_judgements
+from dissensus.votes.reliability import SplitHalf, split_half_reliability
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Floats, Ints, Table
+    from dissensus.votes.estimate import Estimate, Seed
+    from dissensus.votes.table import Votes
+
+_BINS = 20
+"""A histogram has one bin a number, or this many bins where more different numbers occur."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a whole number is spread over items.
+
+    Attributes:
+        min: the smallest.
+        median: the middle one.
+        mean: the mean.
+        max: the largest.
+        histogram: (from, to, items) of each bin, both ends included, in rising order; bins without items are left out.
+    """
+
+    min: int
+    median: float
+    mean: float
+    max: int
+    histogram: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class ClassCount:
+    """One class among all votes.
+
+    Attributes:
+        name: of the class.
+        votes: votes for it, yes and unsure alike.
+        share: of all votes.
+        unsure: how many of its votes are unsure; None where nobody could say unsure.
+    """
+
+    name: str
+    votes: int
+    share: float
+    unsure: int | None
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """Entropy of the items' label distributions (equal-weighted frequencies), in nats, over items with votes.
+
+    Attributes:
+        mean: of the plug-in entropies -sum_k p_k ln p_k; too low where votes are few.
+        median: of the same.
+        corrected_mean: mean after adding (classes seen - 1) / (2 judgements) to each (Miller and Madow 1955).
+    """
+
+    mean: float
+    median: float
+    corrected_mean: float
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Seconds that a judgement took.
+
+    Attributes:
+        known: judgements whose time is known.
+        lower_quartile: a quarter took less.
+        median: half took less.
+        upper_quartile: a quarter took more.
+    """
+
+    known: int
+    lower_quartile: float
+    median: float
+    upper_quartile: float
+
+
+@dataclass(frozen=True)
+class Contested:
+    """An item that divides the panel.
+
+    Attributes:
+        item: its name.
+        entropy: of its label distribution, in nats.
+        judgements: how many it got.
+        counts: votes by class name, most votes first, classes without votes left out.
+    """
+
+    item: int | str
+    entropy: float
+    judgements: int
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Inspection:
+    """What `inspect` found. A statistic that the votes cannot give is None, and `notes` says why.
+
+    Attributes:
+        votes: number of votes.
+        judgements: number of judgements.
+        items: number of items.
+        annotators: number of annotators; None where votes are anonymous.
+        ordered: whether the classes are a scale.
+        items_without_votes: items that nobody judged.
+        votes_per_item: spread of the number of votes of an item.
+        judgements_per_item: the same for judgements.
+        classes: votes and share of each class, in class order.
+        tied: items with votes whose most voted classes are two or more.
+        tied_share: their share of the items with votes.
+        unanimous_share: share of the items with two judgements or more that got votes for one class only.
+        varied_share: the rest of those.
+        entropy: of the items' label distributions.
+        agreement: agreement statistics by name (see `dissensus.votes.agreement.agreement`).
+        class_alpha: alpha of each class by itself, for data that is not single choice; else empty.
+        split_half: reliability of entropies and probabilities.
+        annotator_agreement: each annotator beside the rest, lowest agreement first.
+        seconds: time of judgements.
+        unsure_rate: share of judgements with at least one unsure.
+        contested: the items of highest entropy; among equals those with more judgements, then in item order.
+        notes: why something is missing.
+    """
+
+    votes: int
+    judgements: int
+    items: int
+    annotators: int | None
+    ordered: bool
+    items_without_votes: int
+    votes_per_item: Spread
+    judgements_per_item: Spread
+    classes: tuple[ClassCount, ...]
+    tied: int
+    tied_share: float
+    unanimous_share: float | None
+    varied_share: float | None
+    entropy: Entropy
+    agreement: dict[str, Estimate]
+    class_alpha: dict[str, ClassAlpha]
+    split_half: SplitHalf | None
+    annotator_agreement: AnnotatorAgreement | None
+    seconds: Seconds | None
+    unsure_rate: float | None
+    contested: tuple[Contested, ...]
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Inspection({self.votes:,} votes, {self.items:,} items, {len(self.classes)} classes)"
+
+    def __str__(self) -> str:
+        return "\n".join(_summary(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON: plain numbers, names, lists and dictionaries, and None for what is missing."""
+        panel = self.annotator_agreement
+        return {
+            "votes": self.votes,
+            "judgements": self.judgements,
+            "items": self.items,
+            "annotators": self.annotators,
+            "ordered": self.ordered,
+            "items_without_votes": self.items_without_votes,
+            "votes_per_item": _spread_dict(self.votes_per_item),
+            "judgements_per_item": _spread_dict(self.judgements_per_item),
+            "classes": [asdict(each) for each in self.classes],
+            "tied": self.tied,
+            "tied_share": self.tied_share,
+            "unanimous_share": self.unanimous_share,
+            "varied_share": self.varied_share,
+            "entropy": asdict(self.entropy),
+            "agreement": {name: estimate.to_dict() for name, estimate in self.agreement.items()},
+            "class_alpha": {name: asdict(each) for name, each in self.class_alpha.items()},
+            "split_half": None if self.split_half is None else asdict(self.split_half),
+            "annotator_agreement": None if panel is None else panel.to_rows(),
+            "seconds": None if self.seconds is None else asdict(self.seconds),
+            "unsure_rate": self.unsure_rate,
+            "contested": [asdict(each) for each in self.contested],
+            "notes": list(self.notes),
+        }
+
+
+def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: int = 10) -> Inspection:
+    """Sizes, classes, ties, entropy, agreement, annotators, seconds and the most contested items of a panel's votes.
+
+    Args:
+        votes: the votes.
+        resamples: bootstrap resamples of items for the intervals; 0 for none.
+        seed: of the bootstrap and of the split halves.
+        contested: how many of the most contested items to list.
+    """
+    if not len(votes):
+        raise InputError("votes: there is not one vote to inspect; give a table with votes")
+    notes: list[str] = []
+    mass, panel = class_mass(votes), votes.panel_size
+    total = np.maximum(panel, 1)
+    # Thirds and sevenths round: rounding again makes equal entropies equal, whatever the class order.
+    entropy = np.round(entr(mass / total[:, None]).sum(axis=1), 12)
+    seen, paired = panel > 0, panel >= 2
+    classes_seen = np.count_nonzero(mass, axis=1)
+    tied = _tied(mass) & seen
+    unanimous = float((classes_seen[paired] == 1).mean()) if paired.any() else None
+    corrected = entropy + np.maximum(classes_seen - 1, 0) / (2 * total)
+    found, by_class, halves = _compare(votes, paired, notes, resamples=resamples, seed=seed)
+    return Inspection(
+        votes=len(votes),
+        judgements=votes.n_judgements,
+        items=len(votes.items),
+        annotators=None if votes.annotators is None else len(votes.annotators),
+        ordered=votes.ordered,
+        items_without_votes=int((~seen).sum()),
+        votes_per_item=_spread(votes.counts.sum(axis=1)),
+        judgements_per_item=_spread(panel),
+        classes=_classes(votes),
+        tied=int(tied.sum()),
+        tied_share=float(tied.sum() / seen.sum()),
+        unanimous_share=unanimous,
+        varied_share=None if unanimous is None else 1.0 - unanimous,
+        entropy=Entropy(
+            mean=float(entropy[seen].mean()),
+            median=float(np.median(entropy[seen])),
+            corrected_mean=float(corrected[seen].mean()),
+        ),
+        agreement=found,
+        class_alpha=by_class,
+        split_half=halves,
+        annotator_agreement=_annotators(votes, notes),
+        seconds=_seconds(votes, notes),
+        unsure_rate=_unsure_rate(votes, notes),
+        contested=_contested(votes, entropy, contested),
+        notes=tuple(notes),
+    )
+
+
+def _compare(
+    votes: Votes, paired: Any, notes: list[str], *, resamples: int, seed: Seed
+) -> tuple[dict[str, Estimate], dict[str, ClassAlpha], SplitHalf | None]:
+    """Agreement, alpha by class and split-half reliability, as far as there are judgements to compare."""
+    if not paired.any():
+        notes.append("agreement: no item has two judgements, so there is no pair to compare")
+        notes.append("split-half reliability: no item has two judgements to deal into halves")
+        return {}, {}, None
+    found = agreement(votes, resamples=resamples, seed=seed)
+    if not votes.ordered:
+        notes.append("ordinal and interval alpha: the classes are not marked as an ordered scale")
+    elif not single_choice(votes):
+        notes.append("ordinal and interval alpha: judgements with several votes or none have no place on a scale")
+    by_class = {} if single_choice(votes) else class_alpha(votes, resamples=resamples, seed=seed)
+    notes.extend(
+        f"alpha of '{name}' without unsure: no item has two answers of yes or no"
+        for name, each in by_class.items()
+        if each.without_unsure is None
+    )
+    if paired.sum() < 2:
+        notes.append("split-half reliability: only one item has two judgements, and a correlation needs two items")
+        return found, by_class, None
+    halves = split_half_reliability(votes, resamples=resamples, seed=seed)
+    if halves.entropy is None:
+        notes.append("split-half reliability of entropy: fewer than two items have four judgements")
+    return found, by_class, halves
+
+
+def _spread(size: Ints) -> Spread:
+    numbers, items = np.unique(size, return_counts=True)
+    low, high = int(numbers[0]), int(numbers[-1])
+    if numbers.size <= _BINS:
+        bins = [(int(n), int(n), int(count)) for n, count in zip(numbers, items, strict=True)]
+    else:
+        width = -(-(high - low + 1) // _BINS)
+        count = np.bincount((numbers - low) // width, weights=items)
+        bins = [
+            (low + int(b) * width, min(low + (int(b) + 1) * width - 1, high), int(count[b]))
+            for b in np.flatnonzero(count)
+        ]
+    return Spread(low, float(np.median(size)), float(size.mean()), high, tuple(bins))
+
+
+def _spread_dict(spread: Spread) -> dict[str, Any]:
+    return {**asdict(spread), "histogram": [list(each) for each in spread.histogram]}
+
+
+def _classes(votes: Votes) -> tuple[ClassCount, ...]:
+    n_classes = len(votes.classes)
+    count = np.bincount(votes.label, minlength=n_classes)
+    unsure = None if votes.unsure is None else np.bincount(votes.label[votes.unsure], minlength=n_classes)
+    return tuple(
+        ClassCount(name, int(count[k]), float(count[k] / len(votes)), None if unsure is None else int(unsure[k]))
+        for k, name in enumerate(votes.classes)
+    )
+
+
+def _tied(mass: Table) -> Any:
+    top = mass.max(axis=1, keepdims=True)
+    return np.count_nonzero(mass >= top * (1 - 1e-12), axis=1) > 1
+
+
+def _annotators(votes: Votes, notes: list[str]) -> AnnotatorAgreement | None:
+    if votes.annotators is None:
+        notes.append("annotators: the votes are anonymous")
+        return None
+    panel = annotator_agreement(votes).lowest_first()
+    alone = int((panel.compared == 0).sum())
+    if alone:
+        notes.append(f"annotators: {alone:,} have no agreement, because nobody else judged an item of theirs")
+    return panel
+
+
+def _seconds(votes: Votes, notes: list[str]) -> Seconds | None:
+    known = np.empty(0) if votes.seconds is None else votes.seconds[~np.isnan(votes.seconds)]
+    if not known.size:
+        notes.append("seconds: the time of judgements is not recorded")
+        return None
+    quartiles = np.quantile(known, [0.25, 0.5, 0.75])
+    return Seconds(int(known.size), *(float(q) for q in quartiles))
+
+
+def _unsure_rate(votes: Votes, notes: list[str]) -> float | None:
+    if votes.unsure is None:
+        notes.append("unsure rate: the votes hold no responses of unsure")
+        return None
+    return float(unsure_judgements(votes).mean())
+
+
+def _contested(votes: Votes, entropy: Floats, most: int) -> tuple[Contested, ...]:
+    divided = np.flatnonzero(entropy > 0)
+    order = divided[np.lexsort((-votes.panel_size[divided], -entropy[divided]))][:most]
+    names, counts = votes.items[order].tolist(), votes.counts[order]
+    ranked = np.argsort(-counts, axis=1, kind="stable")
+    return tuple(
+        Contested(
+            item=name,
+            entropy=float(entropy[i]),
+            judgements=int(votes.panel_size[i]),
+            counts={votes.classes[k]: int(row[k]) for k in rank if row[k]},
+        )
+        for name, i, row, rank in zip(names, order, counts, ranked, strict=True)
+    )
+
+
+def _summary(found: Inspection) -> list[str]:
+    """A screenful of plain text: a title and what was found on each line."""
+    panel = "anonymous votes" if found.annotators is None else f"{found.annotators:,} annotators"
+    lines = [f"{found.votes:,} votes, {found.items:,} items, {len(found.classes)} classes, {panel}"]
+
+    def say(title: str, what: str) -> None:
+        lines.append(f"  {title:<32}{what}")
+
+    per = found.votes_per_item
+    say("votes per item", f"{per.mean:.2f} (median {per.median:g}, {per.min:,} to {per.max:,})")
+    if found.judgements != found.votes:
+        per = found.judgements_per_item
+        say("judgements per item", f"{per.mean:.2f} (median {per.median:g}, {per.min:,} to {per.max:,})")
+    most = sorted(found.classes, key=lambda each: -each.votes)
+    more = f", and {len(most) - 6} more" if len(most) > 6 else ""
+    say("classes", ", ".join(f"{each.name}: {each.share:.1%}" for each in most[:6]) + more)
+    say("tied items", f"{found.tied:,} ({found.tied_share:.1%})")
+    if found.unanimous_share is not None and found.varied_share is not None:
+        say("unanimous / varied items", f"{found.unanimous_share:.1%} / {found.varied_share:.1%}")
+    entropy = found.entropy
+    say(
+        "entropy, nats",
+        f"mean {entropy.mean:.3f} (corrected {entropy.corrected_mean:.3f}), median {entropy.median:.3f}",
+    )
+    for name, estimate in found.agreement.items():
+        say(TITLES[name], str(estimate))
+    for name, each in found.class_alpha.items():
+        doubt = "" if found.unsure_rate is None else f", without unsure {each.without_unsure or 'missing'}"
+        say(f"alpha of '{name}'", f"{each.alpha}{doubt}")
+    if found.split_half is not None:
+        if found.split_half.entropy is not None:
+            say("split-half, entropy", str(found.split_half.entropy))
+        say("split-half, probabilities", str(found.split_half.probabilities))
+    if found.seconds is not None:
+        s = found.seconds
+        say("seconds a judgement", f"median {s.median:.1f} ({s.lower_quartile:.1f} to {s.upper_quartile:.1f})")
+    if found.unsure_rate is not None:
+        say("unsure rate", f"{found.unsure_rate:.1%}")
+    if found.annotator_agreement is not None and len(found.annotator_agreement):
+        lines.append("least agreement with the rest")
+        for row in found.annotator_agreement.to_rows()[:5]:
+            if row["agreement"] is not None:
+                what = f"{row['agreement']:.3f} [{row['low']:.3f}, {row['high']:.3f}], {row['expected']:.3f} by chance"
+                say(str(row["annotator"]), f"{what}, {row['judgements']:,} judgements")
+    if found.contested:
+        lines.append("most contested items")
+        for item in found.contested[:5]:
+            votes = ", ".join(f"{name}: {count}" for name, count in item.counts.items())
+            say(str(item.item), f"{item.entropy:.3f} nats, {votes}")
+    lines.extend(f"missing: {note}" for note in found.notes)
+    return lines

@@ -1,0 +1,92 @@
+"""Opening official files: the right file of a folder, its JSON or columns, and a first glance that is cheap."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from dissensus.errors import InputError
+from dissensus.votes.columns import listed
+from dissensus.votes.files import KINDS, Rows, columns_of, explained, open_file, read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def official_file(path: str | Path, *patterns: str) -> Path:
+    """The file itself or, where the path is a folder, the one file in it that fits a pattern such as `*_dev.json`."""
+    path = Path(path)
+    if not path.is_dir():
+        return open_file(path)
+    found = _found(path, patterns)
+    if not found:
+        raise InputError(f"{path}: the folder holds no {' or '.join(patterns)}; give the folder of the download")
+    if len(found) > 1:
+        raise InputError(f"{path}: the folder holds {listed([file.name for file in found])}; give one of these files")
+    return open_file(found[0])
+
+
+def glance(path: Path, *patterns: str) -> str:
+    """The first 64 KiB of the file, or of the first official file in a folder; '' where there is none to read."""
+    try:
+        if path.is_dir():
+            path = _found(path, patterns)[0]
+        with path.open("rb") as file:
+            return file.read(1 << 16).decode(errors="replace")
+    except (OSError, IndexError):
+        return ""
+
+
+def header(path: Path, *patterns: str) -> set[str]:
+    """The cells of a CSV file's first line, unquoted, for a first glance."""
+    return {cell.strip().strip('"') for cell in glance(path, *patterns).partition("\n")[0].lstrip("\ufeff").split(",")}
+
+
+def require_rows(path: Path, kind: str, columns: Sequence[str]) -> Rows:
+    """The named columns of a file of a kind, CSV or JSONL; refuses one that lacks a column."""
+    if KINDS.get(path.suffix.lower()) != kind:
+        raise InputError(f"{path}: the official file is a {kind} file; give that one")
+    available = columns_of(path)
+    missing = [column for column in columns if column not in available]
+    if missing:
+        raise InputError(
+            f"{path}: there is no column {listed(missing)} among {listed(available)}; give the official file unchanged"
+        )
+    return read_rows(path, columns)
+
+
+def whole_numbers(rows: Rows, column: str, *, low: int, high: int) -> pl.Series:
+    """A column as int64, where `3.0` is 3 and an empty cell null; refuses anything else outside low to high."""
+    cells = rows.table[column]
+    numbers = cells.cast(pl.Float64, strict=False)
+    right = (numbers == numbers.floor()) & numbers.is_between(low, high)
+    wrong = ~right.fill_null(value=False) & cells.is_not_null()
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        raise InputError(
+            f"{rows.where(row)}: '{cells[row]}' in column '{column}' is no whole number from {low} to {high}; "
+            "give the official file unchanged"
+        )
+    return numbers.cast(pl.Int64)
+
+
+def read_json(path: Path, *, trailing_commas: bool = False) -> Any:
+    """What a JSON file holds; some official files have commas before closing brackets, which JSON does not allow."""
+    with explained(path):
+        text = path.read_bytes()
+    if trailing_commas:
+        text = re.sub(rb",(\s*[}\]])", rb"\1", text)
+    try:
+        return json.loads(text)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: byte {error.start + 1} is not UTF-8 text; save the file as UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: this is not JSON ({error}); write or download the file again") from None
+
+
+def _found(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    return sorted({file for pattern in patterns for file in folder.glob(pattern)})

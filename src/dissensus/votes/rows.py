@@ -1,0 +1,359 @@
+"""Rows of named columns to `Votes`: one row a vote, a response, or a set of labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import polars as pl
+
+from dissensus.errors import InputError
+from dissensus.votes.cells import (
+    NO,
+    UNSURE,
+    WORDS,
+    are_numbers,
+    describe_annotators,
+    encode_classes,
+    encode_names,
+    encode_responses,
+    parse_seconds,
+)
+from dissensus.votes.columns import RATING, Columns, plain
+from dissensus.votes.encoding import first_appearances
+from dissensus.votes.table import NONE, Votes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dissensus.arrays import Codes, Floats, Ints, Mask, Names
+    from dissensus.votes.cells import Where
+
+Duplicates = Literal["refuse", "first", "last"]
+"""What to do where one annotator judged one item twice: refuse the file, or keep the first or the last."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Rows:
+    """What every kind of row holds, one entry a row, and how to read it."""
+
+    item: Codes
+    items: Names
+    annotator: Codes | None
+    annotators: Names | None
+    seconds: Floats | None
+    label: pl.Series
+    response: pl.Series | None
+    where: Where
+    classes: Sequence[str] | None
+    separator: str | None
+    duplicates: Duplicates
+    notes: list[str]
+
+    def pair(self) -> Ints | None:
+        """One number for each pair of item and annotator; None where the rows are anonymous."""
+        if self.annotator is None or self.annotators is None:
+            return None
+        return self.item.astype(np.int64) * len(self.annotators) + self.annotator
+
+    def who(self, row: int) -> str:
+        """Place, annotator and item of a row, for a sentence."""
+        item = f"item '{self.items[self.item[row]]}'"
+        if self.annotator is None or self.annotators is None:
+            return f"{self.where(row)}: {item}"
+        return f"{self.where(row)}: annotator '{self.annotators[self.annotator[row]]}', {item}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Selected:
+    """The classes that judgements select.
+
+    Attributes:
+        rows: (judgements,) the row that stands for each judgement, or a slice of all rows.
+        judgement: (votes,) the judgement of each vote, rising; None where each has one vote.
+        label: (votes,) the class of each vote.
+        unsure: (votes,) true where the response is unsure; None where all are yes.
+        seconds: (judgements,) how long each took.
+        classes: class names.
+        none: the index of the class `none`, where there is one.
+    """
+
+    rows: Any
+    judgement: Codes | None
+    label: Codes
+    unsure: Mask | None
+    seconds: Floats | None
+    classes: tuple[str, ...]
+    none: int | None
+
+
+def votes_from_rows(
+    table: pl.DataFrame,
+    columns: Columns,
+    *,
+    where: Where,
+    classes: Sequence[str] | None = None,
+    ordered: bool | None = None,
+    separator: str | None = None,
+    duplicates: Duplicates = "refuse",
+    notes: list[str] | None = None,
+) -> Votes:
+    """Votes from a table with one row a vote, a response, or a set of labels.
+
+    Rows are responses where `columns.response` is given; they are sets where the label column holds lists, or text to
+    be split at `separator`. A judgement that selects no class becomes one vote for the class `none`, the last.
+
+    Args:
+        table: the rows.
+        columns: which column holds what.
+        where: the file and line of a row, for sentences.
+        classes: class names in order; None takes those in the rows, numbers by size and others by alphabet (or, for
+            an Enum, in its own order).
+        ordered: whether the classes are a scale; None says so where the label column is named like a rating and
+            the classes are numbers, or given.
+        separator: what stands between the labels of one cell.
+        duplicates: what to do where one annotator judged one item twice.
+        notes: takes sentences on what was understood, for the user.
+    """
+    item, items = encode_names(table[columns.item], where=where)
+    annotator, annotators, attributes = None, None, {}
+    if columns.annotator is not None:
+        annotator, annotators = encode_names(table[columns.annotator], where=where)
+        attributes = {
+            name: describe_annotators(table[name], annotator, annotators=annotators, where=where)
+            for name in columns.attributes
+        }
+    elif columns.attributes:
+        raise InputError(f"{where(0)}: attributes describe annotators; name their column with --annotator")
+    rows = _Rows(
+        item=item,
+        items=items,
+        annotator=annotator,
+        annotators=annotators,
+        seconds=None if columns.seconds is None else parse_seconds(table[columns.seconds], where=where),
+        label=table[columns.label],
+        response=None if columns.response is None else table[columns.response],
+        where=where,
+        classes=classes,
+        separator=separator,
+        duplicates=duplicates,
+        notes=[] if notes is None else notes,
+    )
+    if rows.response is not None:
+        selected = _select_responses(rows, rows.response)
+    elif separator is not None or rows.label.dtype == pl.List:
+        selected = _select_sets(rows)
+    else:
+        selected = _select_choices(rows)
+    if ordered is None:
+        scale = classes is not None or are_numbers(name for name in selected.classes if name != NONE)
+        ordered = scale and RATING.search(plain(columns.label)) is not None
+
+    def of_votes(column: Codes) -> Codes:
+        of_judgements: Codes = column[selected.rows]
+        return of_judgements if selected.judgement is None else of_judgements[selected.judgement]
+
+    return Votes(
+        item=of_votes(item),
+        label=selected.label,
+        items=items,
+        classes=selected.classes,
+        annotator=None if annotator is None else of_votes(annotator),
+        annotators=annotators,
+        unsure=selected.unsure,
+        judgement=selected.judgement,
+        seconds=selected.seconds,
+        attributes=attributes,
+        ordered=ordered,
+        none=selected.none,
+    )
+
+
+def _select_choices(rows: _Rows) -> _Selected:
+    label, classes = encode_classes(rows.label, rows.classes, where=rows.where)
+    kept = _judged_once(rows)
+    return _Selected(
+        rows=kept,
+        judgement=None,
+        label=label[kept],
+        unsure=None,
+        seconds=None if rows.seconds is None else rows.seconds[kept],
+        classes=classes,
+        none=None,
+    )
+
+
+def _select_sets(rows: _Rows) -> _Selected:
+    kept = _judged_once(rows)
+    sets = _split(rows)[kept]
+    size = sets.list.len().to_numpy().astype(np.int64)
+    of_vote = np.repeat(np.arange(len(rows.item))[kept], size)
+
+    def where(vote: int) -> str:
+        return rows.where(int(of_vote[vote]))
+
+    label, classes = encode_classes(sets.filter(size > 0).explode(), rows.classes, where=where)
+    silent = int((size == 0).sum())
+    if silent:
+        rows.notes.append(f"{silent:,} judgements select no class; each is read as a vote for the class '{NONE}'")
+    if silent and NONE not in classes:
+        classes = (*classes, NONE)
+    none = classes.index(NONE) if NONE in classes else None
+    judgement = np.repeat(np.arange(size.size), size).astype(np.int64)
+    keep_distinct(
+        judgement * len(classes) + label,
+        refusal=lambda _, vote: f"{where(vote)}: '{classes[label[vote]]}' stands twice in one set; remove one",
+    )
+    crowded = np.flatnonzero((label == none) & (size[judgement] > 1))
+    if crowded.size:
+        raise InputError(f"{where(int(crowded[0]))}: '{NONE}' stands beside other labels; remove it or them")
+    return _by_judgement(
+        rows=kept,
+        judgement=judgement,
+        label=label,
+        unsure=None,
+        seconds=None if rows.seconds is None else rows.seconds[kept],
+        n_judgements=size.size,
+        classes=classes,
+        none=none,
+    )
+
+
+def _select_responses(rows: _Rows, cells: pl.Series) -> _Selected:
+    pair = rows.pair()
+    if pair is None:
+        raise InputError(f"{rows.where(0)}: nobody is named who gave the responses; name the column with --annotator")
+    asked = None if rows.classes is None else [name for name in rows.classes if name != NONE]
+    label, classes = encode_classes(rows.label, asked, where=rows.where)
+    response = encode_responses(cells, where=rows.where)
+    if NONE in classes:
+        row = int((label == classes.index(NONE)).argmax())
+        raise InputError(f"{rows.where(row)}: the class '{NONE}' is kept for judgements of all no; rename it")
+
+    def refusal(before: int, again: int) -> str:
+        words = f"'{WORDS[response[again]]}' to class '{classes[label[again]]}' after '{WORDS[response[before]]}'"
+        return f"{rows.who(again)} says {words}; remove one, or choose --duplicates first or last"
+
+    judgement, first = first_appearances(pl.Series(pair))
+    seconds = None if rows.seconds is None else _seconds_of_judgements(rows, judgement, first.size)
+    kept = keep_distinct(judgement.astype(np.int64) * len(classes) + label, rows.duplicates, refusal=refusal)
+    judgement, label, response = judgement[kept], label[kept], response[kept]
+    partial = int((np.bincount(judgement, minlength=first.size) < len(classes)).sum())
+    if partial:
+        rows.notes.append(f"{partial:,} judgements leave some classes unanswered; these are read as no")
+    said = response != NO
+    unsure = response[said] == UNSURE
+    return _by_judgement(
+        rows=first,
+        judgement=judgement[said],
+        label=label[said],
+        unsure=unsure if unsure.any() else None,
+        seconds=seconds,
+        n_judgements=first.size,
+        classes=(*classes, NONE),
+        none=len(classes),
+    )
+
+
+def _by_judgement(
+    *,
+    rows: Any,
+    judgement: Any,
+    label: Codes,
+    unsure: Mask | None,
+    seconds: Floats | None,
+    n_judgements: int,
+    classes: tuple[str, ...],
+    none: int | None,
+) -> _Selected:
+    """Votes sorted by judgement and class; a judgement without a vote gets one for `none`."""
+    silent = np.flatnonzero(np.bincount(judgement, minlength=n_judgements) == 0)
+    judgement = np.concatenate([judgement, silent]).astype(np.int32)
+    label = np.concatenate([label, np.full(silent.size, none, dtype=np.int32)]) if silent.size else label
+    order = np.lexsort((label, judgement))
+    judgement = judgement[order]
+    if unsure is not None:
+        unsure = np.concatenate([unsure, np.zeros(silent.size, dtype=np.bool_)])[order]
+    return _Selected(
+        rows=rows,
+        judgement=None if judgement.size == n_judgements else judgement,
+        label=label[order],
+        unsure=unsure,
+        seconds=seconds,
+        classes=classes,
+        none=none,
+    )
+
+
+def _split(rows: _Rows) -> pl.Series:
+    """(rows,) the list of labels of each row."""
+    cells = rows.label
+    if cells.dtype == pl.List:
+        if cells.null_count():
+            row = int(cells.is_null().arg_true()[0])
+            raise InputError(f"{rows.where(row)}: column '{cells.name}' is missing; give a list, [] for no class")
+        return cells
+    parts = cells.cast(pl.String).fill_null("").str.split(rows.separator or "|")
+    trimmed = parts.list.eval(pl.element().str.strip_chars())
+    return trimmed.list.eval(pl.element().filter(pl.element() != ""))
+
+
+def _judged_once(rows: _Rows) -> Any:
+    """The rows to keep so that each annotator judges an item once."""
+    pair = rows.pair()
+    if pair is None:
+        return slice(None)
+
+    def refusal(before: int, again: int) -> str:
+        return (
+            f"{rows.who(again)} is judged a second time, after {rows.where(before)}; "
+            "remove one, or choose --duplicates first or last"
+        )
+
+    return keep_distinct(pair, rows.duplicates, refusal=refusal, notes=rows.notes)
+
+
+def keep_distinct(
+    key: Ints,
+    duplicates: Duplicates = "refuse",
+    *,
+    refusal: Callable[[int, int], str],
+    notes: list[str] | None = None,
+) -> Any:
+    """The rows to keep so that no key stands twice: a slice of all, or a mask.
+
+    Args:
+        key: (rows,) what must be distinct.
+        duplicates: refuse, or which of the rows with one key to keep.
+        refusal: the sentence for a row and its repetition.
+        notes: takes a sentence on how many rows were left out.
+    """
+    # A parallel sort is the fastest answer to whether any key repeats.
+    in_order = pl.Series(key).sort().to_numpy()
+    if not (in_order[1:] == in_order[:-1]).any():
+        return slice(None)
+    keys = pl.Series(key)
+    first = keys.is_first_distinct().to_numpy()
+    if duplicates == "refuse":
+        again = int(first.argmin())
+        raise InputError(refusal(int((key == key[again]).argmax()), again))
+    if notes is not None:
+        notes.append(f"{int((~first).sum()):,} repeated judgements are left out, the {duplicates} of each is kept")
+    return first if duplicates == "first" else keys.is_last_distinct().to_numpy()
+
+
+def _seconds_of_judgements(rows: _Rows, judgement: Codes, n_judgements: int) -> Floats:
+    """(judgements,) the seconds that the rows of each judgement agree on, NaN where none is known."""
+    assert rows.seconds is not None
+    known = np.flatnonzero(~np.isnan(rows.seconds))
+    seconds = np.full(n_judgements, np.nan)
+    seconds[judgement[known]] = rows.seconds[known]
+    differ = known[seconds[judgement[known]] != rows.seconds[known]]
+    if differ.size:
+        row = int(differ[0])
+        raise InputError(
+            f"{rows.who(row)} has {rows.seconds[row]:g} seconds here and {seconds[judgement[row]]:g} elsewhere; "
+            "give one time a judgement"
+        )
+    return seconds

@@ -1,0 +1,162 @@
+"""One run has one meaning: every engine gives it the same batches, draws, weights and predictions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dissensus.errors import InputError
+from dissensus.training.engine import choose_engine, train
+from dissensus.training.fleet import alike, train_together
+from dissensus.training.loop import train_loop
+from dissensus.training.stacked import StackedRuns, stackable
+from dissensus.training.streams import StreamedRuns
+from tests.training.problems import QUICK, SGD, images, run
+
+if TYPE_CHECKING:
+    from dissensus.training.run import Run, RunResult
+
+CPU = torch.device("cpu")
+DATA = images()
+
+
+def assert_same(one: RunResult, two: RunResult, *, tolerance: float) -> None:
+    assert one.run.key == two.run.key
+    assert one.chosen_epoch == two.chosen_epoch
+    assert set(one.weights) == set(two.weights)
+    for name in one.history:
+        assert np.allclose(one.history[name], two.history[name], atol=tolerance), name
+    for name in one.weights:
+        assert np.allclose(one.weights[name], two.weights[name], atol=tolerance), name
+    for split in one.predictions:
+        assert np.allclose(one.predictions[split], two.predictions[split], atol=tolerance), split
+    assert set(one.dynamics) == set(two.dynamics)
+    for split in one.dynamics:
+        assert np.allclose(one.dynamics[split], two.dynamics[split], atol=1e-3 + tolerance), split
+
+
+@pytest.mark.parametrize("model", ["simple-ffn", "lenet"])
+@pytest.mark.parametrize("together", [StackedRuns, StreamedRuns])
+@pytest.mark.parametrize("settings", [QUICK, SGD], ids=["adam-plateau-stopping", "sgd-cosine-dynamics"])
+def test_a_fleet_trains_the_same_runs_as_the_loop(model: str, together: Any, settings: Any) -> None:
+    deliveries = ["majority", "soft", "sls", "multipass"]
+    runs = [
+        run(DATA, model=model, delivery=name, seed=seed, training=settings) for name in deliveries for seed in (0, 1)
+    ]
+    fleet = train_together(together(runs, DATA, CPU), runs, device=CPU)
+    for one, other in zip(runs, fleet, strict=True):
+        assert_same(train_loop(one, DATA), other, tolerance=2e-4)
+
+
+@pytest.mark.parametrize("change", [{"delivery": "mixup"}, {"training": replace(SGD, augmentation="crop-flip")}])
+def test_mixed_and_augmented_inputs_are_the_same_too(change: dict[str, Any]) -> None:
+    runs = [run(DATA, **{"training": SGD, "seed": seed, **change}) for seed in (0, 1)]
+    fleet = train_together(StackedRuns(runs, DATA, CPU), runs, device=CPU)
+    for one, other in zip(runs, fleet, strict=True):
+        assert_same(train_loop(one, DATA), other, tolerance=1e-5)
+
+
+def test_batch_statistics_are_trained_and_kept_with_the_weights() -> None:
+    data = images(items=60, side=8, channels=3)
+    runs = [run(data, model="tests.training.test_engines:normed", seed=seed, training=SGD) for seed in (0, 1)]
+    fleet = train_together(StreamedRuns(runs, data, CPU), runs, device=CPU)
+    for one, other in zip(runs, fleet, strict=True):
+        reference = train_loop(one, data)
+        assert any("running_mean" in name for name in reference.weights)
+        assert_same(reference, other, tolerance=1e-5)
+
+
+def normed(shape: tuple[int, ...], classes: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(shape[0], 4, 3),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(4, classes),
+    )
+
+
+def dropped(shape: tuple[int, ...], classes: int) -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(int(np.prod(shape)), classes))
+
+
+def test_what_can_be_stacked_is_stacked() -> None:
+    assert stackable(nn.Linear(2, 2))
+    assert not stackable(normed((3, 8, 8), 2))
+    assert not stackable(dropped((4,), 2))
+
+
+def test_workers_give_the_bits_of_the_loop_on_one_thread() -> None:
+    runs = [run(DATA, delivery=name, training=SGD) for name in ("soft", "sls")]
+    alone = {one.key: train_loop(one, DATA) for one in runs}
+    for result in train(runs, DATA, engine="fleet", device="cpu"):
+        assert result.timing["engine"] == "fleet"
+        assert_same(alone[result.run.key], result, tolerance=0.0)
+
+
+def test_dropout_repeats_with_the_seed_and_leaves_the_global_generator_alone() -> None:
+    one = run(DATA, model="tests.training.test_engines:dropped", training=SGD)
+    state = torch.get_rng_state()
+    first, second = train_loop(one, DATA), train_loop(one, DATA)
+    assert_same(first, second, tolerance=0.0)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_runs_are_grouped_by_model_settings_and_shape() -> None:
+    runs = [
+        run(DATA, delivery="soft"),
+        run(DATA, delivery="repeated"),
+        run(DATA, delivery="mixup"),
+        run(DATA, delivery="sls", seed=1),
+        run(DATA, model="lenet"),
+    ]
+
+    def names(group: list[Run]) -> set[tuple[str, str]]:
+        return {(one.model, one.delivery) for one in group}
+
+    groups = [names(group) for group in alike(runs, DATA)]
+    assert sorted(groups, key=sorted) == sorted(
+        [
+            {("lenet", "soft")},
+            {("simple-ffn", "soft"), ("simple-ffn", "sls")},
+            {("simple-ffn", "repeated")},
+            {("simple-ffn", "mixup")},
+        ],
+        key=sorted,
+    )
+
+
+def test_stopped_runs_stay_as_they_were_while_others_go_on() -> None:
+    runs = [run(DATA, delivery=name, seed=seed) for name in ("majority", "sls") for seed in (0, 1, 2)]
+    results = train_together(StackedRuns(runs, DATA, CPU), runs, device=CPU)
+    lengths = [len(result.history["train_loss"]) for result in results]
+    assert len(set(lengths)) > 1, "the problem should stop runs at different epochs"
+    for result in results:
+        assert result.chosen_epoch == int(np.argmin(result.history["selection"]))
+
+
+def test_auto_says_why() -> None:
+    choice = choose_engine(24, device="cpu")
+    assert choice.engine in ("fleet", "loop")
+    assert "core" in choice.why
+    assert choose_engine(1, device="cpu").engine == "loop"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"engine": "warp"}, "is no engine; choose auto"),
+        ({"device": "cuda:7"}, "is not there: this machine has"),
+        ({"device": "toaster"}, "is no device"),
+        ({"device": "meta"}, "only cpu and cuda"),
+    ],
+)
+def test_engines_and_devices_that_are_not_there_are_refused(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        choose_engine(2, **given)

@@ -1,0 +1,388 @@
+from __future__ import annotations
+
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from statsmodels.stats import inter_rater
+
+from dissensus.errors import InputError
+from dissensus.votes.agreement import (
+    TITLES,
+    agreement,
+    class_alpha,
+    class_mass,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    pairwise_agreement,
+)
+from dissensus.votes.estimate import distinct_rows, resampled_weights
+from dissensus.votes.simulate import simulate_responses, simulate_votes
+from dissensus.votes.table import Votes, votes_from_counts
+from tests.votes.popquorn import popquorn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from dissensus.votes.agreement import Level
+    from dissensus.votes.estimate import Estimate
+
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+
+STATISTICS: dict[str, Callable[..., Estimate]] = {
+    "krippendorff_alpha_nominal": krippendorff_alpha,
+    "krippendorff_alpha_ordinal": lambda votes, **options: krippendorff_alpha(votes, level="ordinal", **options),
+    "krippendorff_alpha_interval": lambda votes, **options: krippendorff_alpha(votes, level="interval", **options),
+    "fleiss_kappa": fleiss_kappa,
+    "gwet_ac1": gwet_ac1,
+    "pairwise_agreement": pairwise_agreement,
+}
+NOMINAL = ("krippendorff_alpha_nominal", "fleiss_kappa", "gwet_ac1", "pairwise_agreement")
+
+TABLES = hnp.arrays(np.int64, st.tuples(st.integers(1, 7), st.integers(1, 4)), elements=st.integers(0, 4)).filter(
+    lambda table: bool((table.sum(axis=1) >= 2).any())
+)
+JUDGEMENTS = st.lists(
+    st.tuples(st.integers(0, 3), st.sets(st.integers(0, 2), min_size=1)), min_size=2, max_size=12
+).filter(lambda judgements: len({item for item, _ in judgements}) < len(judgements))
+
+
+def multi_select(judgements: list[tuple[int, set[int]]]) -> Votes:
+    rows = [(i, j, k) for j, (i, chosen) in enumerate(judgements) for k in sorted(chosen)]
+    item, judgement, label = np.array(rows, dtype=np.int32).T
+    return Votes(item=item, label=label, judgement=judgement, items=np.arange(4), classes=("a", "b", "c"))
+
+
+def by_pairs(judgements: list[tuple[int, set[int]]], n_classes: int) -> dict[str, float]:
+    """The definitions, pair by pair; a judgement is compared with every other of its item, both ways round."""
+    size = [sum(other == item for other, _ in judgements) for item, _ in judgements]
+    pairable = [(item, chosen, m) for (item, chosen), m in zip(judgements, size, strict=True) if m >= 2]
+
+    def agree(one: set[int], other: set[int]) -> float:
+        return len(one & other) / (len(one) * len(other))
+
+    within = [(i, m, agree(a, b)) for (i, a, m), (j, b, _) in permutations(pairable, 2) if i == j]
+    anywhere = [agree(a, b) for (_, a, _), (_, b, _) in permutations(pairable, 2)]
+    items = {item for item, _, _ in pairable}
+    share = np.zeros(n_classes)
+    mean = np.zeros(n_classes)
+    for _, chosen, m in pairable:
+        for k in chosen:
+            share[k] += 1 / len(chosen) / len(pairable)
+            mean[k] += 1 / len(chosen) / m / len(items)
+    observed = np.mean([np.mean([a for i, _, a in within if i == item]) for item in items])
+    disagreement = sum((1 - a) / (m - 1) for _, m, a in within) / len(pairable)
+    chance = float((share**2).sum())
+    gwet = float((mean * (1 - mean)).sum()) / max(1, n_classes - 1)
+    by_chance = 1 - float(np.mean(anywhere))
+    return {
+        "krippendorff_alpha_nominal": 1 - disagreement / by_chance if by_chance > 1e-12 else 1.0,
+        "fleiss_kappa": float((observed - chance) / (1 - chance)) if chance < 1 - 1e-12 else 1.0,
+        "gwet_ac1": float((observed - gwet) / (1 - gwet)),
+        "pairwise_agreement": float(np.mean([a for _, _, a in within])),
+    }
+
+
+def published() -> np.ndarray:
+    """Krippendorff (2011): 4 observers, 12 units, missing values; counts of the values 1 to 5."""
+    observers = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
+    table = np.zeros((12, 5), dtype=np.int64)
+    for observer in observers:
+        for unit, said in enumerate(observer):
+            if said != ".":
+                table[unit, int(said) - 1] += 1
+    return table
+
+
+def test_the_published_example_has_its_published_alpha() -> None:
+    found = [krippendorff_alpha(published(), level=level, resamples=0).value for level in LEVELS]
+    assert found == [pytest.approx(alpha, abs=5e-4) for alpha in (0.743, 0.815, 0.849)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@given(table=TABLES)
+def test_alpha_is_that_of_krippendorff(level: Level, table: np.ndarray) -> None:
+    pooled = table[table.sum(axis=1) >= 2].sum(axis=0)
+    scale = np.array([-1.0, 0.5, 1.0, 7.0])[: table.shape[1]]
+    ours = krippendorff_alpha(table, level=level, scale=scale, resamples=0).value
+    if np.count_nonzero(pooled) == 1:
+        assert ours == 1.0
+    else:
+        peer = krippendorff.alpha(value_counts=table, value_domain=scale, level_of_measurement=level)
+        assert ours == pytest.approx(peer, abs=1e-12)
+
+
+@given(hnp.arrays(np.int64, st.tuples(st.integers(1, 8), st.just(5)), elements=st.integers(0, 3)))
+def test_kappa_is_that_of_statsmodels_where_it_has_one(choices: np.ndarray) -> None:
+    table = np.stack([(choices == k).sum(axis=1) for k in range(4)], axis=1)
+    ours = fleiss_kappa(table, resamples=0).value
+    if np.unique(choices).size == 1:
+        assert ours == 1.0
+    else:
+        assert ours == pytest.approx(inter_rater.fleiss_kappa(table), abs=1e-12)
+
+
+@given(TABLES)
+def test_every_statistic_of_counts_is_its_definition_pair_by_pair(table: np.ndarray) -> None:
+    judgements = [(i, {k}) for i, row in enumerate(table.tolist()) for k, count in enumerate(row) for _ in range(count)]
+    expected = by_pairs(judgements, table.shape[1])
+    for name in NOMINAL:
+        assert STATISTICS[name](table, resamples=0).value == pytest.approx(expected[name], abs=1e-12), name
+
+
+@given(JUDGEMENTS)
+def test_every_statistic_of_multi_select_is_its_definition_pair_by_pair(
+    judgements: list[tuple[int, set[int]]],
+) -> None:
+    expected = by_pairs(judgements, 3)
+    found = agreement(multi_select(judgements), resamples=0)
+    assert {name: each.value for name, each in found.items()} == {
+        name: pytest.approx(expected[name], abs=1e-12) for name in NOMINAL
+    }
+
+
+def test_ac1_does_not_collapse_where_one_class_dominates() -> None:
+    # Two annotators, 125 items: both yes on 118, yes-no on 5, no-yes on 2.
+    table = np.array([[2, 0]] * 118 + [[1, 1]] * 7)
+    chance = 2 * (243 / 250) * (7 / 250)
+    assert gwet_ac1(table, resamples=0).value == pytest.approx((118 / 125 - chance) / (1 - chance))
+    assert fleiss_kappa(table, resamples=0).value < 0
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@given(table=TABLES)
+def test_statistics_stay_within_their_bounds(name: str, table: np.ndarray) -> None:
+    found = STATISTICS[name](table, resamples=20)
+    lowest = 0.0 if name == "pairwise_agreement" else -2.0
+    assert lowest <= found.value <= 1.0 + 1e-12
+    assert found.low is not None
+    assert found.high is not None
+    assert lowest <= found.low <= found.high <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@given(size=st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(lambda size: max(size) >= 2))
+def test_unanimity_is_perfect_agreement(name: str, size: list[int]) -> None:
+    found = STATISTICS[name](np.column_stack([np.zeros_like(size), size, np.zeros_like(size)]), resamples=10)
+    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@given(table=TABLES, seed=st.integers(0, 9))
+def test_the_order_of_items_changes_neither_value_nor_interval(name: str, table: np.ndarray, seed: int) -> None:
+    shuffled = np.random.default_rng(seed).permutation(table)
+    assert STATISTICS[name](table, resamples=20) == STATISTICS[name](shuffled, resamples=20)
+
+
+@pytest.mark.parametrize("name", NOMINAL)
+@given(table=TABLES, seed=st.integers(0, 9))
+def test_names_of_classes_do_not_matter_to_nominal_statistics(name: str, table: np.ndarray, seed: int) -> None:
+    renamed = np.random.default_rng(seed).permutation(table, axis=1)
+    assert STATISTICS[name](renamed, resamples=0).value == pytest.approx(
+        STATISTICS[name](table, resamples=0).value, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@given(table=TABLES, alone=st.integers(1, 20))
+def test_items_with_one_vote_or_none_do_not_count(name: str, table: np.ndarray, alone: int) -> None:
+    extra = np.zeros((alone + 1, table.shape[1]), dtype=np.int64)
+    extra[:alone, -1] = 1
+    assert STATISTICS[name](np.vstack([extra, table]), resamples=20) == STATISTICS[name](table, resamples=20)
+
+
+@given(TABLES)
+def test_a_reversed_or_stretched_scale_measures_the_same(table: np.ndarray) -> None:
+    place = np.arange(table.shape[1])
+    for level in LEVELS:
+        plain = krippendorff_alpha(table, level=level, resamples=0).value
+        backwards = krippendorff_alpha(table[:, ::-1], level=level, resamples=0).value
+        stretched = krippendorff_alpha(table, level=level, scale=3 * place - 5, resamples=0).value
+        assert [backwards, stretched] == [pytest.approx(plain, abs=1e-9)] * 2
+
+
+def test_all_statistics_at_once_are_the_statistics_one_by_one() -> None:
+    truth = np.random.default_rng(0).dirichlet(np.full(4, 0.4), 300)
+    votes = simulate_votes(truth, 5, annotators=20, seed=0, ordered=True)
+    together = agreement(votes, resamples=50, seed=7)
+    assert list(together) == list(TITLES)
+    for name, found in together.items():
+        alone = STATISTICS[name](votes, resamples=50, seed=7)
+        assert [found.value, found.low, found.high] == pytest.approx([alone.value, alone.low, alone.high], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_a_seed_or_a_generator_fixes_the_interval(name: str) -> None:
+    table = np.random.default_rng(0).multinomial(4, [0.5, 0.3, 0.2], 40)
+    first, same, other = (STATISTICS[name](table, resamples=50, seed=np.random.default_rng(s)) for s in (1, 1, 2))
+    assert first == same
+    assert first.value == other.value
+    assert (first.low, first.high) != (other.low, other.high)
+    assert STATISTICS[name](table, resamples=50, seed=1) == STATISTICS[name](table, resamples=50, seed=1)
+
+
+def test_the_place_of_a_class_on_the_scale_is_its_number() -> None:
+    table = np.array([[3, 1, 0], [0, 2, 2], [1, 0, 3]])
+    votes = votes_from_counts(table, classes=["0", "1", "10"], ordered=True)
+    expected = krippendorff_alpha(table, level="interval", scale=[0, 1, 10], resamples=0)
+    assert krippendorff_alpha(votes, level="interval", resamples=0) == expected
+    assert krippendorff_alpha(table, level="interval", resamples=0) != expected
+
+
+@pytest.mark.parametrize("level", ["ordinal", "interval"])
+def test_thousands_of_values_on_a_scale_are_no_problem(level: Level) -> None:
+    # One user's 2,400 real-valued points took a peer 32 GB.
+    rng = np.random.default_rng(0)
+    item = np.repeat(np.arange(800), 3)
+    values = rng.normal(size=800)[item] + rng.normal(size=2400)
+    table = np.zeros((800, 2400), dtype=np.int64)
+    table[item, np.argsort(np.argsort(values))] = 1
+    found = krippendorff_alpha(table, level=level, scale=np.sort(values), resamples=100)
+    assert found.value == pytest.approx(0.5, abs=0.06)
+
+
+def test_ordinal_intervals_rank_each_resample_anew() -> None:
+    table = np.random.default_rng(0).multinomial(5, [0.5, 0.2, 0.2, 0.1], 12)
+    found = krippendorff_alpha(table, level="ordinal", resamples=300, seed=3)
+    weights = next(resampled_weights(distinct_rows(table)[1], resamples=300, seed=3))[1]
+    rows = distinct_rows(table)[0]
+    plain = [
+        krippendorff_alpha(np.repeat(rows, each.astype(int), axis=0), level="ordinal", resamples=0).value
+        for each in weights
+    ]
+    assert found.value == pytest.approx(plain[0])
+    assert [found.low, found.high] == pytest.approx(np.quantile(plain[1:], [0.025, 0.975]))
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_intervals_hold_the_true_value_about_as_often_as_they_say(name: str) -> None:
+    rng = np.random.default_rng(0)
+
+    def panel(items: int) -> np.ndarray:
+        return rng.multinomial(rng.integers(3, 8, items), rng.dirichlet([0.6, 0.3, 0.5], items))
+
+    truth = STATISTICS[name](panel(300_000), resamples=0).value
+    held = []
+    for seed in range(200):
+        found = STATISTICS[name](panel(80), resamples=200, seed=seed)
+        assert found.low is not None
+        assert found.high is not None
+        held.append(found.low <= truth <= found.high)
+    assert 0.89 <= np.mean(held) <= 0.985
+
+
+class TestClassAlpha:
+    def test_each_class_is_a_question_of_its_own(self) -> None:
+        truth = np.random.default_rng(0).dirichlet(np.full(3, 0.4), 60)
+        votes = simulate_responses(truth, 4, annotators=9, seed=0)
+        assert votes.unsure is not None
+        assert votes.judgement is not None
+        answers = np.zeros((votes.n_judgements, 4))
+        answers[votes.judgement, votes.label] = np.where(votes.unsure, 2, 1)
+        by_unit = answers.reshape(60, 4, 4)
+        found = class_alpha(votes, resamples=0)
+        assert list(found) == ["0", "1", "2"]
+        for k in range(3):
+            said = by_unit[:, :, k].T
+            peer = krippendorff.alpha(said, level_of_measurement="nominal")
+            sure = krippendorff.alpha(np.where(said == 2, np.nan, said), level_of_measurement="nominal")
+            each = found[str(k)]
+            assert each.without_unsure is not None
+            assert [each.alpha.value, each.without_unsure.value] == pytest.approx([peer, sure], abs=1e-12)
+
+    def test_without_any_unsure_both_readings_are_one(self) -> None:
+        found = class_alpha(multi_select([(0, {0, 1}), (0, {1}), (1, {2}), (1, {0})]), resamples=10)
+        assert all(each.alpha == each.without_unsure for each in found.values())
+
+    def test_a_class_that_everybody_doubts_has_no_alpha_without_unsure(self) -> None:
+        votes = Votes(
+            item=np.zeros(2, np.int32),
+            label=np.zeros(2, np.int32),
+            unsure=np.array([True, True]),
+            judgement=np.arange(2, dtype=np.int32),
+            items=np.arange(1),
+            classes=("cat", "none"),
+            none=1,
+        )
+        found = class_alpha(votes, resamples=0)
+        assert found["cat"].alpha.value == 1.0
+        assert found["cat"].without_unsure is None
+
+    def test_a_class_answered_twice_in_a_judgement_is_refused(self) -> None:
+        votes = Votes(
+            item=np.zeros(3, np.int32),
+            label=np.array([0, 0, 0], np.int32),
+            judgement=np.array([0, 0, 1], np.int32),
+            items=np.array(["photo"]),
+            classes=("cat", "dog"),
+        )
+        with pytest.raises(InputError, match="item photo has more votes for class 'cat' than judgements"):
+            class_alpha(votes)
+
+
+@given(JUDGEMENTS)
+def test_every_judgement_has_one_unit_to_spread(judgements: list[tuple[int, set[int]]]) -> None:
+    votes = multi_select(judgements)
+    assert class_mass(votes).sum(axis=1) == pytest.approx(votes.panel_size)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_one_vote_an_item_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="no item has two judgements"):
+        STATISTICS[name](np.eye(3, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        ([[2, -1]], "-1 is negative"),
+        ([[0, 0], [1.5, 1]], r"item 1 \(row 2, column 1\): 1.5 is not a whole number"),
+        ([[2.0, float("nan")]], "nan is not finite"),
+        ([2, 1], "items by classes"),
+    ],
+)
+def test_bad_counts_are_refused_with_the_cell(counts: object, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        fleiss_kappa(counts)  # type: ignore[arg-type]
+
+
+def test_a_level_or_scale_that_does_not_fit_is_refused() -> None:
+    table = [[2, 1], [0, 3]]
+    with pytest.raises(InputError, match="unknown level 'ratio'"):
+        krippendorff_alpha(table, level="ratio")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="does not fit 2 classes"):
+        krippendorff_alpha(table, level="interval", scale=[1, 2, 3])
+    with pytest.raises(InputError, match="does not fit 2 classes"):
+        krippendorff_alpha(table, level="interval", scale=[1, float("inf")])
+    with pytest.raises(InputError, match="no single place on a scale"):
+        krippendorff_alpha(multi_select([(0, {0, 1}), (0, {1})]), level="ordinal")
+
+
+class TestRealVotes:
+    def test_popquorn_ratings(self, data: Path) -> None:
+        votes = popquorn(data)
+        found = agreement(votes, resamples=200)
+        for level in LEVELS:
+            peer = krippendorff.alpha(
+                value_counts=votes.counts, value_domain=[1, 2, 3, 4, 5], level_of_measurement=level
+            )
+            assert found[f"krippendorff_alpha_{level}"].value == pytest.approx(peer, abs=1e-12)
+        nominal, interval = found["krippendorff_alpha_nominal"], found["krippendorff_alpha_interval"]
+        assert nominal.high is not None
+        assert interval.low is not None
+        assert nominal.high < interval.low
+
+    def test_cifar_10h_counts(self, data: Path) -> None:
+        counts = np.load(data / "cifar-10h" / "cifar10h-counts.npy")
+        found = agreement(votes_from_counts(counts), resamples=200)
+        peer = krippendorff.alpha(value_counts=counts, value_domain=range(10), level_of_measurement="nominal")
+        assert found["krippendorff_alpha_nominal"].value == pytest.approx(peer, abs=1e-12)
+        usual = counts[counts.sum(axis=1) == 51]
+        assert fleiss_kappa(usual, resamples=0).value == pytest.approx(inter_rater.fleiss_kappa(usual), abs=1e-12)
