@@ -149,23 +149,10 @@ def crowd_kit(name: str) -> Any:
 
 
 def ours_parquet(path: Path) -> Any:
-    from dissensus.arrays import row_sum
-    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.labels.schemes import label_counts
     from dissensus.votes.counting import count_votes
 
-    def run(_: None) -> LabelDistribution:
-        counted = count_votes(path)
-        size = row_sum(counted.counts)
-        return LabelDistribution(
-            probabilities=counted.counts / size[:, None],
-            counts=counted.counts,
-            panel_size=size,
-            items=counted.items,
-            classes=counted.classes,
-            scheme="frequency",
-        )
-
-    return run, lambda: None, None
+    return lambda _: label_counts(count_votes(path)), lambda: None, None
 
 
 def ours_counting(path: Path) -> Any:

@@ -134,7 +134,7 @@ def test_a_judgement_of_two_classes_is_half_a_vote_for_each(fit: Fit) -> None:
     # Of item 0, one says both classes and one says class 0; of item 1, both say class 1.
     votes = votes_of([0, 0, 0, 1, 1], [0, 0, 1, 0, 1], [0, 1, 0, 1, 1], n_classes=2, judgement=[0, 0, 1, 2, 3])
     model = fit(votes)
-    assert model.n_votes == 4
+    assert model.n_judgements == 4
     assert model.posterior.argmax(axis=1).tolist() == [0, 1]
     if model.name == "wawa":
         assert np.allclose(model.posterior, np.array([[(0.75 / 2 + 1) / 1.75, 0.75 / 2 / 1.75], [0, 1]]))
@@ -146,7 +146,7 @@ def test_yes_no_unsure_responses_are_read_as_judgements(fit: Fit) -> None:
     truth = np.random.default_rng(0).dirichlet(np.full(4, 0.2), 80)
     votes = simulate_responses(truth, 5, annotators=12, seed=1)
     model = fit(votes)
-    assert model.n_votes == 400
+    assert model.n_judgements == 400
     assert (model.posterior.argmax(axis=1) == truth.argmax(axis=1)).mean() > 0.7
 
 
@@ -172,6 +172,7 @@ def test_bad_input_is_refused_in_one_sentence(fit: Fit) -> None:
     votes, _, _ = simulated(10, annotators=3, classes=3, votes=2, seed=0)
     refused: list[tuple[dict[str, Any], str]] = [
         ({"gold": {99: "0"}}, "gold item '99' is not among the 10"),
+        ({"gold": {None: "0"}}, "gold item 'None' is not among the 10"),
         ({"gold": {1: "seven"}}, "gold class 'seven' is not among the 3"),
         ({"prior": {"nobody": np.eye(3)}}, "prior annotator 'nobody' is not among the 3"),
         ({"prior": {1: np.eye(2)}}, "3 by 3 for each annotator"),
@@ -187,6 +188,8 @@ def test_bad_input_is_refused_in_one_sentence(fit: Fit) -> None:
             fit(votes, **options)
     with pytest.raises(InputError, match="item 10 has zero votes"):
         fit(replace(votes, items=np.arange(11)))
+    with pytest.raises(InputError, match="no votes to fit"):
+        fit(votes.take_judgements(np.empty(0, dtype=np.int64)))
     with pytest.raises(InputError, match="needs two classes or more"):
         fit(votes_of([0], [0], [0], n_classes=1))
 

@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.labels.schemes import frequency, majority
 from dissensus.training.data import TrainingData, split_items
 from dissensus.training.run import Run
-from dissensus.training.settings import REGIMES, Training
+from dissensus.training.settings import REGIMES
 from dissensus.votes.simulate import simulate_votes
 
 QUICK = replace(REGIMES["early-stopping"], epochs=12, patience=3, batch_size=32, plateau_patience=1)
@@ -35,7 +35,7 @@ def images(items: int = 220, side: int = 14, channels: int = 1, classes: int = 4
     )
 
 
-def run(data: TrainingData, **change: Any) -> Run:
+def run(data: TrainingData, /, **change: Any) -> Run:
     given: dict[str, Any] = {
         "model": "simple-ffn",
         "target": "frequency",
@@ -45,7 +45,3 @@ def run(data: TrainingData, **change: Any) -> Run:
         "data": data.fingerprint,
     }
     return Run(**{**given, **change})
-
-
-def trained_with(data: TrainingData, settings: Training, **change: Any) -> Run:
-    return run(data, training=settings, **change)

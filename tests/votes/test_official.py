@@ -531,7 +531,7 @@ REFUSED: dict[str, tuple[str, str, Any, str]] = {
         "cifar-10h",
         "cifar10h-raw.csv",
         first(cifar_trials(), cifar10_test_test_idx=10_000),
-        r"line 2: '10000' in column 'cifar10_test_test_idx' is no whole number",
+        r"line 2: 10000 in column 'cifar10_test_test_idx' is no whole number",
     ),
     "image of a check": (
         "cifar-10h",
@@ -713,6 +713,20 @@ def test_what_is_missing_empty_or_another_folder_is_refused(name: str, tmp_path:
             OFFICIAL[name].read(path)
 
 
+def read_or_refuse(format_name: str, path: Path) -> None:
+    """A file is read, with votes for every item, or refused by name; nothing else may happen."""
+    assert OFFICIAL[format_name].detect(path) in (True, False)
+    outcome: Votes | str
+    try:
+        outcome = OFFICIAL[format_name].read(path)
+    except InputError as error:
+        outcome = str(error)
+    if isinstance(outcome, str):
+        assert outcome.startswith(str(path))
+    else:
+        assert (outcome.counts.sum(axis=1) > 0).all()
+
+
 @pytest.mark.parametrize("name", SMALL)
 @given(change=st.data())
 def test_a_damaged_file_is_read_or_refused(
@@ -724,14 +738,48 @@ def test_a_damaged_file_is_read_or_refused(
     start = change.draw(st.integers(0, min(len(sound), 4_000)), label="start")
     end = start + change.draw(st.integers(0, 12) | st.just(len(sound)), label="removed")
     path.write_bytes(sound[:start] + change.draw(st.binary(max_size=6), label="inserted") + sound[end:])
-    assert OFFICIAL[format_name].detect(path) in (True, False)
-    outcome: Votes | str
-    try:
-        outcome = OFFICIAL[format_name].read(path)
-    except InputError as error:
-        outcome = str(error)
-    if isinstance(outcome, str):
-        assert outcome.startswith(str(path))
-        assert "\n" not in outcome
+    read_or_refuse(format_name, path)
+
+
+@pytest.mark.parametrize("damage", [b"", b"(", b"L", b"'", b"\x00"])
+def test_an_npy_file_with_any_byte_of_its_header_damaged_is_read_or_refused(damage: bytes, tmp_path: Path) -> None:
+    path = write_counts(tmp_path / "cifar10h-counts.npy")
+    sound = path.read_bytes()
+    for place in range(128):
+        path.write_bytes(sound[:place] + damage + sound[place + 1 :])
+        read_or_refuse("cifar-10h", path)
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The keys that lead to every value inside an object or a list."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, each in inside for place in ((*at, key), *places(each, (*at, key)))]
+
+
+JSON_FILES: dict[str, tuple[str, str, Callable[[], Any], Callable[[Path, Any], Path]]] = {
+    "chaosnli": ("chaosnli", "chaosNLI_snli.jsonl", chaosnli_items, write_jsonl),
+    "label-studio": ("label-studio", "export.json", label_studio_tasks, write_json),
+    "json-min": ("label-studio", "export.json", json_min_records, write_json),
+    "lewidi-2023": ("lewidi", "HS-Brexit_dev.json", lewidi_2023, write_json),
+    "lewidi-nli": ("lewidi", "VariErrNLI_dev.json", lewidi_nli, write_json),
+}
+
+OTHER_VALUES = [None, True, 0, -1, 1.5, 10**30, float("nan"), "", "x", [], {}, [None], ["a"], [["a"]], [1], {"a": 1}]
+
+
+@pytest.mark.parametrize("name", JSON_FILES)
+@given(change=st.data())
+def test_json_with_another_value_anywhere_is_read_or_refused(
+    name: str, change: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    format_name, file, contents, write = JSON_FILES[name]
+    value = contents()
+    *way, last = change.draw(st.sampled_from(places(value)), label="place")
+    target = value
+    for key in way:
+        target = target[key]
+    if change.draw(st.booleans(), label="removed"):
+        del target[last]
     else:
-        assert (outcome.counts.sum(axis=1) > 0).all()
+        target[last] = change.draw(st.sampled_from(OTHER_VALUES), label="value")
+    read_or_refuse(format_name, write(tmp_path_factory.mktemp("changed") / file, value))

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from dissensus.cli import data, labels, votes
+from dissensus.cli import data, labels, study, votes
 from dissensus.errors import InputError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.add_typer(votes.app, name="votes")
 app.command("labels")(labels.labels)
 app.add_typer(data.app, name="data")
+app.add_typer(study.app, name="study")
 
 
 def main() -> None:

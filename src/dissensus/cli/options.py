@@ -46,7 +46,9 @@ def reading_options(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a command that say how to read a votes file."""
     names = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "duplicates")
     chosen = {name: given[name] for name in names}
-    chosen["classes"] = None if given["classes"] is None else [name.strip() for name in given["classes"].split(",")]
+    chosen["classes"] = (
+        None if given["classes"] is None else tuple(name.strip() for name in given["classes"].split(","))
+    )
     chosen["attributes"] = tuple(given.get("attribute") or ())
     return chosen
 
@@ -55,7 +57,7 @@ def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | 
     """The votes of a file, with how it was understood, or those of a known dataset."""
     from dissensus.datasets import DATASETS
     from dissensus.errors import InputError
-    from dissensus.votes.reading import read_votes, understand
+    from dissensus.votes.reading import Options, understand
 
     path = Path(source)
     if source in DATASETS and not path.exists():
@@ -63,15 +65,25 @@ def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | 
         if given:
             raise InputError(f"{source} is a known dataset and needs no --{given[0]}; leave it out, or name a file")
         return DATASETS[source].load(), None
-    reading = understand(path, **options)
-    return read_votes(path, **options), reading
+    reading = understand(path, Options(**options))
+    return reading.votes, reading
 
 
 def show_reading(reading: Reading | None) -> None:
     """Say how a file was understood, on standard error."""
-    if reading is not None:
-        for sentence in reading.sentences():
-            note(sentence)
+    if reading is None:
+        return
+    columns = ", ".join(f"{role} = {column}" for role, column in reading.columns.items())
+    note(f"read as {reading.format}{f': {columns}' if columns else ''}")
+    for sentence in reading.notes:
+        note(sentence)
+
+
+def reading_dict(reading: Reading | None) -> dict[str, Any]:
+    """How a file was understood, for JSON."""
+    if reading is None:
+        return {}
+    return {"format": reading.format, "columns": dict(reading.columns), "reading_notes": list(reading.notes)}
 
 
 def read_gold(path: Path) -> dict[str, str]:

@@ -41,7 +41,7 @@ def inspect(
     votes, reading = opt.votes_named(source, opt.reading_options(locals()))
     found = look(votes, resamples=resamples, seed=seed, contested=contested)
     if json is not None:
-        json_to(json, {"source": source, "reading": None if reading is None else reading.to_dict(), **found.to_dict()})
+        json_to(json, {"source": source, **opt.reading_dict(reading), **found.to_dict()})
     if json is None or str(json) != "-":
         opt.show_reading(reading)
         _print(found, source)

@@ -52,7 +52,7 @@ class AnnotatorModel:
         items: (items,) names.
         classes: names, in class order.
         annotators: (annotators,) names.
-        n_votes: the votes behind the fit, in judgements.
+        n_judgements: the judgements behind the fit.
         posterior: (items, classes) probability of each class given all votes; rows sum to 1.
         class_prior: (classes,) probability of each class before any vote.
         confusion: (annotators, true classes, said classes) probabilities, rows sum to 1; Dawid-Skene only.
@@ -73,7 +73,7 @@ class AnnotatorModel:
     items: Names
     classes: tuple[str, ...]
     annotators: Names
-    n_votes: int
+    n_judgements: int
     posterior: Table
     class_prior: Floats
     log_likelihood: Floats
@@ -95,7 +95,7 @@ class AnnotatorModel:
     def report(self) -> str:
         """The fit in one sentence."""
         panel = (
-            f"{self.name}: {self.n_votes:,} judgements by {len(self.annotators):,} annotators on "
+            f"{self.name}: {self.n_judgements:,} judgements by {len(self.annotators):,} annotators on "
             f"{len(self.items):,} items"
         )
         if self.iterations == 0:
@@ -185,6 +185,8 @@ def read_evidence(votes: Votes, name: str, *, gold: Gold | None, prior: PriorCou
             f"labels: {name} needs to know who voted, and these votes are anonymous; choose frequency, dirichlet, "
             "majority or a weighting scheme, or give the annotator of each vote"
         )
+    if not len(votes):
+        raise InputError(f"labels: {name} has no votes to fit; give at least one")
     if len(votes.classes) < 2:
         raise InputError(f"labels: {name} needs two classes or more, and these votes have {len(votes.classes)}")
     plain = weighted(votes, "equal-weighted")
@@ -246,7 +248,8 @@ def _prior_array(votes: Votes, prior: PriorCounts | None) -> Confusions | None:
 
 
 def _find(names: Names, wanted: list[Any], what: str) -> Ints:
-    place = locate(names, np.array(wanted))
+    given = np.array(wanted)
+    place = locate(names, given if given.dtype.kind == "i" else np.array(wanted, dtype=np.dtypes.StringDType()))
     missing = np.flatnonzero(place < 0)
     if missing.size:
         raise InputError(
@@ -269,7 +272,7 @@ def locate(names: Names, wanted: Names) -> Ints:
 def votes_matrix(evidence: Evidence) -> csr_array[np.float64]:
     """S, items by (annotator, said class): the weight of each vote; an E-step is S @ log(confusion)."""
     n_items, n_annotators, n_classes = evidence.shape
-    column = evidence.annotator * np.int32(n_classes) + evidence.votes.label
+    column = _pairs(evidence.annotator, evidence.votes.label, shape=(n_annotators, n_classes))
     return _sparse(evidence.weight, evidence.votes.item, column, shape=(n_items, n_annotators * n_classes))
 
 
@@ -307,9 +310,11 @@ class Agreements:
 def agreements(evidence: Evidence, *, by_class: bool = False) -> Agreements:
     """The votes by what they agree with, by annotator; or by (annotator, said class)."""
     n_items, n_annotators, n_classes = evidence.shape
-    cell = evidence.votes.item * np.int32(n_classes) + evidence.votes.label
-    by = evidence.annotator * np.int32(n_classes) + evidence.votes.label if by_class else evidence.annotator
-    size = n_annotators * n_classes if by_class else n_annotators
+    cell = _pairs(evidence.votes.item, evidence.votes.label, shape=(n_items, n_classes))
+    by, size = evidence.annotator, n_annotators
+    if by_class:
+        by = _pairs(evidence.annotator, evidence.votes.label, shape=(n_annotators, n_classes))
+        size = n_annotators * n_classes
     # Votes in the order of their cells touch memory once; a sparse matrix is the quickest way to sort them.
     matrix = _sparse(evidence.weight, cell, by, shape=(n_items * n_classes, size))
     return Agreements(
@@ -321,7 +326,13 @@ def agreements(evidence: Evidence, *, by_class: bool = False) -> Agreements:
     )
 
 
-def _sparse(weight: Floats, row: Codes, column: Codes, *, shape: tuple[int, int]) -> csr_array[np.float64]:
+def _pairs(first: Codes, second: Codes, *, shape: tuple[int, int]) -> Any:
+    """(n,) one code for each pair of codes; four bytes as long as they suffice."""
+    size: Any = np.int32 if shape[0] * shape[1] < 2**31 else np.int64
+    return first.astype(size, copy=False) * size(shape[1]) + second
+
+
+def _sparse(weight: Floats, row: Any, column: Any, *, shape: tuple[int, int]) -> csr_array[np.float64]:
     matrix = coo_array((weight, (row, column)), shape=shape)
     # Repeated votes may stay separate entries, which products add up; saying so spares a sort of every row.
     matrix.has_canonical_format = True
@@ -425,7 +436,7 @@ def fitted(name: str, evidence: Evidence, fit: Fit[Any], *, class_prior: Floats,
         items=evidence.votes.items,
         classes=evidence.votes.classes,
         annotators=evidence.annotators,
-        n_votes=evidence.votes.n_judgements,
+        n_judgements=evidence.votes.n_judgements,
         posterior=fit.posterior,
         class_prior=class_prior,
         log_likelihood=fit.log_likelihood,

@@ -59,9 +59,9 @@ def mace(
     strategies, so it needs no seed.
 
     `vb` is the paper's variational Bayes with Beta(1/2, 1/2) and Dirichlet(10) priors; `em` is
-    expectation-maximisation with 0.01/classes pseudo-votes. Both are steps of crowd-kit's `MACE`, which starts from
-    random parameters (its restarts all draw the same ones), multiplies raw probabilities and runs a fixed number of
-    iterations.
+    expectation-maximisation with 0.01/classes pseudo-votes. Both are the steps of crowd-kit's `MACE`, which starts from
+    random parameters (its restarts all draw the same ones), runs a fixed number of iterations on raw probabilities, and
+    gives the strategies to the wrong annotators and classes unless both first appear in sorted order in its rows.
 
     Args:
         votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,7 +14,8 @@ from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution, TieRule, one_hot
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Floats, Table
+    from dissensus.arrays import Counts, Floats, Table
+    from dissensus.votes.counting import CountedVotes
     from dissensus.votes.table import Votes
 
 UNSURE_WEIGHT: Final = {"yes-only": 0.0, "equal-weighted": 1.0, "uncertainty-weighted": 0.5}
@@ -86,14 +88,16 @@ def dirichlet(votes: Votes, *, concentration: float | Floats | None = None) -> L
         concentration: a, in pseudo-votes: one number for every class, or (classes,) numbers; None fits a by maximum
             likelihood of the Dirichlet-multinomial, so that few votes are shrunk as much as the panel warrants.
     """
-    counts = votes.counts
     total = _votes_of_each_item(votes)
+    return _distribution(votes, _shrunk(votes.counts, total, concentration), "dirichlet")
+
+
+def _shrunk(counts: Counts, total: Floats, concentration: float | Floats | None) -> Table:
     a = fit_concentration(counts) if concentration is None else np.asarray(concentration, dtype=np.float64)
-    a = np.broadcast_to(a, (len(votes.classes),))
+    a = np.broadcast_to(a, (counts.shape[1],))
     if not (np.isfinite(a).all() and (a >= 0).all() and a.sum() > 0):
         raise InputError(f"labels: concentration {a.tolist()} must be finite, 0 or more, and not all 0")
-    p = (counts + a) / (total + a.sum())[:, None]
-    return _distribution(votes, p, "dirichlet")
+    return np.asarray((counts + a) / (total + a.sum())[:, None])
 
 
 def fit_concentration(counts: Any, *, max_iterations: int = 1000, tolerance: float = 1e-7) -> Floats:
@@ -129,6 +133,41 @@ def majority(votes: Votes, *, tie: TieRule = "first", seed: int = 0) -> LabelDis
         _votes_of_each_item(votes)
         return _distribution(votes, one_hot(votes.counts, tie=tie, seed=seed), "majority")
     return _distribution(votes, weighted(votes, "equal-weighted").one_hot(tie=tie, seed=seed), "majority")
+
+
+def label_counts(
+    counted: CountedVotes,
+    scheme: str = "frequency",
+    *,
+    concentration: float | Floats | None = None,
+    tie: TieRule = "first",
+    seed: int = 0,
+) -> LabelDistribution:
+    """Label distributions from counts alone, by the schemes that do not ask who voted.
+
+    Args:
+        counted: what `count_votes` found in a file that may be larger than memory.
+        scheme: frequency, dirichlet or majority.
+        concentration: of dirichlet; None fits it.
+        tie: rule of majority.
+        seed: of majority with the rule "random".
+    """
+    total = counted.counts.sum(axis=1)
+    plain = LabelDistribution(
+        probabilities=counted.counts / total[:, None],
+        counts=counted.counts,
+        panel_size=total,
+        items=counted.items,
+        classes=counted.classes,
+        scheme="frequency",
+    )
+    if scheme == "frequency":
+        return plain
+    if scheme == "majority":
+        return replace(plain, probabilities=plain.one_hot(tie=tie, seed=seed), scheme=scheme)
+    if scheme == "dirichlet":
+        return replace(plain, probabilities=_shrunk(counted.counts, total, concentration), scheme=scheme)
+    raise InputError(f"labels: {scheme} needs to know who voted; from counts choose frequency, majority or dirichlet")
 
 
 def _votes_of_each_item(votes: Votes) -> Floats:

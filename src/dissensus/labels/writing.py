@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.writing import replacing
+from dissensus.votes.writing import whole_file
 
 if TYPE_CHECKING:
     from dissensus.labels.annotator_models import AnnotatorModel
@@ -26,7 +26,7 @@ def write_labels(labels: LabelDistribution, path: str | Path, *, tie: TieRule = 
     """
     target = _checked(path)
     if target.suffix == ".npz":
-        with replacing(target) as part:
+        with whole_file(target) as part:
             np.savez(
                 part,
                 probabilities=labels.probabilities,
@@ -74,7 +74,7 @@ def annotator_table(model: AnnotatorModel) -> pl.DataFrame:
 def write_table(table: pl.DataFrame, path: str | Path) -> None:
     """Write a table by its ending, whole or not at all."""
     target = _checked(path)
-    with replacing(target) as part:
+    with whole_file(target) as part:
         if target.suffix in (".csv", ".tsv"):
             table.write_csv(part, separator="," if target.suffix == ".csv" else "\t")
         elif target.suffix == ".parquet":

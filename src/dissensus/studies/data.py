@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,12 +69,13 @@ def read_features(path: Path, items: Names) -> Features:
     A `.npy` has no names: its rows are taken by number, so the items must be whole numbers.
     """
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            names, rows = np.arange(loaded.shape[0]), loaded
-        else:
-            names, rows = loaded["items"], loaded["features"]
-    except (OSError, ValueError, KeyError, EOFError) as error:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                names, rows = np.arange(loaded.shape[0]), loaded
+            else:
+                names, rows = loaded["items"], loaded["features"]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(
             f"{path}: the features cannot be read ({error}); give a .npz with arrays 'items' and 'features', or a .npy "
             "whose rows are the items 0, 1, 2, ..."

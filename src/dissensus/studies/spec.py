@@ -265,7 +265,7 @@ class _Reader:
             header = re.match(r"\s*\[\s*([\w-]+)\s*\]", line)
             if header:
                 inside = header[1]
-                if inside == table:
+                if inside == table or (not table and inside == key):
                     found = number
             if inside == table and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
                 return number

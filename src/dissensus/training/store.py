@@ -15,6 +15,7 @@ import os
 import platform
 import shutil
 import uuid
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,7 @@ class RunStore:
                 weights=_read_npz(folder / "weights.npz") if weights else {},
                 timing=about["timing"],
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise InputError(
                 f"{folder}: the stored run cannot be read ({error}); delete this folder and run the study again"
             ) from error
@@ -133,7 +134,7 @@ def _write_json(path: Path, value: Any) -> None:
 def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     if not path.exists():
         return {}
-    with np.load(path, allow_pickle=False) as opened:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as opened:
         return {name: opened[name] for name in opened.files}
 
 

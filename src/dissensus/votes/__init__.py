@@ -1,1 +1,35 @@
-"""Room."""
+"""Who said what: tables, files, validation, agreement, simulated panels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissensus.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dissensus.votes.counting import count_votes as count_votes
+    from dissensus.votes.inspection import Inspection as Inspection
+    from dissensus.votes.inspection import inspect as inspect
+    from dissensus.votes.reading import read_votes as read_votes
+    from dissensus.votes.sampling import subsample as subsample
+    from dissensus.votes.simulate import simulate_responses as simulate_responses
+    from dissensus.votes.simulate import simulate_votes as simulate_votes
+    from dissensus.votes.table import Votes as Votes
+    from dissensus.votes.table import votes_from_counts as votes_from_counts
+    from dissensus.votes.writing import write_votes as write_votes
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Inspection": "inspection",
+        "Votes": "table",
+        "count_votes": "counting",
+        "inspect": "inspection",
+        "read_votes": "reading",
+        "simulate_responses": "simulate",
+        "simulate_votes": "simulate",
+        "subsample": "sampling",
+        "votes_from_counts": "table",
+        "write_votes": "writing",
+    },
+)

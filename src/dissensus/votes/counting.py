@@ -129,7 +129,8 @@ def _count_compact(path: Path, rows: pl.LazyFrame) -> Counted | None:
 
 def _stretch(table: Counts, low: int, *, least: int, most: int, n_labels: int) -> tuple[Counts, int]:
     """The table with room for the numbers from least to most and for all labels, and its lowest number."""
-    start = min(low, least)
+    # Numbers most often start at 0, and not in the first batch.
+    start = min(low, least if least < 0 or least > most // 2 else 0)
     # Zeros that are never touched take no memory, and spare rows save copies while the numbers rise.
     stop = max(low + len(table), most + 1 + (most + 1 - start) // 2)
     wider = np.zeros((stop - start, n_labels), dtype=np.int64)
@@ -150,6 +151,9 @@ def _count_hashed(path: Path, rows: pl.LazyFrame) -> Counted:
         cell = code.astype(np.int64) * len(labels) + label
         batch_counts = np.bincount(cell, minlength=first.size * len(labels)).reshape(first.size, len(labels))
         both = pl.concat([items, values.gather(first).cast(items.dtype).alias(items.name)])
+        if not len(items):
+            items, counts = both, batch_counts
+            continue
         merged, first = first_appearances(both)
         total = np.zeros((first.size, len(labels)), dtype=np.int64)
         total[: counts.shape[0], : counts.shape[1]] = counts

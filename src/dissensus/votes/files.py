@@ -75,7 +75,7 @@ def open_file(path: str | Path) -> Path:
     if not path.exists():
         raise InputError(f"{path}: there is no such file; check the name and the folder")
     with explained(path), path.open("rb") as file:
-        first = file.read(8)
+        first = file.read(1 << 16)
     if not first.strip():
         raise InputError(f"{path}: the file is empty; give a file with votes in it")
     if first.startswith(_COMPRESSED):
@@ -87,7 +87,7 @@ def kind_of(path: Path) -> str:
     """CSV, TSV, Parquet, JSONL or npy, by the extension."""
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
-        raise InputError(f"{path}: unknown extension '{path.suffix}'; rename the file to one of {', '.join(KINDS)}")
+        raise InputError(f"{path}: unknown extension '{path.suffix}'; save the votes as one of {', '.join(KINDS)}")
     return kind
 
 

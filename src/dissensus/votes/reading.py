@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dissensus.votes.table import Votes
 
 FORMATS: Final = {
-    "long": "one row a vote, or one row a response (yes, no, unsure)",
+    "long": "one row a vote, or a response of yes, no or unsure",
     "wide": "one row an item, one column an annotator",
     "counts": "one row an item, one column a class: numbers of votes",
     "sets": "one row a judgement, with several labels in a cell or a list",
@@ -165,15 +165,13 @@ def _is_long(path: Path, available: Sequence[str], options: Options) -> bool:
     if guess("label", available) is None and guess("response", available) is None:
         return False
     if sum(is_annotator(column) for column in available) > 1:
-        raise _ambiguous(path, available)
+        raise _ambiguous(path, available, "long", "wide")
     return True
 
 
-def _ambiguous(path: Path, available: Sequence[str]) -> InputError:
-    ways = ", ".join(f"{name} ({FORMATS[name]})" for name in ("long", "wide", "counts", "sets"))
-    return InputError(
-        f"{path}: the columns {listed(available)} can be read in more than one way; choose with --format: {ways}"
-    )
+def _ambiguous(path: Path, available: Sequence[str], *formats: str) -> InputError:
+    ways = " or ".join(f"--format {name} ({FORMATS[name]})" for name in formats)
+    return InputError(f"{path}: the columns {listed(available)} can mean more than one thing; choose {ways}")
 
 
 def _read_long(path: Path, available: Sequence[str], options: Options) -> Reading:
@@ -271,7 +269,7 @@ def _read_grid(path: Path, available: Sequence[str], options: Options) -> Readin
     panel = rows.table if item is None else rows.table.drop(item)
     chosen = options.format or _wide_or_counts(panel)
     if chosen is None:
-        raise _ambiguous(path, available)
+        raise _ambiguous(path, available, "long", "wide", "counts")
     _refuse_options(path, options, chosen, *_LONG_OPTIONS)
     if chosen == "counts":
         votes = votes_from_count_rows(rows, item=item, classes=options.classes, ordered=options.ordered)

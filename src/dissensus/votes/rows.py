@@ -196,7 +196,7 @@ def _select_sets(rows: _Rows) -> _Selected:
     label, classes = encode_classes(sets.filter(size > 0).explode(), rows.classes, where=where)
     silent = int((size == 0).sum())
     if silent:
-        rows.notes.append(f"{silent:,} judgements select no class; each is read as a vote for the class '{NONE}'")
+        rows.notes.append(f"{_judgements(silent)} without a class, read as a vote for '{NONE}'")
     if silent and NONE not in classes:
         classes = (*classes, NONE)
     none = classes.index(NONE) if NONE in classes else None
@@ -241,7 +241,7 @@ def _select_responses(rows: _Rows, cells: pl.Series) -> _Selected:
     judgement, label, response = judgement[kept], label[kept], response[kept]
     partial = int((np.bincount(judgement, minlength=first.size) < len(classes)).sum())
     if partial:
-        rows.notes.append(f"{partial:,} judgements leave some classes unanswered; these are read as no")
+        rows.notes.append(f"{_judgements(partial)} with unanswered classes, read as no")
     said = response != NO
     unsure = response[said] == UNSURE
     return _by_judgement(
@@ -339,8 +339,12 @@ def keep_distinct(
         again = int(first.argmin())
         raise InputError(refusal(int((key == key[again]).argmax()), again))
     if notes is not None:
-        notes.append(f"{int((~first).sum()):,} repeated judgements are left out, the {duplicates} of each is kept")
+        notes.append(f"{_judgements(int((~first).sum()))} left out as repeated, the {duplicates} of each kept")
     return first if duplicates == "first" else keys.is_last_distinct().to_numpy()
+
+
+def _judgements(number: int) -> str:
+    return "1 judgement" if number == 1 else f"{number:,} judgements"
 
 
 def _seconds_of_judgements(rows: _Rows, judgement: Codes, n_judgements: int) -> Floats:

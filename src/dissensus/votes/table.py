@@ -147,9 +147,11 @@ class Votes:
         Used by ordinal statistics and distances only.
         """
         try:
-            return np.array([float(name) for name in self.classes])
+            places = np.array([float(name) for name in self.classes])
         except ValueError:
-            return np.arange(len(self.classes), dtype=np.float64)
+            places = np.array([np.nan])
+        # A class may be called "nan" or "inf"; that is a name, not a place.
+        return places if np.isfinite(places).all() else np.arange(len(self.classes), dtype=np.float64)
 
     def take_judgements(self, chosen: Ints) -> Votes:
         """The votes of the chosen judgements, in that order; a judgement may be chosen more than once.

@@ -46,9 +46,10 @@ def read_chaosnli(path: Path) -> Votes:
     wrong = (said != votes.counts).any(axis=1) | (said.sum(axis=1) != named.sum_horizontal().to_numpy())
     if wrong.any():
         row = int(wrong.argmax())
+        other = {key: number for key, number in (counter[row] or {}).items() if number}
         raise InputError(
             f"{rows.where(row)}: item {votes.items[row]} has label_count {count[row].to_list()}, and its label_counter "
-            f"says { ({key: n for key, n in counter[row].items() if n}) }; correct one of them"
+            f"says {other}; correct one of them"
         )
     return votes
 

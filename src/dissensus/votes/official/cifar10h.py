@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -46,7 +48,13 @@ def is_cifar10h(path: Path) -> bool:
 
 
 def _read_counts(path: Path) -> Votes:
-    votes = votes_from_npy(path)
+    try:
+        with warnings.catch_warnings():
+            # NumPy warns where it has to guess at a header; the official one needs no guess.
+            warnings.simplefilter("error", UserWarning)
+            votes = votes_from_npy(path)
+    except (TokenError, UserWarning):
+        raise InputError(f"{path}: this is no whole npy file (its header is damaged); download it again") from None
     if votes.counts.shape != (IMAGES, len(CLASSES)):
         raise InputError(f"{path}: expected counts of shape (10000, 10), got {votes.counts.shape}; give {COUNTS}")
     return replace(votes, classes=CLASSES)
@@ -95,7 +103,7 @@ def _read_raw(path: Path) -> Votes:
         row = int(contradictory.arg_true()[0])
         raise InputError(
             f"{where(row)}: image {answers['cifar10_test_test_idx'][row]}, label {answers['chosen_label'][row]} and "
-            f"category '{answers['chosen_category'][row]}' cannot go together; give the official file unchanged"
+            f"category {answers['chosen_category'][row]!r} cannot go together; give the official file unchanged"
         )
     return votes_from_rows(
         answers,

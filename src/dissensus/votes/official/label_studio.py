@@ -103,7 +103,7 @@ def _answers(record: Any, number: int, path: Path) -> list[_Answer]:
             return _answers_of_task(record, path)
         if "annotator" in record:
             return _answers_of_annotation(record, path)
-    except (TypeError, KeyError, AttributeError):
+    except (TypeError, KeyError, AttributeError, ValueError):
         pass
     raise InputError(
         f"{path}, entry {number}: this is no annotated task as Label Studio writes it; "
@@ -118,7 +118,7 @@ def _answers_of_task(task: dict[str, Any], path: Path) -> list[_Answer]:
             item=task["id"],
             annotator=_annotator(annotation.get("completed_by")),
             seconds=annotation.get("lead_time"),
-            control=result["from_name"],
+            control=str(result["from_name"]),
             kind=result["type"],
             labels=labels,
             where=f"{path}, task {task['id']}, annotation {annotation.get('id', number)}",

@@ -53,9 +53,7 @@ def require_rows(path: Path, kind: str, columns: Sequence[str]) -> Rows:
     available = columns_of(path)
     missing = [column for column in columns if column not in available]
     if missing:
-        raise InputError(
-            f"{path}: there is no column {listed(missing)} among {listed(available)}; give the official file unchanged"
-        )
+        raise InputError(f"{path}: there is no column {listed(missing)}; give the official file unchanged")
     return read_rows(path, columns)
 
 
@@ -68,7 +66,7 @@ def whole_numbers(rows: Rows, column: str, *, low: int, high: int) -> pl.Series:
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         raise InputError(
-            f"{rows.where(row)}: '{cells[row]}' in column '{column}' is no whole number from {low} to {high}; "
+            f"{rows.where(row)}: {cells[row]!r} in column '{column}' is no whole number from {low} to {high}; "
             "give the official file unchanged"
         )
     return numbers.cast(pl.Int64)

@@ -1,0 +1,134 @@
+"""`dissensus study`: run a grid of runs, and look at it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from dissensus.cli.printing import console, json_to, note, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dissensus.studies.running import Plan
+    from dissensus.training.run import RunResult
+
+app = typer.Typer(name="study", help="Grids of runs: run, list, show, status.", no_args_is_help=True)
+Source = Annotated[
+    str, typer.Argument(metavar="STUDY", help="A study file (.toml), or the name of one that is shipped.")
+]
+Store = Annotated[Path, typer.Option(help="The folder that results are kept in and resumed from.")]
+
+
+@app.command("run")
+def run_(
+    source: Source,
+    store: Store = Path("dissensus-runs"),
+    engine: Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the table; - is standard output.")
+    ] = None,
+) -> None:
+    """Train what is not in the store yet, then show the table. Can be stopped and started again at any time."""
+    from dissensus.studies import plan_study, read_study, run_plan
+
+    plan = plan_study(read_study(source), store, engine=engine, device=device)
+    done = len(plan.runs) - len(plan.waiting)
+    note(
+        f"{plan.study.name}: {len(plan.runs)} runs, {done} in {store} already; {plan.choice.engine} on "
+        f"{plan.choice.device} ({plan.choice.why})"
+    )
+    if plan.waiting:
+        _with_progress(run_plan(plan), total=len(plan.runs), done=done)
+    _show_results(plan, json)
+
+
+@app.command("list")
+def list_() -> None:
+    """The studies that are shipped."""
+    from dissensus.studies import read_study, shipped_studies
+
+    for name in shipped_studies():
+        study = read_study(name)
+        console().print(f"[bold]{name}[/]  {study.size} runs on {study.dataset}\n  {plain(study.question)}")
+
+
+@app.command()
+def show(source: Source) -> None:
+    """What a study asks and what it will run."""
+    from dissensus.studies import read_study
+
+    study = read_study(source)
+    out = console()
+    out.print(f"[bold]{plain(study.name)}[/]: {study.size} runs")
+    if study.question:
+        out.print(plain(study.question))
+    out.print(f"data        {plain(study.dataset or f'{study.votes} with {study.features}')}")
+    out.print(f"splits      {', '.join(f'{name} {share:g}' for name, share in study.splits.items())}")
+    out.print(f"targets     {', '.join(target.name for target in study.targets)}")
+    out.print(f"deliveries  {', '.join(method.delivery for method in study.methods)}")
+    out.print(f"models      {plain(', '.join(study.models))}")
+    out.print(f"seeds       {', '.join(str(seed) for seed in study.seeds)}")
+    out.print(f"training    {plain(str(study.training))}")
+
+
+@app.command()
+def status(source: Source, store: Store = Path("dissensus-runs")) -> None:
+    """How much of a study is in the store."""
+    from dissensus.studies import read_study, study_data, study_runs
+    from dissensus.training import RunStore
+
+    study = read_study(source)
+    opened = RunStore(store)
+    runs = study_runs(study, study_data(study))
+    done = sum(run in opened for run in runs)
+    console().print(f"{plain(study.name)}: {done} of {len(runs)} runs are in {plain(str(store))}")
+
+
+def _with_progress(results: Iterable[RunResult], *, total: int, done: int) -> None:
+    """Take results as they come, with a bar on a terminal and nothing in a pipe."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("runs", total=total, completed=done, rate="")
+        for _ in results:
+            bar.advance(task)
+            speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
+            bar.update(task, rate="" if not speed else f"{60 * speed:.1f} a minute")
+
+
+def _show_results(plan: Plan, json: Path | None) -> None:
+    from rich.table import Table
+
+    from dissensus.studies.summary import summarise
+
+    rows: list[dict[str, Any]] = summarise(plan)
+    if json is not None:
+        json_to(json, rows)
+        if str(json) == "-":
+            return
+    split = rows[0]["split"]
+    table = Table(
+        title=f"{plain(plan.study.name)}, {split} items", title_justify="left", box=None, padding=(0, 2, 0, 0)
+    )
+    for column in ("model", "target / delivery"):
+        table.add_column(column)
+    for column in ("runs", "KL, nats", "soft NLL, nats", "accuracy"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        numbers = (f"{row[name]['mean']:.4f} ± {row[name]['sd']:.4f}" for name in ("kl", "soft_nll", "accuracy"))
+        table.add_row(plain(row["model"]), plain(row["method"]), str(row["runs"]), *numbers)
+    console().print(table)
+    note(f"mean ± sd over seeds; the floor of soft NLL is the people's own entropy, {rows[0]['entropy']:.4f} nats")

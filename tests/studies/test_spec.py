@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dissensus.errors import InputError
+from dissensus.studies import read_study, shipped_studies
+from dissensus.studies.spec import Method, Target
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WHOLE = """\
+name = "sweep"
+question = "Does it matter?"
+
+[dataset]
+name = "words"
+
+[splits]
+train = 0.8
+validation = 0.1
+test = 0.1
+seed = 7
+
+[grid]
+targets = ["frequency", { scheme = "frequency", votes = 5, seed = 1 }]
+deliveries = ["soft", { name = "stale-sls", keep = 5 }]
+models = ["linear", "simple-ffn"]
+seeds = [3, 4, 5]
+
+[training]
+regime = "early-stopping"
+epochs = 9
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_study_file_says_what_it_means(tmp_path: Path) -> None:
+    study = read_study(write(tmp_path, WHOLE))
+    assert (study.name, study.question, study.dataset) == ("sweep", "Does it matter?", "words")
+    assert study.splits == {"train": 0.8, "validation": 0.1, "test": 0.1}
+    assert study.split_seed == 7
+    assert study.targets == (Target("frequency"), Target("frequency", 5, 1))
+    assert study.targets[1].name == "frequency, 5 votes"
+    assert study.methods == (Method("soft"), Method("stale-sls", {"keep": 5}))
+    assert study.seeds == (3, 4, 5)
+    assert study.training.epochs == 9
+    assert study.size == 2 * 2 * 2 * 3
+
+
+def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
+    study = read_study(write(tmp_path, '[dataset]\nname = "words"\n'))
+    assert study.name == "study"
+    assert study.size == 1
+    assert study.training.keep == "best"
+
+
+@pytest.mark.parametrize("name", shipped_studies())
+def test_shipped_studies_can_be_read(name: str) -> None:
+    study = read_study(name)
+    assert study.name == name
+    assert study.question.endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line", "sentence"),
+    [
+        ("epochs = 9", "epoch = 9", 22, "'epoch' is no key in [training]; did you mean 'epochs'?"),
+        ('question = "Does', 'questoin = "Does', 2, "did you mean 'question'?"),
+        ("[grid]", "[gird]", 13, "'gird' is no key at the top; did you mean 'grid'?"),
+        ('"soft", {', '"sofd", {', 15, "deliveries names 'sofd', which is not there; did you mean 'soft'?"),
+        ("keep = 5", "keeps = 5", 15, "'keeps' is no key in deliveries; did you mean 'keep'?"),
+        ('["frequency", {', '["frequencies", {', 14, "did you mean 'frequency'?"),
+        ("votes = 5, seed", "vote = 5, seed", 14, "'vote' is no key in targets; did you mean 'votes'?"),
+        ("votes = 5", "votes = 0", 14, "keep 1 or more"),
+        ('"linear", "simple-ffn"', '"liner"', 16, "did you mean 'linear'?"),
+        ("[3, 4, 5]", '"three"', 17, "a list of whole numbers"),
+        ("[3, 4, 5]", "[3, 3]", 17, "names a seed twice"),
+        ("[3, 4, 5]", "0", 17, "a list of whole numbers"),
+        ("train = 0.8", "train = 0.7", 8, "sum to 0.9; they must sum to 1"),
+        ("train = 0.8", 'train = "most"', 8, "a share of items"),
+        ("epochs = 9", "epochs = 0", 21, "epochs is 0; it must be 1 or more"),
+        ("epochs = 9", 'selection_split = "test"', 21, "nothing is ever selected on the test split"),
+        ('"early-stopping"', '"early-stoping"', 20, "did you mean 'early-stopping'?"),
+        ('name = "words"', 'name = "words"\nvotes = "votes.csv"', 6, "contradicts name"),
+        ('name = "words"', 'votes = "votes.csv"', 4, "name a known dataset, or give votes and features"),
+        ('[dataset]\nname = "words"', 'dataset = "words"', 4, "must be a table"),
+        ("validation = 0.1\ntest = 0.1", "test = 0.2", 18, "which no item is in"),
+    ],
+)
+def test_a_wrong_study_is_refused_with_the_line(
+    tmp_path: Path, before: str, after: str, line: int, sentence: str
+) -> None:
+    assert before in WHOLE
+    path = write(tmp_path, WHOLE.replace(before, after, 1))
+    with pytest.raises(InputError) as refused:
+        read_study(path)
+    assert sentence in str(refused.value)
+    assert f"{path}, line " in str(refused.value)
+    said = int(str(refused.value).split("line ")[1].split(":")[0])
+    assert abs(said - line) <= 1, str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("name = ", "not valid TOML"), (None, "cannot be read"), ("\udcff", "cannot be read")],
+)
+def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, text: str | None, sentence: str) -> None:
+    path = tmp_path / "study.toml"
+    if text is not None:
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(InputError, match=sentence):
+        read_study(path)
+
+
+def test_an_unknown_name_lists_what_there_is() -> None:
+    with pytest.raises(InputError, match="is no study; there are .*words"):
+        read_study("wrods")
