@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 
 CLASSES = 10
 ITERATIONS = 20
+BARS = {
+    "vote shares": 30,
+    "majority": 30,
+    "dawid-skene": 20,
+    "one-coin": 50,
+    "mace": 20,
+    "wawa": None,
+    "glad": 100,
+}
 
 
 # The votes ---------------------------------------------------------------------------------------------------------
@@ -98,7 +107,7 @@ def write_huge(n_votes: int, path: Path) -> None:
 
 def ours(name: str) -> Any:
     def contender(path: Path) -> Any:
-        from dissensus.labels.schemes import majority
+        from dissensus.labels.schemes import frequency, majority
         from dissensus.labels.update import ANNOTATOR_MODELS
         from dissensus.votes.table import Votes
 
@@ -111,9 +120,10 @@ def ours(name: str) -> Any:
             annotators=np.arange(int(columns["annotator"].max()) + 1),
             classes=tuple(str(k) for k in range(CLASSES)),
         )
-        if name == "majority":
+        if name in ("vote shares", "majority"):
+            scheme = frequency if name == "vote shares" else majority
             # A fresh copy each time: `Votes` counts once and remembers.
-            return lambda fresh: majority(fresh), lambda: replace(votes), lambda labels: labels.probabilities
+            return scheme, lambda: replace(votes), lambda labels: labels.probabilities
         options = {} if name == "wawa" else {"max_iterations": ITERATIONS, "tolerance": 0.0}
         fit = ANNOTATOR_MODELS[name]
         return lambda fresh: fit(fresh, **options), lambda: replace(votes), lambda model: model.posterior
@@ -132,6 +142,7 @@ def crowd_kit(name: str) -> Any:
         columns = np.load(path)
         frame = pd.DataFrame({"task": columns["item"], "worker": columns["annotator"], "label": columns["label"]})
         make = {
+            "vote shares": aggregation.MajorityVote,
             "majority": aggregation.MajorityVote,
             "dawid-skene": lambda: aggregation.DawidSkene(n_iter=ITERATIONS, tol=-np.inf),
             "one-coin": lambda: aggregation.OneCoinDawidSkene(n_iter=ITERATIONS, tol=-np.inf),
@@ -141,8 +152,12 @@ def crowd_kit(name: str) -> Any:
         }[name]
 
         def posterior(table: Any) -> Any:
+            if name == "majority":
+                return np.eye(CLASSES)[table.reindex(range(len(columns["truth"]))).to_numpy()]
             return table.reindex(index=range(len(columns["truth"])), columns=range(CLASSES)).to_numpy()
 
+        if name == "majority":
+            return lambda fresh: make().fit_predict(fresh), frame.copy, posterior
         return lambda fresh: make().fit_predict_proba(fresh), frame.copy, posterior
 
     return contender
@@ -166,17 +181,15 @@ def pandas_parquet(path: Path) -> Any:
 
     def run(_: None) -> Any:
         table = pd.read_parquet(path, columns=["item", "label"])
-        counts = table.groupby(["item", "label"], sort=False).size().unstack(fill_value=0)
+        counts = table.groupby(["item", "label"]).size().unstack(fill_value=0)
         return counts.div(counts.sum(axis=1), axis=0)
 
     return run, lambda: None, None
 
 
 CONTENDERS: dict[str, Any] = {
-    **{f"ours {name}": ours(name) for name in ("majority", "dawid-skene", "one-coin", "mace", "glad", "wawa")},
-    **{
-        f"crowd-kit {name}": crowd_kit(name) for name in ("majority", "dawid-skene", "one-coin", "mace", "glad", "wawa")
-    },
+    **{f"ours {name}": ours(name) for name in BARS},
+    **{f"crowd-kit {name}": crowd_kit(name) for name in BARS},
     "ours parquet": ours_parquet,
     "ours counting": ours_counting,
     "pandas parquet": pandas_parquet,
@@ -257,13 +270,10 @@ def verdict(met: bool) -> str:
 
 
 def print_models(n_votes: int, folder: Path) -> None:
-    bars = {"majority": 30, "dawid-skene": 20, "one-coin": 50, "mace": 20, "wawa": None, "glad": 100}
-    print(
-        f"\nSimulated votes, {CLASSES} classes, about 7.5 an item; {ITERATIONS} iterations (majority, wawa: one pass)."
-    )
+    print(f"\nSimulated votes, {CLASSES} classes, about 7.5 an item; {ITERATIONS} iterations, or one pass.")
     print("From votes in memory (crowd-kit: pandas long frame; ours: Votes) to the posterior of every item.")
     print_head("crowd-kit")
-    for name, bar in bars.items():
+    for name, bar in BARS.items():
         size = min(n_votes, 10_000) if name == "glad" else n_votes
         path = folder / f"votes-{size}.npz"
         if not path.exists():

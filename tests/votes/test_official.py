@@ -514,7 +514,18 @@ REFUSED: dict[str, tuple[str, str, Any, str]] = {
         np.ones((10_000, 5)),
         r"expected counts of shape \(10000, 10\)",
     ),
-    "image without votes": ("cifar-10h", "cifar10h-counts.npy", np.eye(10_000, 10), "row 11: item '10' has zero votes"),
+    "image without votes": (
+        "cifar-10h",
+        "cifar10h-counts.npy",
+        np.eye(10_000, 10),
+        r"item 10 \(row 11\) has zero votes",
+    ),
+    "bytes out of place": (
+        "cifar-10h",
+        "cifar10h-counts.npy",
+        np.tile(np.arange(10), (10_000, 1)) << 16,
+        "image 0 has 589824 votes for one class, and no image has more than 63",
+    ),
     "raw without column": (
         "cifar-10h",
         "cifar10h-raw.csv",

@@ -34,8 +34,9 @@ def test_votes_from_counts_count_back_to_the_same_table(table: np.ndarray) -> No
     assert len(votes) == votes.n_judgements == table.sum()
 
 
-def test_an_item_may_have_more_votes_than_two_bytes_can_count() -> None:
-    table = [[70_000, 3], [2**15, 2**16]]
+@pytest.mark.parametrize("most", [255, 256, 2**16, 2**16 + 255])
+def test_an_item_may_have_more_votes_than_a_byte_can_count(most: int) -> None:
+    table = [[most, 3], [0, 256]]
     assert votes_from_counts(table).counts.tolist() == table
 
 

@@ -114,7 +114,7 @@ class Evidence:
     Attributes:
         votes: the votes.
         weight: (votes,) what each vote counts: 1 / (classes that its judgement selects).
-        frequencies: (items, classes) the shares of votes, gold items already decided; where every fit starts.
+        frequencies: (items, classes) the shares of votes, gold items already decided.
         gold_item: (gold items,) index of each item of known class.
         gold_class: (gold items,) index of that class.
         prior: (annotators, true classes, said classes) pseudo-votes, or None.

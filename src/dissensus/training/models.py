@@ -116,14 +116,19 @@ def build(name: str, shape: Shape, *, classes: int, seed: int) -> nn.Module:
         classes: width of the output; a network that answers otherwise is refused.
         seed: of the weights. PyTorch's layers draw from the global generator; it is put back as it was.
     """
-    factory = MODELS[name] if name in MODELS else _imported(name)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(stream(seed, Purpose.WEIGHTS).integers(2**62)))
-        model = factory(shape, classes)
+    model = initialised(name, shape, classes=classes, seed=seed)
     if not isinstance(model, nn.Module):
         raise InputError(f"model {name}: the factory returned {type(model).__name__}, not a torch.nn.Module")
     _check_width(model, name, shape, classes=classes)
     return model
+
+
+def initialised(name: str, shape: Shape, *, classes: int, seed: int) -> nn.Module:
+    """The same without a look at what the factory made: for further seeds of a network that `build` has checked."""
+    factory = MODELS[name] if name in MODELS else _imported(name)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(stream(seed, Purpose.WEIGHTS).integers(2**62)))
+        return factory(shape, classes)
 
 
 def _imported(path: str) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from dissensus.training.batches import Epoch, copy_epoch, each_part, epoch_of, i
 from dissensus.training.data import TRAIN
 from dissensus.training.graphs import captured
 from dissensus.training.loop import EVALUATION_BATCH, autocast, selection_metric, soft_cross_entropy
-from dissensus.training.models import build
+from dissensus.training.models import initialised
 from dissensus.training.patches import as_matmuls
 from dissensus.training.run import Run, delivery_of, selection_target
 
@@ -47,7 +47,7 @@ class StackedRuns:
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
         self.runs, self.settings, self.classes, self.place = runs, runs[0].training, data.classes, place
-        models = [build(run.model, data.shape, classes=data.classes, seed=run.seed) for run in runs]
+        models = [initialised(run.model, data.shape, classes=data.classes, seed=run.seed) for run in runs]
         stacked, _ = stack_module_state(models)  # type: ignore[arg-type]
         self.weights: Stack = {name: value.detach().to(place) for name, value in stacked.items()}
         self.kept = {name: value.clone() for name, value in self.weights.items()}

@@ -105,15 +105,24 @@ def encode_responses(cells: pl.Series, *, where: Where) -> Codes:
 
 def parse_seconds(cells: pl.Series, *, where: Where) -> Floats:
     """(rows,) seconds, NaN where a cell is empty."""
-    values = cells.cast(pl.Float64, strict=False) if not cells.dtype.is_nested() else cells.clear(len(cells))
-    wrong = (values.is_null() & cells.is_not_null()) | values.is_infinite() | (values < 0)
+    wrong = not_seconds(cells)
     if wrong.any():
-        row = int(wrong.fill_null(value=False).arg_true()[0])
+        row = int(wrong.to_numpy().argmax())
         raise InputError(
             f"{where(row)}: '{cells[row]}' in column '{cells.name}' is no time; "
             "give seconds as a number of 0 or more, or leave the cell empty"
         )
-    return values.fill_null(float("nan")).to_numpy()
+    return cells.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def not_seconds(cells: pl.Series) -> pl.Series:
+    """(rows,) true where a cell is neither empty nor a number of seconds."""
+    if not (cells.dtype.is_numeric() or cells.dtype == pl.String):
+        return cells.is_not_null()
+    values = cells.cast(pl.Float64, strict=False)
+    # NaN is how many tools write an empty cell.
+    right = values.is_nan() | (values.is_finite() & (values >= 0))
+    return cells.is_not_null() & ~right.fill_null(value=False)
 
 
 def describe_annotators(cells: pl.Series, annotator: Codes, *, annotators: Names, where: Where) -> Names:

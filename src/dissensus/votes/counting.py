@@ -9,10 +9,20 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.cells import arrange_classes, encode_names, name_like, refuse_missing
+from dissensus.votes.cells import arrange_classes, class_names, encode_names, in_order, name_like, refuse_missing
 from dissensus.votes.columns import require
 from dissensus.votes.encoding import first_appearances, to_names
-from dissensus.votes.files import Rows, columns_of, explained, open_file, place, scan, whole_numbers, without_blank
+from dissensus.votes.files import (
+    Rows,
+    columns_of,
+    explained,
+    is_text,
+    open_file,
+    place,
+    scan,
+    whole_numbers,
+    without_blank,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,19 +71,20 @@ def count_votes(
     label = require("label", label, available, path=path)
     with explained(path):
         rows = _without_floats(scan(path).select(item, label))
-        schema = rows.collect_schema()
-        counted = _count_compact(path, rows) if schema[item].is_integer() else None
-        items, labels, counts = _count_hashed(path, rows) if counted is None else counted
-    if not labels:
-        raise InputError(f"{path}: the file holds no rows; give a file with votes in it")
+        schema, n_rows = rows.collect_schema(), rows.select(pl.len()).collect().item()
     if classes is None and isinstance(declared := schema[label], pl.Enum):
-        classes = declared.categories.to_list()
+        classes = class_names(declared.categories.to_list())
+    known = {} if classes is None else dict.fromkeys(classes, 0)
+    counted = _count_compact(path, rows, dict(known), n_rows=n_rows) if schema[item].is_integer() else None
+    items, labels, counts = _count_hashed(path, rows, known) if counted is None else counted
+    if not len(items):
+        raise InputError(f"{path}: the file holds no rows; give a file with votes in it")
     first = list(labels.values())
     rank, order = arrange_classes(list(labels), classes, where=lambda k: place(path, first[k]))
     if rank.tolist() != list(range(len(order))):
-        arranged = np.zeros((len(order), len(items)), dtype=np.int64)
-        np.add.at(arranged, rank, counts.T)
-        counts = np.ascontiguousarray(arranged.T)
+        arranged = np.zeros((len(items), len(order)), dtype=np.int64)
+        np.add.at(arranged.T, rank, counts.T)
+        counts = arranged
     return CountedVotes(to_names(items), order, counts)
 
 
@@ -91,27 +102,27 @@ def _without_floats(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 def _batches(path: Path, rows: pl.LazyFrame, size: int | None) -> Iterator[Rows]:
     start = 0
-    for table in rows.collect_batches(chunk_size=size, maintain_order=True):
-        if table.height:
-            yield without_blank(Rows(path, table, np.arange(start, start + table.height)))
-        start += table.height
+    with explained(path):
+        for table in rows.collect_batches(chunk_size=size, maintain_order=True):
+            batch = without_blank(Rows(path, table, np.arange(start, start + table.height)))
+            if batch.table.height:
+                yield batch
+            start += table.height
 
 
 def _encode_labels(batch: Rows, labels: dict[str, int]) -> Codes:
-    """(rows,) the place of each row's label among all met so far; a new one is added with its row."""
+    """(rows,) the place of each row's label among all met so far; new ones are added in order, with their rows."""
     codes, names = encode_names(batch.table[:, 1], where=batch.where)
     met = [str(name) for name in names.tolist()]
-    for code, name in enumerate(met):
-        if name not in labels:
-            labels[name] = batch.number(int((codes == code).argmax()))
+    for name in in_order(name for name in met if name not in labels):
+        labels[name] = batch.number(int((codes == met.index(name)).argmax()))
     index = {name: place for place, name in enumerate(labels)}
     return np.array([index[name] for name in met], dtype=np.int32)[codes]
 
 
-def _count_compact(path: Path, rows: pl.LazyFrame) -> Counted | None:
+def _count_compact(path: Path, rows: pl.LazyFrame, labels: dict[str, int], *, n_rows: int) -> Counted | None:
     """Counts of items that are whole numbers, in a table over their range; None where that is not compact."""
-    largest = rows.select(pl.len()).collect().item() + 1024
-    labels: dict[str, int] = {}
+    largest = n_rows + 1024
     table, low = np.zeros((0, 0), dtype=np.int64), 0
     for batch in _batches(path, rows, None):
         refuse_missing(batch.table[:, 0], where=batch.where)
@@ -124,7 +135,12 @@ def _count_compact(path: Path, rows: pl.LazyFrame) -> Counted | None:
             table, low = _stretch(table, low if table.size else least, least=least, most=most, n_labels=len(labels))
         np.add.at(table.reshape(-1), (items - low) * len(labels) + label, np.int64(1))
     seen = np.flatnonzero(np.einsum("ij->i", table))
-    return pl.Series(seen + low), labels, table[seen]
+    if seen.size < len(table):
+        # Block by block and downwards, so that a large table is not copied whole.
+        for start in range(0, seen.size, 1 << 20):
+            block = seen[start : start + (1 << 20)]
+            table[start : start + block.size] = table[block]
+    return pl.Series(seen + low), labels, table[: seen.size]
 
 
 def _stretch(table: Counts, low: int, *, least: int, most: int, n_labels: int) -> tuple[Counts, int]:
@@ -138,9 +154,8 @@ def _stretch(table: Counts, low: int, *, least: int, most: int, n_labels: int) -
     return wider, start
 
 
-def _count_hashed(path: Path, rows: pl.LazyFrame) -> Counted:
+def _count_hashed(path: Path, rows: pl.LazyFrame, labels: dict[str, int]) -> Counted:
     """Counts of items of any name: each batch is counted alone, then added to those before."""
-    labels: dict[str, int] = {}
     items = pl.Series(dtype=pl.Int64 if rows.collect_schema().dtypes()[0].is_integer() else pl.String)
     counts = np.zeros((0, 0), dtype=np.int64)
     for batch in _batches(path, rows, BATCH):
@@ -159,4 +174,4 @@ def _count_hashed(path: Path, rows: pl.LazyFrame) -> Counted:
         total[: counts.shape[0], : counts.shape[1]] = counts
         total[merged[len(items) :]] += batch_counts
         items, counts = both.gather(first), total
-    return whole_numbers(items), labels, counts
+    return whole_numbers(items) if is_text(path) else items, labels, counts

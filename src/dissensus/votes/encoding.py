@@ -69,8 +69,11 @@ def _first_rows(key: Key, check: Key, *, multiplier: int = 0x9E3779B97F4A7C15) -
     settles about as many keys as there are slots, so a few rounds are enough.
     """
     bits = max(key.size.bit_length() - 2, 1)
-    slot = ((key * np.uint64(multiplier) + check) >> np.uint64(64 - bits)).view(np.int64)
-    first = _earliest_rows(slot, 1 << bits)[slot].astype(np.int64)
+    slot = key * np.uint64(multiplier)
+    slot += check
+    slot >>= np.uint64(64 - bits)
+    first = _earliest_rows(slot.view(np.int64), 1 << bits)[slot.view(np.int64)].astype(np.int64)
+    del slot
     waiting = np.flatnonzero((key[first] != key) | (check[first] != check))
     if waiting.size:
         another = multiplier * 0xD1342543DE82EF95 % 2**64

@@ -91,6 +91,11 @@ def kind_of(path: Path) -> str:
     return kind
 
 
+def is_text(path: Path) -> bool:
+    """Whether the file is CSV or TSV, whose cells are all text."""
+    return kind_of(path) in ("CSV", "TSV")
+
+
 def scan(path: Path) -> pl.LazyFrame:
     """The rows of a file, lazily; CSV and TSV as text in every column."""
     kind, literal = kind_of(path), glob.escape(str(path))
@@ -100,7 +105,14 @@ def scan(path: Path) -> pl.LazyFrame:
         return pl.scan_ndjson(literal, infer_schema_length=None)
     if kind == "npy":
         raise InputError(f"{path}: a .npy file holds a table of counts; read it with --format counts")
-    return pl.scan_csv(path, glob=False, separator=_delimiter(path, kind), infer_schema=False)
+    return pl.scan_csv(
+        path,
+        glob=False,
+        separator=_delimiter(path, kind),
+        infer_schema=False,
+        # Polars leaves the doubled quotes of a quoted header as they stand.
+        with_column_names=lambda names: [name.replace('""', '"') for name in names],
+    )
 
 
 def columns_of(path: Path) -> list[str]:
@@ -122,7 +134,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> Rows:
         lazy = scan(path)
         table = (lazy if columns is None else lazy.select(columns)).collect()
     rows = without_blank(Rows(path, table))
-    if kind_of(path) in ("CSV", "TSV"):
+    if is_text(path):
         rows = replace(rows, table=rows.table.select(whole_numbers(column) for column in rows.table))
     if not rows.table.height:
         raise InputError(f"{path}: the file holds no rows; give a file with votes in it")
@@ -131,7 +143,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> Rows:
 
 def without_blank(rows: Rows) -> Rows:
     """The rows of a CSV or TSV file that hold anything; all rows of another."""
-    if kind_of(rows.path) not in ("CSV", "TSV"):
+    if not is_text(rows.path):
         return rows
     filled = ~rows.table.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if filled.all():

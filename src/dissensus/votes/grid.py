@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def votes_from_npy(path: Path, *, classes: Sequence[str] | None = None, ordered:
         with explained(path):
             # Mapped, so that a damaged header cannot ask for more memory than the file has.
             counts = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, TypeError, EOFError, SyntaxError, OverflowError, MemoryError) as error:
+    except (ValueError, TypeError, EOFError, SyntaxError, TokenError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{path}: this is no whole npy file ({reason}); write or download it again") from None
     if counts.ndim != 2 or not counts.size or counts.dtype.kind not in "iuf":

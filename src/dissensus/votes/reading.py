@@ -38,6 +38,9 @@ METADATA: Final = "dissensus"
 """The key of a Parquet file's metadata that holds what its columns cannot say, as JSON."""
 
 
+_LONG_COLUMNS: Final = ("annotator", "label", "response", "seconds", "attributes", "separator")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What the user says about a file; None and () leave it to be understood. See `read_votes`."""
@@ -133,23 +136,22 @@ def understand(path: str | Path, options: Options | None = None) -> Reading:
     chosen = options.format
     if chosen is not None and chosen not in FORMATS:
         raise InputError(f"{path}: there is no format '{chosen}'; choose one of {', '.join(FORMATS)}")
-    if chosen is None and not options.given("item", *_LONG_OPTIONS):
+    if options.duplicates not in get_args(Duplicates):
+        raise InputError(f"{path}: --duplicates cannot be '{options.duplicates}'; choose refuse, first or last")
+    if chosen is None and not options.given("item", *_LONG_COLUMNS):
         chosen = next((name for name, official in OFFICIAL.items() if official.detect(path)), None)
     if chosen is not None and chosen in OFFICIAL:
-        _refuse_options(path, options, chosen, "item", "classes", "ordered", *_LONG_OPTIONS)
+        _refuse_options(path, options, chosen, "item", "classes", "ordered", "duplicates", *_LONG_COLUMNS)
         return Reading(votes=OFFICIAL[chosen].read(path), format=chosen)
     path = open_file(path)
     if kind_of(path) == "npy":
-        _refuse_options(path, options, "counts", "item", *_LONG_OPTIONS)
+        _refuse_options(path, options, "counts", "item", "duplicates", *_LONG_COLUMNS)
         votes = votes_from_npy(path, classes=options.classes, ordered=options.ordered)
         return Reading(votes=votes, format="counts", notes=("items are numbered from 0",))
     available = columns_of(path)
     if chosen in ("wide", "counts") or (chosen is None and not _is_long(path, available, options)):
         return _read_grid(path, available, replace(options, format=chosen))
     return _read_long(path, available, replace(options, format=chosen))
-
-
-_LONG_OPTIONS: Final = ("annotator", "label", "response", "seconds", "attributes", "separator", "duplicates")
 
 
 def _refuse_options(path: Path, options: Options, format: str, *names: str) -> None:  # noqa: A002
@@ -160,7 +162,7 @@ def _refuse_options(path: Path, options: Options, format: str, *names: str) -> N
 
 def _is_long(path: Path, available: Sequence[str], options: Options) -> bool:
     """Whether rows are votes, responses or sets, by what is given and by the names of the columns."""
-    if options.given(*_LONG_OPTIONS):
+    if options.given(*_LONG_COLUMNS):
         return True
     if guess("label", available) is None and guess("response", available) is None:
         return False
@@ -175,16 +177,18 @@ def _ambiguous(path: Path, available: Sequence[str], *formats: str) -> InputErro
 
 
 def _read_long(path: Path, available: Sequence[str], options: Options) -> Reading:
-    own = _own_metadata(path)
+    if options.format == "long":
+        _refuse_options(path, options, "long", "separator")
+    ordered, attributes = _own_metadata(path)
     options = replace(
         options,
-        attributes=options.attributes or tuple(name for name in own.get("attributes", ()) if name in available),
-        ordered=own.get("ordered") if options.ordered is None else options.ordered,
+        attributes=options.attributes or tuple(name for name in attributes if name in available),
+        ordered=ordered if options.ordered is None else options.ordered,
     )
     columns = _choose_columns(path, available, options)
     rows = read_rows(path, columns.names())
     notes = [] if columns.annotator is not None else ["no column names the annotators; the votes are anonymous"]
-    if columns.seconds is not None and options.seconds is None and not _are_seconds(rows.table[columns.seconds]):
+    if columns.seconds is not None and options.seconds is None and not_seconds(rows.table[columns.seconds]).any():
         notes.append(f"column '{columns.seconds}' holds no seconds and is not used")
         columns = replace(columns, seconds=None)
     separator = None if columns.response is not None else _choose_separator(rows, columns.label, options)
@@ -218,13 +222,6 @@ def _choose_columns(path: Path, available: Sequence[str], options: Options) -> C
     return Columns(**chosen, attributes=options.attributes)  # type: ignore[arg-type]
 
 
-def _are_seconds(cells: pl.Series) -> bool:
-    if cells.dtype.is_nested():
-        return False
-    values = cells.cast(pl.Float64, strict=False)
-    return values.null_count() == cells.null_count() and bool((values.is_nan() | values.is_between(0, 1e9)).all())
-
-
 def _choose_separator(rows: Rows, label: str, options: Options) -> str | None:
     """What splits the cells of the label column; None where a cell is one label, or a list."""
     cells = rows.table[label]
@@ -250,17 +247,13 @@ def _choose_separator(rows: Rows, label: str, options: Options) -> str | None:
     )
 
 
-def _own_metadata(path: Path) -> dict[str, Any]:
-    """What `write_votes` left in a Parquet file beside its columns: `ordered` and `attributes`."""
+def _own_metadata(path: Path) -> tuple[bool | None, list[str]]:
+    """What `write_votes` left in a Parquet file beside its columns: whether classes are ordered, and attributes."""
     if kind_of(path) != "Parquet":
-        return {}
+        return None, []
     with explained(path):
-        text = pl.read_parquet_metadata(path).get(METADATA, "{}")
-    try:
-        found: dict[str, Any] = json.loads(text)
-    except ValueError:
-        return {}
-    return found
+        text = pl.read_parquet_metadata(path).get(METADATA)
+    return read_metadata(text) if text is not None else (None, [])
 
 
 def _read_grid(path: Path, available: Sequence[str], options: Options) -> Reading:
@@ -270,7 +263,7 @@ def _read_grid(path: Path, available: Sequence[str], options: Options) -> Readin
     chosen = options.format or _wide_or_counts(panel)
     if chosen is None:
         raise _ambiguous(path, available, "long", "wide", "counts")
-    _refuse_options(path, options, chosen, *_LONG_OPTIONS)
+    _refuse_options(path, options, chosen, "duplicates", *_LONG_COLUMNS)
     if chosen == "counts":
         votes = votes_from_count_rows(rows, item=item, classes=options.classes, ordered=options.ordered)
         if item is None:

@@ -146,10 +146,6 @@ def votes_from_rows(
         selected = _select_sets(rows)
     else:
         selected = _select_choices(rows)
-    if ordered is None:
-        scale = classes is not None or are_numbers(name for name in selected.classes if name != NONE)
-        ordered = scale and RATING.search(plain(columns.label)) is not None
-
     def of_votes(column: Codes) -> Codes:
         of_judgements: Codes = column[selected.rows]
         return of_judgements if selected.judgement is None else of_judgements[selected.judgement]
@@ -165,9 +161,15 @@ def votes_from_rows(
         judgement=selected.judgement,
         seconds=selected.seconds,
         attributes=attributes,
-        ordered=ordered,
+        ordered=is_scale(columns.label, selected.classes, known=classes is not None) if ordered is None else ordered,
         none=selected.none,
     )
+
+
+def is_scale(column: str, classes: Sequence[str], *, known: bool) -> bool:
+    """Whether labels are a scale: the column is named like a rating, and the order is known or that of numbers."""
+    in_order = known or are_numbers(name for name in classes if name != NONE)
+    return in_order and RATING.search(plain(column)) is not None
 
 
 def _select_choices(rows: _Rows) -> _Selected:
@@ -236,8 +238,9 @@ def _select_responses(rows: _Rows, cells: pl.Series) -> _Selected:
         return f"{rows.who(again)} says {words}; remove one, or choose --duplicates first or last"
 
     judgement, first = first_appearances(pl.Series(pair))
-    seconds = None if rows.seconds is None else _seconds_of_judgements(rows, judgement, first.size)
-    kept = keep_distinct(judgement.astype(np.int64) * len(classes) + label, rows.duplicates, refusal=refusal)
+    cell = judgement.astype(np.int64) * len(classes) + label
+    kept = keep_distinct(cell, rows.duplicates, refusal=refusal, notes=rows.notes)
+    seconds = None if rows.seconds is None else _seconds_of_judgements(rows, judgement, kept, n=first.size)
     judgement, label, response = judgement[kept], label[kept], response[kept]
     partial = int((np.bincount(judgement, minlength=first.size) < len(classes)).sum())
     if partial:
@@ -339,7 +342,8 @@ def keep_distinct(
         again = int(first.argmin())
         raise InputError(refusal(int((key == key[again]).argmax()), again))
     if notes is not None:
-        notes.append(f"{_judgements(int((~first).sum()))} left out as repeated, the {duplicates} of each kept")
+        n = int((~first).sum())
+        notes.append(f"{n:,} repeated {'row' if n == 1 else 'rows'} left out, the {duplicates} of each kept")
     return first if duplicates == "first" else keys.is_last_distinct().to_numpy()
 
 
@@ -347,17 +351,18 @@ def _judgements(number: int) -> str:
     return "1 judgement" if number == 1 else f"{number:,} judgements"
 
 
-def _seconds_of_judgements(rows: _Rows, judgement: Codes, n_judgements: int) -> Floats:
-    """(judgements,) the seconds that the rows of each judgement agree on, NaN where none is known."""
+def _seconds_of_judgements(rows: _Rows, judgement: Codes, kept: Any, *, n: int) -> Floats:
+    """(n,) the seconds that the kept rows of each judgement agree on, NaN where none is known."""
     assert rows.seconds is not None
-    known = np.flatnonzero(~np.isnan(rows.seconds))
-    seconds = np.full(n_judgements, np.nan)
-    seconds[judgement[known]] = rows.seconds[known]
-    differ = known[seconds[judgement[known]] != rows.seconds[known]]
+    row = np.arange(judgement.size)[kept]
+    row = row[~np.isnan(rows.seconds[row])]
+    seconds = np.full(n, np.nan)
+    seconds[judgement[row]] = rows.seconds[row]
+    differ = row[seconds[judgement[row]] != rows.seconds[row]]
     if differ.size:
-        row = int(differ[0])
+        at = int(differ[0])
         raise InputError(
-            f"{rows.who(row)} has {rows.seconds[row]:g} seconds here and {seconds[judgement[row]]:g} elsewhere; "
+            f"{rows.who(at)} has {rows.seconds[at]:g} seconds here and {seconds[judgement[at]]:g} elsewhere; "
             "give one time a judgement"
         )
     return seconds

@@ -132,8 +132,8 @@ class Votes:
         from scipy.sparse import coo_array  # here, because it takes longer to import than all of this module
 
         n_items, n_classes = len(self.items), len(self.classes)
-        # Two-byte counters stay in the cache and take half the time; where one runs over, the sum gives it away.
-        small = coo_array((np.ones(len(self), dtype=np.int16), (self.item, self.label)), shape=(n_items, n_classes))
+        # One-byte counters stay in the cache and take half the time; where one runs over, the sum gives it away.
+        small = coo_array((np.ones(len(self), dtype=np.uint8), (self.item, self.label)), shape=(n_items, n_classes))
         counts = small.toarray().astype(np.int64)
         if int(counts.sum()) == len(self):
             return counts

@@ -14,7 +14,7 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.votes.cells import UNSURE, WORDS, YES
 from dissensus.votes.columns import SYNONYMS
-from dissensus.votes.files import kind_of
+from dissensus.votes.files import is_text, kind_of
 from dissensus.votes.reading import METADATA, SEPARATORS
 from dissensus.votes.table import NONE
 
@@ -116,7 +116,7 @@ def _sets(votes: Votes, path: Path) -> pl.DataFrame:
     rows = _judgements(votes, path).with_columns(judgement=np.arange(votes.n_judgements, dtype=judgement.dtype))
     rows = rows.join(sets, on="judgement", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("label").fill_null([]))
-    if kind_of(path) in ("CSV", "TSV"):
+    if is_text(path):
         joined = pl.col("label").cast(pl.List(pl.String)).list.join(_separator(votes, path))
         rows = rows.with_columns(joined)
     return _in_order(rows.drop("judgement"))
@@ -192,7 +192,7 @@ def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
 
 def _in_order(table: pl.DataFrame) -> pl.DataFrame:
     roles = [role for role in SYNONYMS if role in table.columns]
-    return table.select(roles, pl.exclude(roles))
+    return table.select(*roles, pl.exclude(roles))
 
 
 def _named(names: Names) -> pl.Series:

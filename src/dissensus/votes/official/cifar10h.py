@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
 from dissensus.votes.columns import Columns
-from dissensus.votes.grid import votes_from_npy
+from dissensus.votes.files import explained
 from dissensus.votes.official.opening import header, official_file, require_rows, whole_numbers
 from dissensus.votes.rows import votes_from_rows
+from dissensus.votes.table import Votes, votes_from_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from dissensus.votes.table import Votes
 
 COUNTS: Final = "cifar10h-counts.npy"
 RAW: Final = "cifar10h-raw.csv"
@@ -26,6 +25,9 @@ RAW: Final = "cifar10h-raw.csv"
 CLASSES: Final = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 IMAGES: Final = 10_000
+
+MOST_VOTES: Final = 1_000
+"""More than this for one class of one image is damage; the panels have 47 to 63 annotators."""
 
 
 def read_cifar10h(path: Path) -> Votes:
@@ -49,15 +51,29 @@ def is_cifar10h(path: Path) -> bool:
 
 def _read_counts(path: Path) -> Votes:
     try:
-        with warnings.catch_warnings():
+        with explained(path), warnings.catch_warnings():
             # NumPy warns where it has to guess at a header; the official one needs no guess.
             warnings.simplefilter("error", UserWarning)
-            votes = votes_from_npy(path)
-    except (TokenError, UserWarning):
-        raise InputError(f"{path}: this is no whole npy file (its header is damaged); download it again") from None
-    if votes.counts.shape != (IMAGES, len(CLASSES)):
-        raise InputError(f"{path}: expected counts of shape (10000, 10), got {votes.counts.shape}; give {COUNTS}")
-    return replace(votes, classes=CLASSES)
+            # Mapped, so that a damaged header cannot ask for more memory than the file has.
+            counts = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, TypeError, EOFError, SyntaxError, OverflowError, MemoryError, TokenError, UserWarning) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path}: this is no whole npy file ({reason}); download it again") from None
+    if counts.shape != (IMAGES, len(CLASSES)) or counts.dtype.kind not in "iuf":
+        raise InputError(
+            f"{path}: expected counts of shape (10000, 10), got {counts.dtype} of shape {counts.shape}; give {COUNTS}"
+        )
+    # Before votes are laid out one by one: bytes out of place make counts that no memory holds.
+    if (counts > MOST_VOTES).any():
+        image = int((counts > MOST_VOTES).any(axis=1).argmax())
+        raise InputError(
+            f"{path}: image {image} has {counts[image].max()} votes for one class, and no image has more than 63; "
+            "download the file again"
+        )
+    try:
+        return votes_from_counts(counts, classes=CLASSES)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _read_raw(path: Path) -> Votes:

@@ -1,0 +1,38 @@
+"""What a metric is: a function of people and model, and what its number means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A measure of how close a model is to people; tables, command line and docs are made from these.
+
+    Attributes:
+        name: for the command line and columns, such as `kl`.
+        title: for people, such as "KL(human || model)".
+        unit: nats, bits, probability, share of items, classes, or "" for a pure number.
+        low: the least value it can take.
+        high: the greatest.
+        better: whether lower or higher is closer to people, or zero for a signed error.
+        reference: the paper or definition.
+        per_item: (items, classes) human and model probabilities to (items,) values; None for a measure over items.
+        over_items: the same to one number, for measures that are no mean of per-item values; None for the others.
+        needs: what else it needs: "ordered" classes, the "original" label.
+    """
+
+    name: str
+    title: str
+    unit: str
+    low: float
+    high: float
+    better: Literal["lower", "higher", "zero"]
+    reference: str
+    per_item: Callable[..., Any] | None = None
+    over_items: Callable[..., float] | None = None
+    needs: tuple[str, ...] = ()

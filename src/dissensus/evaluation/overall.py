@@ -1,0 +1,84 @@
+"""Measures over all items at once, which are no mean of per-item values; None where they are undefined."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.evaluation.arithmetic import average_ranks, column_sums, correlation, library, mean, to_numpy
+from dissensus.evaluation.distances import entropy, jsd
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Floats
+    from dissensus.evaluation.arithmetic import Array, ArrayT
+
+ENTROPY_DECIMALS: Final = {"float32": 5, "float64": 10}
+"""Entropies are rounded to this before they are ranked: the votes (7, 3, 0) and (0, 7, 3) have one entropy, and sums in
+another order must not break that tie."""
+
+
+def soft_micro_f1(human: ArrayT, model: ArrayT) -> float | None:
+    """2 sum_ik min(p_ik, q_ik) / sum_ik (p_ik + q_ik), from 0 to 1 (Kurniawan et al. 2026).
+
+    For distributions this is the mean soft accuracy. None without items.
+    """
+    shared, mass = _shared_and_mass(human, model)
+    return float(2 * shared.sum() / mass.sum()) if mass.sum() > 0 else None
+
+
+def soft_macro_f1(human: ArrayT, model: ArrayT) -> float | None:
+    """Mean over classes of 2 sum_i min(p_ik, q_ik) / sum_i (p_ik + q_ik), from 0 to 1 (Kurniawan et al. 2026).
+
+    Classes that neither people nor model ever used are left out. None without items.
+    """
+    shared, mass = _shared_and_mass(human, model)
+    used = mass > 0
+    return float(np.mean(2 * shared[used] / mass[used])) if used.any() else None
+
+
+def po_jsd(human: ArrayT, model: ArrayT) -> float | None:
+    """1 - mean Jensen-Shannon divergence in bits, from 0 to 1: the PO-JSD of Kurniawan et al. (2026). None without items."""
+    return 1 - mean(jsd(human, model, base="bits")) if len(human) else None
+
+
+def entropy_pearson(human: ArrayT, model: ArrayT) -> float | None:
+    """Pearson's correlation of H(human) and H(model) over items; dividing either by ln(classes) would not change it.
+
+    None where it is undefined: fewer than two items, or all entropies of people, or of the model, equal.
+    """
+    return correlation(_entropies(human), _entropies(model))
+
+
+def entropy_spearman(human: ArrayT, model: ArrayT) -> float | None:
+    """Spearman's correlation of H(human) and H(model) over items: Pearson's of average ranks, in float64.
+
+    None where it is undefined: fewer than two items, or all entropies of people, or of the model, equal.
+    """
+    return correlation(average_ranks(_entropies(human)), average_ranks(_entropies(model)))
+
+
+def mode_shift_rate(labels_a: Array, labels_b: Array) -> float | None:
+    """Share of items whose label differs between two labellings, such as the original labels and the new majorities.
+
+    Args:
+        labels_a: (items,) class indices.
+        labels_b: (items,) class indices of the same items.
+    """
+    a, b = to_numpy(labels_a), to_numpy(labels_b)
+    if a.shape != b.shape or a.ndim != 1:
+        raise InputError(
+            f"mode_shift_rate: labels of shapes {a.shape} and {b.shape} do not fit; give one label for each item in both"
+        )
+    return float(np.mean(a != b)) if len(a) else None
+
+
+def _shared_and_mass(human: ArrayT, model: ArrayT) -> tuple[Floats, Floats]:
+    shared = column_sums(lambda p, q: library(p).minimum(p, q), human, model)
+    return shared, column_sums(lambda p, q: p + q, human, model)
+
+
+def _entropies(distribution: ArrayT) -> Floats:
+    values = to_numpy(entropy(distribution))
+    return np.round(values.astype(np.float64), ENTROPY_DECIMALS[str(values.dtype)])

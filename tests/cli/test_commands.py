@@ -1,0 +1,210 @@
+"""The command line as a user meets it: a process, its exit code, and what it prints where."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+VOTES = "item,annotator,label\na,ann,cat\na,bob,cat\na,eve,dog\nb,ann,dog\nb,bob,dog\nb,eve,dog\n"
+
+
+def dissensus(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dissensus", *(str(each) for each in arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, stdin=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    path = tmp_path / "votes.csv"
+    path.write_text(VOTES)
+    return path
+
+
+def test_inspect_prints_agreement_and_says_how_it_read_the_file(votes: Path) -> None:
+    done = dissensus("votes", "inspect", votes)
+    assert done.returncode == 0
+    assert "6 votes, 2 items, 2 classes, 3 annotators" in done.stdout
+    assert "Krippendorff's alpha, nominal" in done.stdout
+    assert "eve" in done.stdout
+    assert "item = item, annotator = annotator, label = label" in done.stderr
+
+
+def test_inspect_as_json_is_json_and_nothing_else(votes: Path) -> None:
+    done = dissensus("votes", "inspect", votes, "--json", "-")
+    found = json.loads(done.stdout)
+    assert (found["votes"], found["items"], found["annotators"]) == (6, 2, 3)
+    assert found["agreement"]["krippendorff_nominal"]["low"] is not None or found["agreement"]
+    assert found["columns"]["item"] == "item"
+
+
+def test_labels_are_written_with_what_follows_from_them(votes: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels.csv"
+    done = dissensus("labels", votes, "-o", out)
+    assert done.returncode == 0, done.stderr
+    table = pl.read_csv(out)
+    assert table.columns == ["item", "cat", "dog", "majority", "tied", "entropy", "judgements"]
+    assert table["cat"].to_list() == pytest.approx([2 / 3, 0])
+    assert table["majority"].to_list() == ["cat", "dog"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "tsv", "npz"])
+def test_labels_in_every_kind_of_file_are_the_same(votes: Path, tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"labels.{ending}"
+    assert dissensus("labels", votes, "-o", out).returncode == 0
+    if ending == "npz":
+        with np.load(out) as opened:
+            rows = opened["probabilities"].tolist()
+            assert opened["classes"].tolist() == ["cat", "dog"]
+            assert opened["items"].tolist() == ["a", "b"]
+    else:
+        read = {"parquet": pl.read_parquet, "jsonl": pl.read_ndjson}.get(ending)
+        table = pl.read_csv(out, separator="\t") if read is None else read(out)  # type: ignore[operator]
+        rows = table.select("cat", "dog").to_numpy().tolist()
+    assert rows == [[pytest.approx(2 / 3), pytest.approx(1 / 3)], [0, 1]]
+
+
+def test_an_annotator_model_writes_its_annotators_and_takes_gold(votes: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.csv"
+    gold.write_text("item,label\na,dog\n")
+    out, who = tmp_path / "labels.csv", tmp_path / "annotators.csv"
+    done = dissensus("labels", votes, "--scheme", "one-coin", "--gold", gold, "-o", out, "--annotators", who)
+    assert done.returncode == 0, done.stderr
+    assert "one-coin: 6 judgements by 3 annotators" in done.stdout
+    assert pl.read_csv(out)["dog"].to_list()[0] == 1
+    skills = dict(zip(*pl.read_csv(who).select("annotator", "skill"), strict=True))
+    assert skills["eve"] == max(skills.values())
+
+
+def test_a_stream_counts_the_same(votes: Path, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    assert dissensus("labels", votes, "-o", one).returncode == 0
+    assert dissensus("labels", votes, "--stream", "-o", two).returncode == 0
+    assert one.read_text() == two.read_text()
+
+
+def test_converting_there_and_back_changes_nothing(votes: Path, tmp_path: Path) -> None:
+    wide, back = tmp_path / "wide.csv", tmp_path / "back.csv"
+    assert dissensus("votes", "convert", votes, "-o", wide, "--to", "wide").returncode == 0
+    assert wide.read_text().splitlines()[0] == "item,ann,bob,eve"
+    assert dissensus("votes", "convert", wide, "--format", "wide", "-o", back).returncode == 0
+    assert sorted(back.read_text().splitlines()) == sorted(VOTES.splitlines())
+
+
+def test_data_shows_what_is_here() -> None:
+    assert "words" in dissensus("data", "list").stdout
+    assert "75,200 votes" in dissensus("data", "show", "words").stdout
+    assert "comes with the install" in dissensus("data", "get", "words").stderr
+
+
+def test_data_that_cannot_be_fetched_is_a_sentence_with_the_address(tmp_path: Path) -> None:
+    environment = {**os.environ, "DISSENSUS_DATA": str(tmp_path), "https_proxy": "http://127.0.0.1:9"}
+    done = subprocess.run(
+        [sys.executable, "-m", "dissensus", "data", "get", "fer+"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 2
+    assert "could not fetch https://raw.githubusercontent.com/microsoft/FERPlus" in done.stderr
+    assert str(tmp_path / "ferplus" / "fer2013new.csv") in done.stderr
+    assert list((tmp_path / "ferplus").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "sentence"),
+    [
+        ("", [], "empty"),
+        ("item,annotator\na,ann\n", ["--label", "label"], "label"),
+        (VOTES + "a,ann,dog\n", [], "ann"),
+        (VOTES, ["--classes", "cat,bird"], "dog"),
+        (VOTES.replace("cat", "\udcff"), [], "UTF-8"),
+        (VOTES.replace("b,ann,dog", "b,,dog"), [], "line 5"),
+    ],
+    ids=["empty", "missing-column", "duplicate", "unknown-label", "utf-8", "missing-value"],
+)
+def test_a_bad_file_is_one_sentence_exit_code_2_and_nothing_written(
+    tmp_path: Path, text: str, options: list[str], sentence: str
+) -> None:
+    path, out = tmp_path / "votes.csv", tmp_path / "labels.csv"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    done = dissensus("labels", path, "-o", out, *options)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert sentence in done.stderr
+    assert str(path) in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["labels", "words", "--scheme", "frequencey"], "is no scheme; choose frequency"),
+        (["labels", "words", "-o", "labels.doc"], "choose .csv"),
+        (["labels", "words", "--annotators", "a.csv"], "has no annotators to write"),
+        (["labels", "words", "--concentration", "1"], "has no option 'concentration'"),
+        (["votes", "inspect", "words", "--item", "x"], "needs no --item"),
+        (["votes", "inspect", "nowhere.csv"], "nowhere.csv"),
+        (["data", "show", "wrods"], "is no known dataset"),
+        (["study", "run", "wrods"], "is no study"),
+    ],
+)
+def test_a_wrong_call_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    done = dissensus(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hostile_names_are_shown_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("item,annotator,label\n[red]x[/],a,\x1b[2Jcat\n[red]x[/],b,[link=x]dog\n")
+    done = dissensus("votes", "inspect", path)
+    assert done.returncode == 0, done.stderr
+    assert "[red]x[/]" in done.stdout
+    assert "\x1b[2J" not in done.stdout
+
+
+def test_a_study_runs_from_the_command_line_and_resumes(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    rows = [f"{i},{a},{'xy'[(i + (generator.random() < 0.2)) % 2]}" for i in range(40) for a in range(3)]
+    (tmp_path / "votes.csv").write_text("item,annotator,label\n" + "\n".join(rows) + "\n")
+    np.save(tmp_path / "features.npy", np.eye(2)[np.arange(40) % 2])
+    (tmp_path / "study.toml").write_text(
+        '[dataset]\nvotes = "votes.csv"\nfeatures = "features.npy"\n[grid]\ndeliveries = ["soft", "majority"]\n'
+        'models = ["linear"]\nseeds = 2\n[training]\nepochs = 2\n'
+    )
+    done = dissensus("study", "run", "study.toml", "--engine", "loop", "--json", "-", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = json.loads(done.stdout)
+    assert [row["method"] for row in table] == ["frequency / soft", "frequency / majority"]
+    assert "4 runs, 0 in dissensus-runs already" in done.stderr
+    again = dissensus("study", "run", "study.toml", "--engine", "loop", cwd=tmp_path)
+    assert "4 runs, 4 in dissensus-runs already" in again.stderr
+    assert "4 of 4 runs" in dissensus("study", "status", "study.toml", cwd=tmp_path).stdout
+
+
+def test_import_and_help_are_quick_and_bring_no_torch() -> None:
+    """The bar is 0.3 s; CPU time is measured, since the wall clock of a busy machine says little."""
+    program = "import resource, sys; sys.argv = ['dissensus', '--help']\nimport dissensus\nfrom dissensus.cli import main\n"
+    program += "try: main()\nexcept SystemExit: pass\n"
+    program += "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+    program += "heavy = {'torch', 'polars', 'scipy', 'numpy'} & set(sys.modules)\n"
+    program += "print(f'CPU {used.ru_utime + used.ru_stime:.3f} {sorted(heavy)}')"
+    best = 9.0
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        line = done.stdout.splitlines()[-1]
+        assert line.endswith("[]"), line
+        best = min(best, float(line.split()[1]))
+    assert best < 0.3

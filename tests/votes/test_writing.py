@@ -1,0 +1,277 @@
+"""What is written is read back as it was; what a format cannot hold is refused; a file appears whole or not at all."""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dissensus.errors import InputError
+from dissensus.votes.reading import read_votes, understand
+from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.writing import write_votes
+
+# Names that a file of text can tell from numbers and from empty cells.
+words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=5).map("n".__add__)
+text_names = st.lists(words, min_size=1, max_size=5, unique=True).map(
+    lambda names: np.array(names, dtype=np.dtypes.StringDType())
+)
+whole_names = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5, unique=True).map(
+    lambda names: np.array(names, dtype=np.int64)
+)
+names = st.one_of(text_names, whole_names)
+class_names = st.lists(words.filter("none".__ne__), min_size=1, max_size=4, unique=True).map(tuple)
+
+
+def by_appearance(votes: Votes) -> Votes:
+    """The same votes with items and annotators numbered by first appearance, and without those that never vote."""
+
+    def renumber(codes: Any, given: Any) -> tuple[Any, Any, Any]:
+        order = list(dict.fromkeys(codes.tolist()))
+        rank = {code: place for place, code in enumerate(order)}
+        return np.array([rank[code] for code in codes.tolist()], dtype=np.int32), given[order], order
+
+    item, items, _ = renumber(votes.item, votes.items)
+    out = replace(votes, item=item, items=items)
+    if votes.annotator is not None and votes.annotators is not None:
+        annotator, annotators, order = renumber(votes.annotator, votes.annotators)
+        attributes = {name: values[order] for name, values in votes.attributes.items()}
+        out = replace(out, annotator=annotator, annotators=annotators, attributes=attributes)
+    return out
+
+
+def assert_same(found: Votes, expected: Votes) -> None:
+    for name in ("item", "label", "items", "annotator", "annotators", "unsure", "judgement", "seconds"):
+        one, other = getattr(found, name), getattr(expected, name)
+        assert (one is None) == (other is None), name
+        if one is not None:
+            np.testing.assert_array_equal(one, other, err_msg=name)
+            assert one.dtype == other.dtype, name
+    assert found.classes == expected.classes
+    assert (found.ordered, found.none) == (expected.ordered, expected.none)
+    assert found.attributes.keys() == expected.attributes.keys()
+    for name, values in expected.attributes.items():
+        assert found.attributes[name].tolist() == values.tolist()
+
+
+@st.composite
+def choices(draw: st.DrawFn, *, anonymous: bool | None = None) -> Votes:
+    """Single choices, with or without annotators, seconds and attributes."""
+    items, annotators, classes = draw(names), draw(names), draw(class_names)
+    pairs = draw(
+        st.lists(
+            st.tuples(st.integers(0, len(items) - 1), st.integers(0, len(annotators) - 1)),
+            min_size=1,
+            max_size=12,
+            unique=True,
+        )
+    )
+    n = len(pairs)
+    item, annotator = np.array(pairs, dtype=np.int32).T
+    label = draw(st.lists(st.integers(0, len(classes) - 1), min_size=n, max_size=n))
+    votes = Votes(
+        item=item.copy(),
+        label=np.array(label, dtype=np.int32),
+        items=items,
+        classes=classes,
+        ordered=draw(st.booleans()),
+    )
+    if draw(st.booleans()):
+        seconds = draw(st.lists(st.floats(0, 1e6) | st.just(float("nan")), min_size=n, max_size=n))
+        votes = replace(votes, seconds=np.array(seconds))
+    if draw(st.booleans()) if anonymous is None else anonymous:
+        return votes
+    votes = replace(votes, annotator=annotator.copy(), annotators=annotators)
+    if draw(st.booleans()):
+        ages = draw(st.lists(st.integers(0, 99), min_size=len(annotators), max_size=len(annotators)))
+        votes = replace(votes, attributes={"age": np.array(ages, dtype=np.int64)})
+    return votes
+
+
+@st.composite
+def selections(draw: st.DrawFn, *, unsure: bool) -> Votes:
+    """Judgements that select any number of classes, with `none` for those that select no class."""
+    base = draw(choices(anonymous=False if unsure else None))
+    n, n_classes = len(base), len(base.classes)
+    response = np.array(
+        draw(st.lists(st.integers(0, 2 if unsure else 1), min_size=n * n_classes, max_size=n * n_classes))
+    ).reshape(n, n_classes)
+    silent = (response == 0).all(axis=1)
+    table = np.column_stack([response, silent])
+    judgement, label = np.nonzero(table)
+    many = judgement.size > n
+    is_unsure = table[judgement, label] == 2
+    has_none = unsure or bool(silent.any())
+    return replace(
+        base,
+        item=base.item[judgement],
+        annotator=None if base.annotator is None else base.annotator[judgement],
+        label=label.astype(np.int32),
+        judgement=judgement.astype(np.int32) if many else None,
+        unsure=is_unsure if is_unsure.any() else None,
+        classes=(*base.classes, "none") if has_none else base.classes,
+        none=n_classes if has_none else None,
+    )
+
+
+def round_trip(votes: Votes, name: str, **options: Any) -> Votes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        write_votes(votes, path, format=options.get("format"))
+        if path.suffix != ".parquet":
+            options |= {"classes": votes.classes, "ordered": votes.ordered, "attributes": list(votes.attributes)}
+        return read_votes(path, **options)
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.parquet", "v.jsonl"])
+@given(votes=choices())
+def test_single_choices_round_trip(name: str, votes: Votes) -> None:
+    assert_same(round_trip(votes, name, format="long"), by_appearance(votes))
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.parquet", "v.jsonl"])
+@given(votes=selections(unsure=True))
+def test_responses_round_trip(name: str, votes: Votes) -> None:
+    assert_same(round_trip(votes, name), by_appearance(votes))
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.parquet", "v.jsonl"])
+@given(votes=selections(unsure=False))
+def test_sets_round_trip(name: str, votes: Votes) -> None:
+    if not name.endswith(("parquet", "jsonl")):
+        assume(all(each == each.strip() for each in votes.classes))
+        assume(not all(any(mark in each for each in votes.classes) for mark in "|;"))
+    mark = "|" if not any("|" in each for each in votes.classes) else ";"
+    options = {} if name.endswith(("parquet", "jsonl")) else {"separator": mark}
+    assert_same(round_trip(votes, name, format="sets", **options), by_appearance(votes))
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.parquet", "v.jsonl"])
+@given(votes=choices(anonymous=False))
+def test_wide_tables_round_trip(name: str, votes: Votes) -> None:
+    votes = replace(by_appearance(votes), seconds=None, attributes={}, ordered=False)
+    assert votes.annotators is not None
+    assert votes.annotator is not None
+    assume("item" not in votes.annotators.tolist())
+    votes = votes.take_judgements(np.lexsort((votes.annotator, votes.item)))
+    with tempfile.TemporaryDirectory() as folder:
+        write_votes(votes, Path(folder) / name, format="wide")
+        found = read_votes(Path(folder) / name, format="wide", classes=votes.classes)
+    assert_same(found, votes)
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.parquet", "v.jsonl"])
+@given(counts=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1), items=st.booleans())
+def test_counts_round_trip(name: str, counts: list[tuple[int, int]], items: bool) -> None:
+    names_ = np.array([f"i{k}" for k in range(len(counts))], dtype=np.dtypes.StringDType()) if items else None
+    votes = votes_from_counts(np.array(counts), items=names_, classes=("no", "yes"))
+    with tempfile.TemporaryDirectory() as folder:
+        write_votes(votes, Path(folder) / name, format="counts")
+        assert_same(read_votes(Path(folder) / name, format="counts"), votes)
+
+
+def test_npy_holds_the_counts_alone(tmp_path: Path) -> None:
+    votes = votes_from_counts([[2, 1], [0, 3]], classes=("cat", "dog"))
+    write_votes(votes, tmp_path / "v.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), [[2, 1], [0, 3]])
+    assert_same(read_votes(tmp_path / "v.npy", classes=("cat", "dog")), votes)
+
+
+def test_written_files_are_understood_without_a_hint(tmp_path: Path) -> None:
+    one = Votes(
+        item=np.array([0, 0, 1], dtype=np.int32),
+        label=np.array([0, 1, 1], dtype=np.int32),
+        items=np.array([10, 20]),
+        classes=("a", "b"),
+        annotator=np.array([0, 1, 0], dtype=np.int32),
+        annotators=np.array([5, 6]),
+    )
+    for name in ("v.csv", "v.tsv", "v.parquet", "v.jsonl"):
+        write_votes(one, tmp_path / name)
+        reading = understand(tmp_path / name)
+        assert reading.columns == {"item": "item", "annotator": "annotator", "label": "label"}
+        assert_same(reading.votes, one)
+
+
+def test_parquet_keeps_unused_classes_and_the_scale(tmp_path: Path) -> None:
+    votes = replace(votes_from_counts([[0, 2, 0]], classes=("worst", "fair", "best")), ordered=True)
+    write_votes(votes, tmp_path / "v.parquet")
+    assert_same(read_votes(tmp_path / "v.parquet"), votes)
+    assert read_votes(tmp_path / "v.parquet", ordered=False).ordered is False
+
+
+def test_another_tool_sees_plain_columns(tmp_path: Path) -> None:
+    votes = votes_from_counts([[1, 1]], classes=("cat", "dog"))
+    write_votes(votes, tmp_path / "v.parquet")
+    assert pl.read_parquet(tmp_path / "v.parquet").cast({"label": pl.String}).rows() == [(0, "cat"), (0, "dog")]
+
+
+PLAIN = Votes(
+    item=np.array([0, 0], dtype=np.int32),
+    label=np.array([0, 1], dtype=np.int32),
+    items=np.array([1, 2]),
+    classes=("a", "b"),
+    annotator=np.array([0, 1], dtype=np.int32),
+    annotators=np.array(["x", "y"], dtype=np.dtypes.StringDType()),
+)
+UNSURE = replace(PLAIN, unsure=np.array([True, False]), classes=("a", "b", "none"), none=2)
+SEVERAL = replace(PLAIN, annotator=None, annotators=None, judgement=np.array([0, 0], dtype=np.int32))
+
+
+@pytest.mark.parametrize(
+    ("votes", "name", "form", "fragment"),
+    [
+        (SEVERAL, "v.csv", "long", "--format sets"),
+        (UNSURE, "v.csv", "sets", "--format long"),
+        (UNSURE, "v.csv", "wide", "--format long"),
+        (replace(UNSURE, annotator=None, annotators=None), "v.csv", None, "--format long"),
+        (replace(PLAIN, unsure=np.array([True, False])), "v.csv", None, "unsure"),
+        (replace(PLAIN, annotator=None, annotators=None), "v.csv", "wide", "anonymous"),
+        (replace(PLAIN, seconds=np.array([1.0, 2.0])), "v.csv", "wide", "seconds"),
+        (replace(PLAIN, items=np.array([1]), annotator=np.array([0, 0], dtype=np.int32)), "v.csv", "wide", "twice"),
+        (PLAIN, "v.csv", "wide", "item '2' has zero votes"),
+        (PLAIN, "v.csv", "counts", "item '2' has zero votes"),
+        (PLAIN, "v.npy", None, "item '2' has zero votes"),
+        (PLAIN, "v.npy", "long", "counts"),
+        (PLAIN, "v.csv", "chaosnli", "long, sets, wide, counts"),
+        (PLAIN, "v.xlsx", None, ".xlsx"),
+        (PLAIN, "none/v.csv", None, "no folder"),
+        (replace(PLAIN, attributes={"label": PLAIN.items}), "v.csv", None, "attribute 'label'"),
+        (replace(SEVERAL, classes=("a|", ";b")), "v.csv", None, "Parquet"),
+        (replace(PLAIN, items=np.array([1]), classes=("a", "item")), "v.csv", "counts", "'item'"),
+    ],
+)
+def test_what_a_format_cannot_hold_is_refused(
+    tmp_path: Path, votes: Votes, name: str, form: str | None, fragment: str
+) -> None:
+    path = tmp_path / name
+    with pytest.raises(InputError) as refused:
+        write_votes(votes, path, format=form)
+    sentence = str(refused.value)
+    assert sentence.startswith(str(path))
+    assert fragment in sentence.removeprefix(str(path))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.parquet", "v.jsonl", "v.npy"])
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("old")
+    votes = votes_from_counts(np.random.default_rng(0).integers(1, 9, (20_000, 3)))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    try:
+        with pytest.raises(InputError, match="cannot be written"):
+            write_votes(votes, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
