@@ -174,9 +174,9 @@ def main() -> None:
         compare("simple-ffn", digits, device="cpu", runs=12, epochs=20, plain_runs=2, bar=3)
         compare("lenet", digits, device="cpu", runs=12, epochs=5, plain_runs=2, bar=2)
     else:
-        compare("simple-ffn", digits, device=given.device, runs=48, epochs=20, plain_runs=1, bar=100)
-        compare("deeper-ffn", digits, device=given.device, runs=48, epochs=20, plain_runs=1, bar=100)
-        compare("lenet", digits, device=given.device, runs=48, epochs=20, plain_runs=1, bar=50)
+        compare("simple-ffn", digits, device=given.device, runs=48, epochs=60, plain_runs=1, bar=100)
+        compare("deeper-ffn", digits, device=given.device, runs=48, epochs=60, plain_runs=1, bar=100)
+        compare("lenet", digits, device=given.device, runs=48, epochs=60, plain_runs=1, bar=50)
     if given.grid or not cpu:
         whole_grid(digits, given.device)
     if not cpu:

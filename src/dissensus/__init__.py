@@ -11,18 +11,18 @@ from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dissensus.datasets import load as load
+    from dissensus.delivery import deliver as deliver
     from dissensus.errors import InputError as InputError
-    from dissensus.labels import LabelDistribution as LabelDistribution, label as label
-    from dissensus.votes import (
-        Votes as Votes,
-        count_votes as count_votes,
-        inspect as inspect,
-        read_votes as read_votes,
-        simulate_responses as simulate_responses,
-        simulate_votes as simulate_votes,
-        subsample as subsample,
-        write_votes as write_votes,
-    )
+    from dissensus.labels import LabelDistribution as LabelDistribution
+    from dissensus.labels import label as label
+    from dissensus.votes import Votes as Votes
+    from dissensus.votes import count_votes as count_votes
+    from dissensus.votes import inspect as inspect
+    from dissensus.votes import read_votes as read_votes
+    from dissensus.votes import simulate_responses as simulate_responses
+    from dissensus.votes import simulate_votes as simulate_votes
+    from dissensus.votes import subsample as subsample
+    from dissensus.votes import write_votes as write_votes
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -31,6 +31,7 @@ __getattr__, __dir__ = lazy_names(
         "LabelDistribution": "labels",
         "Votes": "votes",
         "count_votes": "votes",
+        "deliver": "delivery",
         "inspect": "votes",
         "label": "labels",
         "load": "datasets",

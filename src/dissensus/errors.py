@@ -8,3 +8,7 @@ class InputError(ValueError):
 
     The command line prints the sentence and ends with exit code 2, without a traceback.
     """
+
+    def __init__(self, sentence: str) -> None:
+        # A sentence may quote a cell that holds line breaks; it stays on one line.
+        super().__init__(" ".join(sentence.splitlines()))

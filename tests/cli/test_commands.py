@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VOTES = "item,annotator,label\na,ann,cat\na,bob,cat\na,eve,dog\nb,ann,dog\nb,bob,dog\nb,eve,dog\n"
 
@@ -40,7 +43,7 @@ def test_inspect_as_json_is_json_and_nothing_else(votes: Path) -> None:
     done = dissensus("votes", "inspect", votes, "--json", "-")
     found = json.loads(done.stdout)
     assert (found["votes"], found["items"], found["annotators"]) == (6, 2, 3)
-    assert found["agreement"]["krippendorff_nominal"]["low"] is not None or found["agreement"]
+    assert found["agreement"]["krippendorff_alpha_nominal"]["value"] == pytest.approx(0.375)
     assert found["columns"]["item"] == "item"
 
 
@@ -196,7 +199,9 @@ def test_a_study_runs_from_the_command_line_and_resumes(tmp_path: Path) -> None:
 
 def test_import_and_help_are_quick_and_bring_no_torch() -> None:
     """The bar is 0.3 s; CPU time is measured, since the wall clock of a busy machine says little."""
-    program = "import resource, sys; sys.argv = ['dissensus', '--help']\nimport dissensus\nfrom dissensus.cli import main\n"
+    program = (
+        "import resource, sys; sys.argv = ['dissensus', '--help']\nimport dissensus\nfrom dissensus.cli import main\n"
+    )
     program += "try: main()\nexcept SystemExit: pass\n"
     program += "used = resource.getrusage(resource.RUSAGE_SELF)\n"
     program += "heavy = {'torch', 'polars', 'scipy', 'numpy'} & set(sys.modules)\n"

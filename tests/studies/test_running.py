@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,6 +14,9 @@ from dissensus.errors import InputError
 from dissensus.studies import plan_study, read_study, run_plan
 from dissensus.studies.data import read_features
 from dissensus.training.store import RunStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STUDY = """\
 [dataset]

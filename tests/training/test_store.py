@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.training import store as store_module
 from dissensus.training.loop import train_loop
 from dissensus.training.store import RunStore
 from tests.training.problems import SGD, images, run
@@ -89,8 +88,8 @@ def test_a_full_disk_gives_a_sentence_and_harms_nothing(store: RunStore, monkeyp
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(store_module.np, "savez", full)
-    with pytest.raises(InputError, match="No space left on device.*make room"):
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(InputError, match=r"No space left on device.*make room"):
         store.save(other)
     monkeypatch.undo()
     assert store.keys() == [RESULT.run.key]
@@ -108,7 +107,7 @@ def test_a_damaged_run_is_named_with_the_remedy(store: RunStore) -> None:
     store.save(RESULT)
     folder = store.folder / "runs" / RESULT.run.key
     (folder / "predictions.npz").write_bytes(b"PK\x03\x04 cut off")
-    with pytest.raises(InputError, match="cannot be read.*delete this folder"):
+    with pytest.raises(InputError, match=r"cannot be read.*delete this folder"):
         store.load(RESULT.run.key)
     about = json.loads((folder / "run.json").read_text())
     del about["run"]["seed"]

@@ -107,6 +107,19 @@ def test_whole_numbers_with_a_decimal_point(tmp_path: Path) -> None:
     assert (counted.items.tolist(), counted.classes) == (["1.5", "2.0"], ("3.0", "4.5"))
 
 
+def test_numbers_too_large_for_int64_become_text(tmp_path: Path) -> None:
+    numbers = pl.Series([2**64 - 1, 1, 1], dtype=pl.UInt64)
+    assert count(tmp_path, item=numbers, label=["a", "b", "b"]).items.tolist() == [str(2**64 - 1), "1"]
+    assert count(tmp_path, item=numbers[1:], label=["a", "b"]).items.tolist() == [1]
+
+
+@pytest.mark.parametrize(("column", "ordered"), [("rating", True), ("label", False)])
+def test_a_scale_is_known_by_its_column(tmp_path: Path, column: str, ordered: bool) -> None:
+    pl.DataFrame({"item": [1, 1], column: [1, 2]}).write_parquet(tmp_path / "v.parquet")
+    assert count_votes(tmp_path / "v.parquet").ordered is ordered
+    assert count_votes(tmp_path / "v.parquet", ordered=not ordered).ordered is not ordered
+
+
 def test_labels_in_two_spellings_are_one_class(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("item,label\n1,3.0\n1,3\n2,4\n\n")
     counted = count_votes(tmp_path / "v.csv")

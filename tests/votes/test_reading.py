@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -298,12 +299,15 @@ class TestRepeatedJudgements:
         assert [reading.votes.classes[k] for k in reading.votes.label] == list(labels)
         assert reading.votes.seconds is not None
         assert reading.votes.seconds.tolist() == seconds
-        assert reading.notes == (f"1 judgement left out as repeated, the {keep} of each kept",)
+        assert reading.notes == (f"1 repeated row left out, the {keep} of each kept",)
 
-    @pytest.mark.parametrize(("keep", "unsure"), [("first", False), ("last", True)])
-    def test_also_for_responses(self, write: Any, keep: Any, unsure: bool) -> None:
-        path = write("item,worker,class,response\n1,a,x,yes\n1,a,x,unsure\n")
-        assert said(read_votes(path, duplicates=keep)) == [(1, "a", "x", unsure)]
+    @pytest.mark.parametrize(("keep", "unsure", "seconds"), [("first", False, 3), ("last", True, 4)])
+    def test_also_for_responses(self, write: Any, keep: Any, unsure: bool, seconds: float) -> None:
+        path = write("item,worker,class,response,seconds\n1,a,x,yes,3\n1,a,x,unsure,4\n")
+        votes = read_votes(path, duplicates=keep)
+        assert said(votes) == [(1, "a", "x", unsure)]
+        assert votes.seconds is not None
+        assert votes.seconds.tolist() == [seconds]
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
@@ -359,6 +363,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "incredible count": ("item,x,y\n1,1,1e12\n", {"format": "counts"}, ["line 2", "class 'y'"]),
     "unknown format": (LONG, {"format": "excel"}, ["'excel'", "long, wide, counts, sets"]),
     "an option of another format": (LONG, {"format": "wide", "seconds": "label"}, ["wide", "--seconds"]),
+    "a separator in a long file": (LONG, {"format": "long", "separator": "|"}, ["long", "--separator"]),
+    "unknown way with duplicates": (LONG, {"duplicates": "both"}, ["'both'", "refuse, first or last"]),
     "too many cells": (LONG + "1,2,3,4\n", {}, ["line 5", "4 cells"]),
     "empty file": ("", {}, ["the file is empty"]),
     "blank file": ("\n \n", {}, ["the file is empty"]),
@@ -424,6 +430,15 @@ def test_an_array_that_is_no_table_of_counts_is_refused(tmp_path: Path, array: A
     np.save(tmp_path / "v.npy", np.array(array))
     with pytest.raises(InputError, match=fragment):
         read_votes(tmp_path / "v.npy")
+
+
+@pytest.mark.parametrize("seconds", [[["a"]], [[1.0]], [datetime(2024, 1, 1)]])
+def test_only_numbers_are_seconds(tmp_path: Path, seconds: Any) -> None:
+    path = tmp_path / "v.parquet"
+    pl.DataFrame({"item": [1], "label": ["x"], "seconds": seconds}).write_parquet(path)
+    assert read_votes(path).seconds is None
+    with pytest.raises(InputError, match=r"row 1: .* is no time"):
+        read_votes(path, seconds="seconds")
 
 
 def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:

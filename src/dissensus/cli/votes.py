@@ -112,8 +112,7 @@ def _print(found: Inspection, source: str) -> None:
     if found.split_half is not None:
         rows["split-half reliability, entropy"] = found.split_half.entropy
         rows["split-half reliability, probabilities"] = found.split_half.probabilities
-    for name, each in found.class_alpha.items():
-        rows[f"alpha of '{plain(name)}'"] = each.alpha
+    rows |= {f"alpha of '{plain(name)}'": each.alpha for name, each in found.class_alpha.items()}
     for title, estimate in rows.items():
         if estimate is not None:
             interval = "" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"

@@ -33,7 +33,7 @@ TIE: Final = {"float32": 1e-6, "float64": 1e-12}
 """Human probabilities that differ by no more than this are tied; equal votes can differ by rounding after division."""
 
 CPU_BLOCK: Final = 2**15
-"""Elements in a block on a processor: 128 kB of float32, and the most that torch computes without waking its threads."""
+"""Elements in a block on a processor: 128 kB of float32, so that a formula's temporaries stay in the cache."""
 
 GPU_BLOCK: Final = 2**22
 """Elements in a block on a GPU: enough to fill it, 16 MB of float32."""
@@ -50,7 +50,7 @@ def library(values: Array) -> Any:
     return sys.modules["torch"] if is_tensor(values) else np
 
 
-def by_rows(formula: Callable[..., Any], *tables: ArrayT, labels: ArrayT | None = None) -> ArrayT:
+def by_rows(formula: Callable[..., Any], *tables: ArrayT, labels: Array | None = None) -> ArrayT:
     """(items,) values of a formula, computed a block of rows at a time.
 
     Args:
@@ -63,39 +63,46 @@ def by_rows(formula: Callable[..., Any], *tables: ArrayT, labels: ArrayT | None 
         float32 and half precision, else (whole numbers) float64.
     """
     arrays = _fitting(tables)
+    labels = None if labels is None else _computable(labels)
     placed = {"device": arrays[0].device} if is_tensor(arrays[0]) else {}
     out = library(arrays[0]).empty(len(arrays[0]), dtype=_working_dtype(arrays), **placed)
     for block, *parts in _blocks(arrays):
         out[block] = formula(*parts) if labels is None else formula(*parts, labels[block])
-    return out  # type: ignore[no-any-return]
+    result: ArrayT = library(tables[0]).from_numpy(out) if is_tensor(tables[0]) and not is_tensor(out) else out
+    return result
 
 
-def column_sums(formula: Callable[..., Any], *tables: Array) -> Floats:
-    """(classes,) float64 sums over all items of a formula that maps (rows, classes) blocks to one such block."""
-    arrays = _fitting(tables)
-    total = np.zeros(arrays[0].shape[1])
-    for _, *parts in _blocks(arrays):
-        part = formula(*parts)
-        total += to_numpy(part.double().sum(0) if is_tensor(part) else part.sum(axis=0, dtype=np.float64))
-    return total
+def blocks(*tables: Array, elements: int | None = None) -> Iterator[tuple[slice, Any, *tuple[Any, ...]]]:
+    """Blocks of rows: the slice of each, and that part of every table, all in one precision.
+
+    Args:
+        tables: (items, classes) arrays of one shape, library and device.
+        elements: how many elements a block has at most; without it as many as fit in the cache.
+    """
+    return _blocks(_fitting(tables), elements=elements)
 
 
-def row_sum(table: ArrayT) -> ArrayT:
+def row_sum(block: Any) -> Any:
     """(rows,) sums over classes; NumPy's einsum takes a fifth of the time of its sum where rows are short."""
-    return table.sum(1) if is_tensor(table) else np.einsum("ij->i", table)  # type: ignore[return-value]
+    return block.sum(1) if is_tensor(block) else np.einsum("ij->i", block)
 
 
-def row_dot(a: ArrayT, b: ArrayT) -> ArrayT:
+def row_dot(a: Any, b: Any) -> Any:
     """(rows,) sums over classes of a product.
 
     In torch this is no einsum, which would be a matrix product and, where the user allowed TF32, lose digits.
     """
-    return (a * b).sum(1) if is_tensor(a) else np.einsum("ij,ij->i", a, b)  # type: ignore[return-value, arg-type]
+    return (a * b).sum(1) if is_tensor(a) else np.einsum("ij,ij->i", a, b)
 
 
-def by_class(block: ArrayT) -> ArrayT:
+def by_class(block: Any) -> Any:
     """A (rows, classes) block as (classes, rows) in memory: what compares classes then runs over long columns."""
-    return block.T.contiguous() if is_tensor(block) else np.ascontiguousarray(block.T)  # type: ignore[union-attr, return-value]
+    return block.T.contiguous() if is_tensor(block) else np.ascontiguousarray(block.T)
+
+
+def as_type(values: Any, dtype: Any) -> Any:
+    """The values in this precision: themselves where they are in it."""
+    return values.to(dtype) if is_tensor(values) else values.astype(dtype, copy=False)
 
 
 def tie_tolerance(values: Array) -> float:
@@ -105,12 +112,15 @@ def tie_tolerance(values: Array) -> float:
 
 def to_numpy(values: Array) -> np.ndarray[Any, Any]:
     """The values as a NumPy array, copied from the device where needed."""
-    return values.detach().cpu().numpy() if is_tensor(values) else np.asarray(values)  # type: ignore[union-attr]
+    if not is_tensor(values):
+        return np.asarray(values)
+    near: Any = values.detach().cpu()  # type: ignore[union-attr]
+    return np.asarray((near.float() if str(near.dtype) == "torch.bfloat16" else near).numpy())
 
 
 def mean(values: Array) -> float:
     """The mean, summed in float64."""
-    return float(values.double().mean()) if is_tensor(values) else float(np.mean(values, dtype=np.float64))  # type: ignore[union-attr]
+    return float(np.mean(to_numpy(values), dtype=np.float64))
 
 
 def average_ranks(values: np.ndarray[Any, Any]) -> Floats:
@@ -122,24 +132,34 @@ def average_ranks(values: np.ndarray[Any, Any]) -> Floats:
 
 def correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
     """Pearson's correlation; None where either is constant or there are fewer than two values."""
-    if len(a) < 2:
+    if len(a) < 2 or a.min() == a.max() or b.min() == b.max():
         return None
     a, b = a - a.mean(dtype=np.float64), b - b.mean(dtype=np.float64)
-    if not a.any() or not b.any():
-        return None
-    return float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
+    # No BLAS: its threads wait for each other on a busy machine.
+    return float(np.clip((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()), -1.0, 1.0))
+
+
+def on_processor(values: Array) -> bool:
+    """Whether these lie in main memory, where NumPy can see them."""
+    return not is_tensor(values) or values.device.type == "cpu"  # type: ignore[union-attr]
+
+
+def _computable(values: Any) -> Any:
+    # Torch's logarithm wakes its threads for every 2,048 elements, which on a busy machine takes ten times as long.
+    return to_numpy(values) if on_processor(values) else values.detach()
 
 
 def _fitting(tables: Sequence[Any]) -> list[Any]:
-    arrays = [table.detach() if is_tensor(table) else np.asarray(table) for table in tables]
-    if len({is_tensor(array) for array in arrays}) > 1:
+    if len({is_tensor(table) for table in tables}) > 1:
         raise InputError(
             "metric: one of human and model is a NumPy array and the other a torch tensor; give both in one library"
         )
-    if len({str(array.device) for array in arrays}) > 1:
+    if len({str(table.device) for table in tables if is_tensor(table)}) > 1:
         raise InputError(
-            f"metric: human is on {arrays[0].device} and model on {arrays[1].device}; move both to one device"
+            f"metric: human and model are on {' and '.join(str(table.device) for table in tables)}; "
+            "move both to one device"
         )
+    arrays = [_computable(table) for table in tables]
     shapes = [tuple(array.shape) for array in arrays]
     if len(shapes[0]) != 2 or len(set(shapes)) > 1:
         raise InputError(
@@ -154,12 +174,11 @@ def _working_dtype(arrays: list[Any]) -> Any:
     return xp.float32 if names <= {"float32", "float16", "bfloat16"} else xp.float64
 
 
-def _blocks(arrays: list[Any]) -> Iterator[Any]:
-    """For each block of rows its slice, and that part of each array in the working precision."""
+def _blocks(arrays: list[Any], *, elements: int | None = None) -> Iterator[tuple[slice, Any, *tuple[Any, ...]]]:
     dtype = _working_dtype(arrays)
     n_items, n_classes = arrays[0].shape
-    on_gpu = is_tensor(arrays[0]) and arrays[0].device.type != "cpu"
-    rows = max(1, (GPU_BLOCK if on_gpu else CPU_BLOCK) // max(1, n_classes))
+    elements = elements or (CPU_BLOCK if on_processor(arrays[0]) else GPU_BLOCK)
+    rows = max(1, elements // max(1, n_classes))
     for start in range(0, n_items, rows):
         block = slice(start, start + rows)
-        yield block, *(array[block].to(dtype) if is_tensor(array) else array[block].astype(dtype, copy=False) for array in arrays)
+        yield block, *(as_type(array[block], dtype) for array in arrays)

@@ -14,13 +14,13 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from dissensus.errors import InputError
-from dissensus.evaluation.predictions import checked_human, log_probabilities
+from dissensus.evaluation.probabilities import checked_human, log_probabilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.arrays import Floats, Table
-    from dissensus.evaluation.predictions import Given
+    from dissensus.evaluation.probabilities import Given
     from dissensus.labels.distribution import LabelDistribution
 
 Kind: TypeAlias = Literal["temperature", "vector", "dirichlet"]
@@ -175,7 +175,10 @@ def _vector(n_classes: int, _: float) -> _Shape:
 def _dirichlet(n_classes: int, strength: float) -> _Shape:
     off_diagonal = ~np.eye(n_classes, dtype=np.bool_)
     weight = np.concatenate(
-        [off_diagonal.ravel() * strength / max(n_classes * (n_classes - 1), 1), np.full(n_classes, strength / n_classes)]
+        [
+            off_diagonal.ravel() * strength / max(n_classes * (n_classes - 1), 1),
+            np.full(n_classes, strength / n_classes),
+        ]
     )
     return _Shape(
         start=np.concatenate([np.eye(n_classes).ravel(), np.zeros(n_classes)]),

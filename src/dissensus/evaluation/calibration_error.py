@@ -7,23 +7,29 @@ equal confidence are always in one bin, so nothing depends on the order of items
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import by_class, by_rows, library, tie_tolerance, to_numpy
-from dissensus.evaluation.choices import accuracy, expected_accuracy
+from dissensus.evaluation.arithmetic import blocks, by_class, by_rows, library, to_numpy
+from dissensus.evaluation.choices import accuracy_of_rows, expected_accuracy_of_rows, majority_of_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dissensus.arrays import Floats, Ints
     from dissensus.evaluation.arithmetic import ArrayT
 
 Binning: TypeAlias = Literal["equal_width", "equal_mass"]
-"""Bins of equal width, k / n_bins to (k + 1) / n_bins, or with equally many items each, as far as equal confidences let."""
+"""Bins of equal width, k / n_bins to (k + 1) / n_bins, or of equally many items, as far as equal confidences let."""
 
 Against: TypeAlias = Literal["majority", "votes"]
 """What a confidence is held against: whether the class is the majority of people, or the share of votes it has."""
+
+CLASSWISE_BLOCK: Final = 2**20
+"""Elements in a block where classes are binned one after the other: long columns, and 4 MB of float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +95,15 @@ def classwise_ece(
     _require_options(n_bins=n_bins, binning=binning, against=against)
     if not len(human):
         return None
-    outcome = _shares_of_votes(human) if against == "votes" else _shares_of_majority(human)
-    curves = (_curve(to_numpy(model[:, k]), outcome(k), n_bins=n_bins, binning=binning) for k in range(human.shape[1]))
-    return float(np.mean([curve.error for curve in curves]))
+    classes = range(human.shape[1])
+    upper = [_upper_edges(partial(_share_of, model, k), n_bins=n_bins, binning=binning) for k in classes]
+    sums = np.zeros((len(classes), 3, n_bins))
+    for _, p, q in blocks(human, model, elements=CLASSWISE_BLOCK):
+        outcome = to_numpy(majority_of_rows(p).T if against == "majority" else p)
+        confidence = to_numpy(q)
+        for k in classes:
+            sums[k] += _binned(confidence[:, k], outcome[:, k], upper[k])
+    return float(np.abs(sums[:, 1] - sums[:, 2]).sum(axis=1).mean() / len(human))
 
 
 def calibration_curve(
@@ -99,5 +111,72 @@ def calibration_curve(
 ) -> CalibrationCurve:
     """The bins behind `ece`, which says what the arguments are."""
     _require_options(n_bins=n_bins, binning=binning, against=against)
-    right = accuracy(human, model) if against == "majority" else expected_accuracy(human, model)
-    return _curve(to_numpy(_highest(model)), to_numpy(right), n_bins=n_bins, binning=binning)
+    upper = _upper_edges(partial(_highest, model), n_bins=n_bins, binning=binning)
+    right = accuracy_of_rows if against == "majority" else expected_accuracy_of_rows
+    sums = np.zeros((3, n_bins))
+    for _, p, q in blocks(human, model):
+        sums += _binned(to_numpy(_top_of_rows(q)), to_numpy(right(p, q)), upper)
+    return _curve(sums, upper)
+
+
+def _top_of_rows(q: Any) -> Any:
+    return library(q).amax(by_class(q), 0)
+
+
+def _highest(table: ArrayT) -> np.ndarray[Any, Any]:
+    """(items,) the largest probability of each row."""
+    return to_numpy(by_rows(_top_of_rows, table))
+
+
+def _share_of(table: ArrayT, k: int) -> np.ndarray[Any, Any]:
+    """(items,) what each row gives to class k."""
+    return to_numpy(by_rows(lambda q: q[:, k], table))
+
+
+def _upper_edges(
+    confidences: Callable[[], np.ndarray[Any, Any]], *, n_bins: int, binning: Binning
+) -> np.ndarray[Any, Any]:
+    """(bins,) where bins end."""
+    if binning == "equal_width":
+        return np.arange(1, n_bins + 1) / n_bins
+    values = confidences()
+    if not len(values):
+        return np.ones(n_bins)
+    last = -(-np.arange(1, n_bins + 1) * len(values) // n_bins) - 1
+    return np.asarray(np.partition(values, last)[last])
+
+
+def _binned(
+    confidence: np.ndarray[Any, Any], outcome: np.ndarray[Any, Any], upper: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """(3, bins) items in each bin, and the sums of their confidences and outcomes."""
+    # Edges are compared in the precision of the confidences: a float32 0.3 is above a float64 0.3.
+    place = np.searchsorted(upper[:-1].astype(confidence.dtype), confidence, side="left")
+    return np.stack(
+        [
+            np.bincount(place, minlength=len(upper)),
+            np.bincount(place, confidence, minlength=len(upper)),
+            np.bincount(place, outcome, minlength=len(upper)),
+        ]
+    )
+
+
+def _curve(sums: np.ndarray[Any, Any], upper: np.ndarray[Any, Any]) -> CalibrationCurve:
+    held = sums[0] > 0
+    count, confidence, outcome = sums[:, held]
+    return CalibrationCurve(
+        lower=np.concatenate([[0.0], upper[:-1]])[held],
+        upper=upper[held].astype(np.float64),
+        count=count.astype(np.int64),
+        confidence=confidence / count,
+        accuracy=outcome / count,
+    )
+
+
+def _require_options(*, n_bins: int, binning: str, against: str) -> None:
+    if n_bins < 1:
+        raise InputError(f"calibration error: {n_bins} bins; give 1 or more")
+    if binning not in get_args(Binning):
+        raise InputError(f"calibration error: unknown binning '{binning}'; choose equal_width or equal_mass")
+    if against not in get_args(Against):
+        raise InputError(f"calibration error: unknown truth '{against}'; choose majority or votes")

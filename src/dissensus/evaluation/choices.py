@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import by_class, by_rows, is_tensor, library, row_dot, tie_tolerance, to_numpy
+from dissensus.evaluation.arithmetic import (
+    as_type,
+    by_class,
+    by_rows,
+    is_tensor,
+    library,
+    row_dot,
+    tie_tolerance,
+    to_numpy,
+)
 
 if TYPE_CHECKING:
     from dissensus.evaluation.arithmetic import ArrayT
@@ -28,11 +37,7 @@ def accuracy(human: ArrayT, model: ArrayT) -> ArrayT:
     A top class drawn from t_q tied ones meets a majority drawn from t_p tied ones, s of them shared, with probability
     s / (t_p t_q).
     """
-
-    def formula(p: Any, q: Any) -> Any:
-        return _agreement(_people_at(by_class(p), place=1), _model_at(by_class(q), place=1))
-
-    return by_rows(formula, human, model)
+    return by_rows(accuracy_of_rows, human, model)
 
 
 def accuracy_original(human: ArrayT, model: ArrayT, *, original: ArrayT) -> ArrayT:
@@ -70,20 +75,14 @@ def second_best_accuracy(human: ArrayT, model: ArrayT) -> ArrayT:
 
 def expected_accuracy(human: ArrayT, model: ArrayT) -> ArrayT:
     """The probability that a random vote on the item is the model's top class; the mean over its tied top classes."""
-
-    def formula(p: Any, q: Any) -> Any:
-        top = _model_at(by_class(q), place=1)
-        return (top * by_class(p)).sum(0) / top.sum(0)
-
-    return by_rows(formula, human, model)
+    return by_rows(expected_accuracy_of_rows, human, model)
 
 
 def brier_majority(human: ArrayT, model: ArrayT) -> ArrayT:
     """Brier score to the majority class m, sum_k (1[k = m] - q_k)^2, from 0 to 2; averaged over tied majorities."""
 
     def formula(p: Any, q: Any) -> Any:
-        top = _people_at(by_class(p), place=1)
-        return row_dot(q, q) - 2 * (top * by_class(q)).sum(0) / top.sum(0) + 1
+        return row_dot(q, q) - 2 * (majority_of_rows(p) * by_class(q)).sum(0) + 1
 
     return by_rows(formula, human, model)
 
@@ -98,17 +97,32 @@ def rank_cs(human: ArrayT, model: ArrayT) -> ArrayT:
     return by_rows(_same_ranking, human, model)
 
 
+def accuracy_of_rows(p: Any, q: Any) -> Any:
+    """(rows,) `accuracy` of a block of rows."""
+    return _agreement(_people_at(by_class(p), place=1), _model_at(by_class(q), place=1))
+
+
+def expected_accuracy_of_rows(p: Any, q: Any) -> Any:
+    """(rows,) `expected_accuracy` of a block of rows."""
+    top = _model_at(by_class(q), place=1)
+    return (top * by_class(p)).sum(0) / top.sum(0)
+
+
+def majority_of_rows(p: Any) -> Any:
+    """(classes, rows) the majority class of each row as 1, tied ones as equal parts, the others as 0."""
+    top = _people_at(by_class(p), place=1)
+    return top / top.sum(0)
+
+
 def _people_at(p: Any, *, place: int) -> Any:
     """(classes, rows) 1 for each class that can take the first or second place among people, else 0."""
-    at = _value_at(p, place=place)
-    tolerance = tie_tolerance(p)
-    chosen = p >= at - tolerance if place == 1 else abs(p - at) <= tolerance
-    return _as_numbers(chosen, like=p)
+    at_place = abs(p - _value_at(p, place=place)) <= tie_tolerance(p)
+    return as_type(at_place, p.dtype)
 
 
 def _model_at(q: Any, *, place: int) -> Any:
     """(classes, rows) the same for the model, whose ties are exact."""
-    return _as_numbers(q == _value_at(q, place=place), like=q)
+    return as_type(q == _value_at(q, place=place), q.dtype)
 
 
 def _value_at(p: Any, *, place: int) -> Any:
@@ -117,11 +131,8 @@ def _value_at(p: Any, *, place: int) -> Any:
     first = xp.amax(p, 0)
     if place == 1:
         return first
-    first, second = p[0], xp.full_like(p[0], -1.0)
-    for column in p[1:]:
-        second = xp.maximum(second, xp.minimum(first, column))
-        first = xp.maximum(first, column)
-    return second
+    at_first = p == first
+    return xp.where(as_type(at_first, p.dtype).sum(0) > 1, first, xp.amax(xp.where(at_first, -1.0, p), 0))
 
 
 def _agreement(people: Any, model: Any) -> Any:
@@ -139,7 +150,7 @@ def _same_ranking(p: Any, q: Any) -> Any:
     for step in range(1, len(p)):
         wrong |= ((p[step:] > above[:-step]) & ~(q[step:] > q[:-step])).any(0)
         wrong |= ((p[:-step] > above[step:]) & ~(q[:-step] > q[step:])).any(0)
-    return _as_numbers(~wrong, like=p)
+    return as_type(~wrong, p.dtype)
 
 
 def _same_ranking_by_sorting(p: Any, q: Any, *, tolerance: float) -> Any:
@@ -153,15 +164,11 @@ def _same_ranking_by_sorting(p: Any, q: Any, *, tolerance: float) -> Any:
         order = by_p.gather(1, q.gather(1, by_p).argsort(1, stable=True))
         ranked = p.gather(1, order)
         highest = ranked.cummax(1).values
-        return _as_numbers(~(highest > ranked + tolerance).any(1), like=p)
+        return as_type(~(highest > ranked + tolerance).any(1), p.dtype)
     order = np.lexsort((-p, q), axis=1)
     ranked = np.take_along_axis(p, order, axis=1)
     highest = np.maximum.accumulate(ranked, axis=1)
-    return _as_numbers(~(highest > ranked + tolerance).any(axis=1), like=p)
-
-
-def _as_numbers(chosen: Any, *, like: Any) -> Any:
-    return chosen.to(like.dtype) if is_tensor(chosen) else chosen.astype(like.dtype)
+    return as_type(~(highest > ranked + tolerance).any(axis=1), p.dtype)
 
 
 def _require_labels(original: ArrayT, *, items: int, classes: int) -> None:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import TINY, by_class, by_rows, library, row_dot, row_sum
+from dissensus.evaluation.arithmetic import TINY, by_rows, is_tensor, library, row_dot, row_sum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dissensus.arrays import Floats
     from dissensus.evaluation.arithmetic import ArrayT
 
 FLOOR: Final = 1e-12
@@ -50,9 +51,7 @@ def reverse_kl(human: ArrayT, model: ArrayT) -> ArrayT:
     return by_rows(_kl, model, human)
 
 
-def jsd(
-    human: ArrayT, model: ArrayT, *, base: Literal["nats", "bits"] = "nats", distance: bool = False
-) -> ArrayT:
+def jsd(human: ArrayT, model: ArrayT, *, base: Literal["nats", "bits"] = "nats", distance: bool = False) -> ArrayT:
     """Jensen-Shannon divergence (KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2: from 0 to ln 2 nats, or 1 bit.
 
     Args:
@@ -83,7 +82,7 @@ def soft_nll(human: ArrayT, model: ArrayT) -> ArrayT:
 
 def entropy(distribution: ArrayT) -> ArrayT:
     """H(p) = -sum_k p_k ln p_k of each row, in nats; 0 ln 0 = 0."""
-    return by_rows(_entropy, distribution)
+    return by_rows(entropy_of_rows, distribution)
 
 
 def entce(human: ArrayT, model: ArrayT) -> ArrayT:
@@ -91,12 +90,12 @@ def entce(human: ArrayT, model: ArrayT) -> ArrayT:
 
     Baan et al. (2022).
     """
-    return by_rows(lambda p, q: _entropy(q) - _entropy(p), human, model)
+    return by_rows(lambda p, q: entropy_of_rows(q) - entropy_of_rows(p), human, model)
 
 
 def abs_entce(human: ArrayT, model: ArrayT) -> ArrayT:
     """Entropy calibration error |H(model) - H(human)|, in nats: the EntCE of Baan et al. (2022)."""
-    return by_rows(lambda p, q: abs(_entropy(q) - _entropy(p)), human, model)
+    return by_rows(lambda p, q: abs(entropy_of_rows(q) - entropy_of_rows(p)), human, model)
 
 
 def tvd(human: ArrayT, model: ArrayT) -> ArrayT:
@@ -121,20 +120,15 @@ def wasserstein(human: ArrayT, model: ArrayT, *, positions: Sequence[float] | No
             probability from class i to class j costs |i - j|, as in LeWiDi 2025.
     """
     gaps = np.ones(human.shape[1] - 1) if positions is None else np.diff(np.asarray(positions, dtype=np.float64))
-    if len(gaps) != human.shape[1] - 1 or not (gaps > 0).all():
+    if gaps.shape != (human.shape[1] - 1,) or not (gaps > 0).all():
         raise InputError(
             f"wasserstein: positions {list(positions or ())} do not place {human.shape[1]} classes on a scale; "
             "give one increasing number a class"
         )
-    steps = [float(gap) for gap in gaps]
 
     def formula(p: Any, q: Any) -> Any:
-        lead = by_class(p - q)
-        moved, cost = lead[0] * 0, lead[0] * 0
-        for gap, difference in zip(steps, lead, strict=False):
-            moved = moved + difference
-            cost = cost + gap * abs(moved)
-        return cost
+        lead = abs(library(p).cumsum(p - q, 1)[:, :-1])
+        return row_sum(lead) if positions is None else row_sum(lead * _like(gaps, lead))
 
     return by_rows(formula, human, model)
 
@@ -161,9 +155,15 @@ def cosine(human: ArrayT, model: ArrayT) -> ArrayT:
     """Cosine of the angle between the two distributions, from 0 to 1."""
 
     def formula(p: Any, q: Any) -> Any:
-        return row_dot(p, q) / library(p).sqrt(row_dot(p, p) * row_dot(q, q))
+        xp = library(p)
+        return xp.clip(row_dot(p, q) / xp.sqrt(row_dot(p, p) * row_dot(q, q)), 0.0, 1.0)
 
     return by_rows(formula, human, model)
+
+
+def _like(values: Floats, block: Any) -> Any:
+    """These values in the library, precision and place of a block."""
+    return block.new_tensor(values) if is_tensor(block) else values.astype(block.dtype)
 
 
 def _kl(p: Any, q: Any) -> Any:
@@ -185,6 +185,7 @@ def _soft_nll(p: Any, q: Any) -> Any:
     return 0.0 - row_dot(p, xp.log(xp.clip(q, FLOOR, None)))
 
 
-def _entropy(p: Any) -> Any:
+def entropy_of_rows(p: Any) -> Any:
+    """(rows,) entropies of a block of rows, in nats."""
     xp = library(p)
     return 0.0 - row_dot(p, xp.log(xp.clip(p, TINY, None)))

@@ -7,19 +7,26 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import by_rows, is_tensor, library, row_sum, to_numpy
+from dissensus.evaluation.arithmetic import by_class, by_rows, library, row_sum, to_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.evaluation.arithmetic import Array
+    from dissensus.evaluation.arithmetic import ArrayT
 
 TOLERANCE: Final = 1e-4
 """How far from 1 a row may sum: an error of d in the sum moves KL by about d nats, less than a table prints."""
 
+ROUNDING: Final = 1e-6
+"""How far below 0 float32 arithmetic may leave a probability."""
+
 
 def check_distributions(
-    array: Array, *, what: str, items: Sequence[object] | np.ndarray[Any, Any] | None = None, tolerance: float = TOLERANCE
+    array: ArrayT,
+    *,
+    what: str,
+    items: Sequence[object] | np.ndarray[Any, Any] | None = None,
+    tolerance: float = TOLERANCE,
 ) -> None:
     """Refuse a table with a NaN or infinite value, a negative one, or a row that does not sum to 1.
 
@@ -27,7 +34,7 @@ def check_distributions(
         array: (items, classes) probabilities, NumPy or torch.
         what: what they are, for the sentence: "model", or the name of a file.
         items: (items,) names, for the sentence; without them rows are named by number, from 0.
-        tolerance: how far from 1 a row may sum, and below 0 a value may lie.
+        tolerance: how far from 1 a row may sum.
 
     Raises:
         InputError: naming the worst item, and how far off it is.
@@ -39,7 +46,7 @@ def check_distributions(
         return f"row {item}" if items is None else f"item {items[item]}"
 
     def least(p: Any) -> Any:
-        return library(p).amin(p, 1)
+        return library(p).amin(by_class(p), 0)
 
     if array.shape[0] == 0:
         return
@@ -53,9 +60,9 @@ def check_distributions(
             "finite number"
         )
     item = int(low.argmin())
-    if low[item] < -tolerance:
+    if low[item] < -ROUNDING:
         raise InputError(
-            f"{what}: {_rows(int((low < -tolerance).sum()))} a negative value, worst {name(item)} with {low[item]:.6g}; "
+            f"{what}: {_rows(int((low < -ROUNDING).sum()))} a negative value, worst {name(item)} with {low[item]:.6g}; "
             "give probabilities, or say that these are logits"
         )
     off = np.abs(total - 1.0)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import average_ranks, column_sums, correlation, library, mean, to_numpy
-from dissensus.evaluation.distances import entropy, jsd
+from dissensus.evaluation.arithmetic import as_type, average_ranks, blocks, correlation, library, mean, to_numpy
+from dissensus.evaluation.distances import entropy_of_rows, jsd
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats
     from dissensus.evaluation.arithmetic import Array, ArrayT
 
-ENTROPY_DECIMALS: Final = {"float32": 5, "float64": 10}
-"""Entropies are rounded to this before they are ranked: the votes (7, 3, 0) and (0, 7, 3) have one entropy, and sums in
-another order must not break that tie."""
+DECIMALS: Final = 10
+"""To which entropies are rounded before they are correlated: the votes (7, 3, 0) and (0, 7, 3) have one entropy, and
+adding up in another order must not break that tie in the ranks."""
 
 
 def soft_micro_f1(human: ArrayT, model: ArrayT) -> float | None:
@@ -39,7 +39,7 @@ def soft_macro_f1(human: ArrayT, model: ArrayT) -> float | None:
 
 
 def po_jsd(human: ArrayT, model: ArrayT) -> float | None:
-    """1 - mean Jensen-Shannon divergence in bits, from 0 to 1: the PO-JSD of Kurniawan et al. (2026). None without items."""
+    """1 - mean Jensen-Shannon divergence in bits, from 0 to 1 (Kurniawan et al. 2026). None without items."""
     return 1 - mean(jsd(human, model, base="bits")) if len(human) else None
 
 
@@ -69,16 +69,24 @@ def mode_shift_rate(labels_a: Array, labels_b: Array) -> float | None:
     a, b = to_numpy(labels_a), to_numpy(labels_b)
     if a.shape != b.shape or a.ndim != 1:
         raise InputError(
-            f"mode_shift_rate: labels of shapes {a.shape} and {b.shape} do not fit; give one label for each item in both"
+            f"mode_shift_rate: labels of shapes {a.shape} and {b.shape} do not fit; give one label an item in both"
         )
     return float(np.mean(a != b)) if len(a) else None
 
 
-def _shared_and_mass(human: ArrayT, model: ArrayT) -> tuple[Floats, Floats]:
-    shared = column_sums(lambda p, q: library(p).minimum(p, q), human, model)
-    return shared, column_sums(lambda p, q: p + q, human, model)
+def _shared_and_mass(human: Array, model: Array) -> tuple[Floats, Floats]:
+    """(classes,) sums over items of min(p, q), and of p + q."""
+    shared, mass = np.zeros(human.shape[1]), np.zeros(human.shape[1])
+    for _, p, q in blocks(human, model):
+        xp = library(p)
+        shared += to_numpy(xp.sum(xp.minimum(p, q), 0, dtype=xp.float64))
+        mass += to_numpy(xp.sum(p + q, 0, dtype=xp.float64))
+    return shared, mass
 
 
-def _entropies(distribution: ArrayT) -> Floats:
-    values = to_numpy(entropy(distribution))
-    return np.round(values.astype(np.float64), ENTROPY_DECIMALS[str(values.dtype)])
+def _entropies(distribution: Array) -> Floats:
+    """(items,) entropies in float64, equal where they differ by rounding only."""
+    out = np.empty(len(distribution))
+    for block, p in blocks(distribution):
+        out[block] = to_numpy(entropy_of_rows(as_type(p, library(p).float64)))
+    return np.round(out, DECIMALS)

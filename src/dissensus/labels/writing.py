@@ -26,9 +26,9 @@ def write_labels(labels: LabelDistribution, path: str | Path, *, tie: TieRule = 
     """
     target = _checked(path)
     if target.suffix == ".npz":
-        with whole_file(target) as part:
+        with whole_file(target) as part, part.open("wb") as file:
             np.savez(
-                part,
+                file,
                 probabilities=labels.probabilities,
                 counts=labels.counts,
                 panel_size=labels.panel_size,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from dissensus.votes.sampling import subsample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from dissensus.arrays import Names
     from dissensus.studies.spec import Study
@@ -51,8 +51,8 @@ def _sources(study: Study) -> tuple[Votes, Features, Any]:
     if study.dataset is not None:
         if study.dataset not in FEATURES:
             raise InputError(
-                f"study {study.name}: '{study.dataset}' is no dataset with features; there are {', '.join(FEATURES)}, or "
-                "give your own votes and features files"
+                f"study {study.name}: '{study.dataset}' is no dataset with features; there are {', '.join(FEATURES)}, "
+                "or give your own votes and features files"
             )
         votes = load(study.dataset)
         features, together = FEATURES[study.dataset](votes)
@@ -105,7 +105,7 @@ def _cifar(votes: Votes) -> tuple[Features, Any]:
     images, _ = read_cifar_batch(data_folder() / "cifar-10-batches-bin" / "test_batch.bin")
     if images.shape[0] != len(votes.items):
         raise InputError(f"cifar-10h: {images.shape[0]:,} images for {len(votes.items):,} items; both must be 10,000")
-    return images.astype(np.float32) / 255, None
+    return images.astype(np.float32) / np.float32(255), None
 
 
 FEATURES: dict[str, Callable[[Votes], tuple[Features, Any]]] = {"words": _words, "words-9": _words, "cifar-10h": _cifar}

@@ -178,8 +178,8 @@ class _Reader:
             raise self.refuse(
                 "training",
                 "selection_split",
-                f"is '{study.training.selection_split}', which no item is in, yet the best epoch is chosen there; give it "
-                'a share under [splits], or set keep = "last" in the regime fixed-horizon',
+                f"is '{study.training.selection_split}', which no item is in, yet the best epoch is chosen there; give "
+                'it a share under [splits], or set keep = "last" in the regime fixed-horizon',
             )
 
     def target(self, given: Any) -> Target:

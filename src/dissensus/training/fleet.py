@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 class Together(Protocol):
     """R runs that advance epoch by epoch, side by side."""
 
-    members: Mapping[str, Tensor]
+    @property
+    def members(self) -> Mapping[str, Tensor]:
+        """By split, its items."""
+        ...
 
     def train_epoch(self, epoch: int, rate: Floats) -> None:
         """One epoch of every run at its own learning rate; 0 where it has stopped."""

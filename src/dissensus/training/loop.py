@@ -67,7 +67,7 @@ def _train(run: Run, data: TrainingData, place: torch.device) -> RunResult:
             with autocast(settings, place):
                 logits = model(x)
             loss = soft_cross_entropy(logits.float(), target)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
             total += loss.detach() * target.shape[0]
         history["train_loss"].append(float(total) / n_examples)

@@ -43,16 +43,19 @@ def deeper_ffn(shape: Shape, classes: int) -> nn.Module:
 
 
 def lenet(shape: Shape, classes: int) -> nn.Module:
-    """LeNet-5 with ReLU and max pooling; images of 28 x 28 have 61,706 parameters at 10 classes."""
+    """LeNet-5 with max pooling and ReLU; images of 28 x 28 have 61,706 parameters at 10 classes.
+
+    Pooling first is the same function, since ReLU keeps order, and leaves ReLU a quarter of the work.
+    """
     channels, height, width = _image(shape, "lenet", least=12)
     flat = 16 * ((height // 2 - 4) // 2) * ((width // 2 - 4) // 2)
     return nn.Sequential(
         nn.Conv2d(channels, 6, 5, padding=2),
-        nn.ReLU(),
         nn.MaxPool2d(2),
+        nn.ReLU(),
         nn.Conv2d(6, 16, 5),
-        nn.ReLU(),
         nn.MaxPool2d(2),
+        nn.ReLU(),
         nn.Flatten(),
         nn.Linear(flat, 120),
         nn.ReLU(),

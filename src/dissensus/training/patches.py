@@ -23,8 +23,9 @@ class MatmulConv2d(nn.Conv2d):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        (up, left), kernel, stride = self.padding, self.kernel_size, self.stride
-        x = F.pad(x, (left, left, up, up))  # type: ignore[arg-type]
+        kernel, stride = self.kernel_size, self.stride
+        up, left = (int(side) for side in self.padding)
+        x = F.pad(x, (left, left, up, up))
         height, width = (
             (side - span) // step + 1 for side, span, step in zip(x.shape[-2:], kernel, stride, strict=True)
         )

@@ -60,10 +60,7 @@ class Progress:
             improved = trained & (metric < self.best)
             self.best[improved] = metric[improved]
             self.waited = np.where(improved, 0, self.waited + 1)
-        if settings.keep == "last":
-            keep = trained
-        else:
-            keep = improved
+        keep = trained if settings.keep == "last" else improved
         self.best_epoch[keep] = epoch
         if settings.schedule == "cosine":
             self.rate[:] = settings.learning_rate * 0.5 * (1 + math.cos(math.pi * (epoch + 1) / settings.epochs))

@@ -12,7 +12,6 @@ import numpy as np
 from dissensus.delivery import deliver
 from dissensus.errors import InputError
 from dissensus.training.data import TRAIN
-from dissensus.training.settings import Training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from dissensus.delivery import Delivery
     from dissensus.training.data import TrainingData
+    from dissensus.training.settings import Training
 
 MEANING = 1
 """Counts up when the code changes what a run means, so that no stored run is taken for one it is not."""

@@ -1,8 +1,8 @@
 """The fleet on a GPU for nets without batch statistics: runs of one architecture as one stacked computation.
 
-Parameters of R runs are stacked, `torch.func` maps the gradient over them, and a whole optimiser step (gather the batch,
-gradient, update) is captured once as a CUDA graph and replayed. Learning rates and stopping are masks, not branches.
-On a CPU the same code runs uncaptured, which is how tests compare it with `loop`.
+Parameters of R runs are stacked, `torch.func` maps the gradient over them, and a whole optimiser step (gather the
+batch, gradient, update) is captured once as a CUDA graph and replayed. Learning rates and stopping are masks, not
+branches. On a CPU the same code runs uncaptured, which is how tests compare it with `loop`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class StackedRuns:
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
         self.runs, self.settings, self.classes, self.place = runs, runs[0].training, data.classes, place
         models = [initialised(run.model, data.shape, classes=data.classes, seed=run.seed) for run in runs]
-        stacked, _ = stack_module_state(models)  # type: ignore[arg-type]
+        stacked, _ = stack_module_state(models)
         self.weights: Stack = {name: value.detach().to(place) for name, value in stacked.items()}
         self.kept = {name: value.clone() for name, value in self.weights.items()}
         self.form = as_matmuls(copy.deepcopy(models[0])).to("meta")
@@ -156,29 +156,25 @@ class StackedRuns:
 
     def _update(self, gradient: Stack) -> None:
         names = list(self.weights)
-        weights = [self.weights[name] for name in names]
-        slopes = [gradient[name] for name in names]
-        rates = [_per_run(self.rate, weight) for weight in weights]
-        decay = self.settings.weight_decay
-        if decay:
-            slopes = torch._foreach_add(slopes, weights, alpha=decay)
+        weights, slopes = ([values[name] for name in names] for values in (self.weights, gradient))
+        if self.settings.weight_decay:
+            slopes = list(torch._foreach_add(slopes, weights, alpha=self.settings.weight_decay))
         if self.settings.optimiser == "sgd":
             speed = [self.moments[0][name] for name in names]
             torch._foreach_mul_(speed, self.settings.momentum)
             torch._foreach_add_(speed, slopes)
-            torch._foreach_sub_(weights, torch._foreach_mul(speed, rates))
-            return
-        first, second = ([moment[name] for name in names] for moment in self.moments)
-        (beta1, beta2), steps = ADAM_BETAS, self.steps
-        torch._foreach_lerp_(first, slopes, 1 - beta1)
-        torch._foreach_mul_(second, beta2)
-        torch._foreach_addcmul_(second, slopes, slopes, value=1 - beta2)
-        root = torch._foreach_sqrt(second)
-        torch._foreach_div_(root, (1 - beta2**steps).sqrt().float())
-        torch._foreach_add_(root, ADAM_EPSILON)
-        change = torch._foreach_div(first, root)
-        torch._foreach_mul_(change, [rate / (1 - beta1**steps).float() for rate in rates])
-        torch._foreach_sub_(weights, change)
+            change, rate = list(speed), self.rate
+        else:
+            first, second = ([moment[name] for name in names] for moment in self.moments)
+            beta1, beta2 = ADAM_BETAS
+            torch._foreach_lerp_(first, slopes, 1 - beta1)
+            torch._foreach_mul_(second, beta2)
+            torch._foreach_addcmul_(second, slopes, slopes, value=1 - beta2)
+            root = torch._foreach_sqrt(second)
+            torch._foreach_div_(root, (1 - beta2**self.steps).sqrt().float())
+            torch._foreach_add_(root, ADAM_EPSILON)
+            change, rate = list(torch._foreach_div(first, root)), self.rate / (1 - beta1**self.steps).float()
+        torch._foreach_sub_(weights, torch._foreach_mul(change, [_per_run(rate, weight) for weight in weights]))
 
     @torch.no_grad()
     def _measure_selection(self) -> None:

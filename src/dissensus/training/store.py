@@ -16,7 +16,6 @@ import platform
 import shutil
 import uuid
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from dissensus.training.settings import Training
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 class RunStore:

@@ -1,7 +1,7 @@
 """The fleet on a GPU for nets with batch statistics: each run on a stream of its own, all in one captured graph.
 
-A small net at a small batch leaves much of a large GPU idle; several at once fill it. The optimiser steps of all runs are
-recorded side by side and replayed together.
+A small net at a small batch leaves much of a large GPU idle; several at once fill it. The optimiser steps of all runs
+are recorded side by side and replayed together.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -29,6 +28,8 @@ from dissensus.training.run import Run, delivery_of, selection_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import numpy as np
 
     from dissensus.arrays import Floats, Mask
     from dissensus.training.data import TrainingData
@@ -153,7 +154,7 @@ class _Streamed:
             logits = self.model(x)
         loss = soft_cross_entropy(logits.float(), target)
         self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self.optimiser.step()
         self.total += loss.detach() * count
         self.cursor += count

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from dissensus.training.loop import train_loop
-from dissensus.training.run import Run, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dissensus.training.data import TrainingData
+    from dissensus.training.run import Run, RunResult
 
 _data: TrainingData | None = None
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.votes.columns import listed
 from dissensus.votes.encoding import encode, to_names
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def arrange_classes(
     unknown = next((k for k, name in enumerate(labels) if name not in index), None)
     if unknown is not None:
         raise InputError(
-            f"{where(unknown)}: the label '{labels[unknown]}' is not one of the classes {', '.join(order)}; "
+            f"{where(unknown)}: the label '{labels[unknown]}' is not one of the classes {listed(order)}; "
             "correct it, or add it to --classes"
         )
     return np.array([index[name] for name in labels], dtype=np.int32), order
@@ -108,8 +109,9 @@ def parse_seconds(cells: pl.Series, *, where: Where) -> Floats:
     wrong = not_seconds(cells)
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
+        found = cells.dtype if cells.dtype.is_nested() else cells[row]
         raise InputError(
-            f"{where(row)}: '{cells[row]}' in column '{cells.name}' is no time; "
+            f"{where(row)}: '{found}' in column '{cells.name}' is no time; "
             "give seconds as a number of 0 or more, or leave the cell empty"
         )
     return cells.cast(pl.Float64).fill_null(float("nan")).to_numpy()

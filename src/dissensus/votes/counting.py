@@ -23,6 +23,7 @@ from dissensus.votes.files import (
     whole_numbers,
     without_blank,
 )
+from dissensus.votes.rows import is_scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     Counted = tuple[pl.Series, dict[str, int], Counts]
     """Items, labels with the row where each stands first, and (items, labels) counts."""
+
+_SHORT: Final = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
 BATCH: Final = 10_000_000
 """The rows that are read at once where names must be hashed."""
@@ -45,15 +48,22 @@ class CountedVotes:
         items: (items,) names: whole numbers of a compact range by size, others in order of first appearance.
         classes: names, in class order.
         counts: (items, classes) votes.
+        ordered: whether the classes are a scale, lowest first.
     """
 
     items: Names
     classes: tuple[str, ...]
     counts: Counts
+    ordered: bool = False
 
 
 def count_votes(
-    path: str | Path, *, item: str | None = None, label: str | None = None, classes: Sequence[str] | None = None
+    path: str | Path,
+    *,
+    item: str | None = None,
+    label: str | None = None,
+    classes: Sequence[str] | None = None,
+    ordered: bool | None = None,
 ) -> CountedVotes:
     """Count the votes of a long file (one row a vote) in one pass, with memory for the counts only.
 
@@ -64,14 +74,17 @@ def count_votes(
         item: the column of items; None guesses each column from its name.
         label: the column of labels.
         classes: class names in order; None sorts the labels, numbers by size and others by alphabet.
+        ordered: whether the classes are a scale; None says so for labels in a column named like a rating.
     """
     path = open_file(path)
     available = columns_of(path)
     item = require("item", item, available, path=path)
     label = require("label", label, available, path=path)
     with explained(path):
-        rows = _without_floats(scan(path).select(item, label))
+        rows = _name_like(scan(path).select(item, label))
         schema, n_rows = rows.collect_schema(), rows.select(pl.len()).collect().item()
+    if ordered is None and classes is not None:
+        ordered = is_scale(label, classes, known=True)
     if classes is None and isinstance(declared := schema[label], pl.Enum):
         classes = class_names(declared.categories.to_list())
     known = {} if classes is None else dict.fromkeys(classes, 0)
@@ -85,19 +98,18 @@ def count_votes(
         arranged = np.zeros((len(items), len(order)), dtype=np.int64)
         np.add.at(arranged.T, rank, counts.T)
         counts = arranged
-    return CountedVotes(to_names(items), order, counts)
+    ordered = is_scale(label, order, known=False) if ordered is None else ordered
+    return CountedVotes(to_names(items), order, counts, ordered)
 
 
-def _without_floats(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Columns of numbers with a decimal point as whole numbers, or as text where they are not whole."""
-    floats = [name for name, dtype in rows.collect_schema().items() if dtype.is_float()]
-    if not floats:
+def _name_like(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Columns of numbers as int64 where all fit, or else as text: the same in every batch."""
+    numbers = [name for name, dtype in rows.collect_schema().items() if dtype.is_numeric() and dtype not in _SHORT]
+    if not numbers:
         return rows
-    rows = rows.with_columns(pl.col(floats).fill_nan(None))
-    whole = rows.select((pl.col(floats) == pl.col(floats).floor()).all()).collect()
-    return rows.with_columns(
-        pl.col(name).cast(pl.Int64 if whole[name].item() else pl.String, strict=False) for name in floats
-    )
+    rows = rows.with_columns(pl.selectors.float().fill_nan(None))
+    whole = rows.select(pl.col(numbers).cast(pl.Int64, strict=False).eq_missing(pl.col(numbers)).all()).collect()
+    return rows.with_columns(pl.col(name).cast(pl.Int64 if whole[name].item() else pl.String) for name in numbers)
 
 
 def _batches(path: Path, rows: pl.LazyFrame, size: int | None) -> Iterator[Rows]:
@@ -122,17 +134,17 @@ def _encode_labels(batch: Rows, labels: dict[str, int]) -> Codes:
 
 def _count_compact(path: Path, rows: pl.LazyFrame, labels: dict[str, int], *, n_rows: int) -> Counted | None:
     """Counts of items that are whole numbers, in a table over their range; None where that is not compact."""
-    largest = n_rows + 1024
     table, low = np.zeros((0, 0), dtype=np.int64), 0
+    least, most = 2**63, -(2**63)
     for batch in _batches(path, rows, None):
         refuse_missing(batch.table[:, 0], where=batch.where)
-        items = batch.table[:, 0].cast(pl.Int64, strict=False).to_numpy()
+        items = batch.table[:, 0].cast(pl.Int64).to_numpy()
         label = _encode_labels(batch, labels)
-        least, most = int(items.min()), int(items.max())
-        if most - least > largest or (table.size and max(most - low, low + len(table) - least) > 2 * largest):
+        least, most = min(least, int(items.min())), max(most, int(items.max()))
+        if most - least > n_rows // 2 + 1024:
             return None
-        if not table.size or least < low or most >= low + len(table) or len(labels) > table.shape[1]:
-            table, low = _stretch(table, low if table.size else least, least=least, most=most, n_labels=len(labels))
+        if least < low or most >= low + len(table) or len(labels) > table.shape[1]:
+            table, low = _stretch(table, low, least=least, most=most, n_labels=len(labels))
         np.add.at(table.reshape(-1), (items - low) * len(labels) + label, np.int64(1))
     seen = np.flatnonzero(np.einsum("ij->i", table))
     if seen.size < len(table):
@@ -146,7 +158,10 @@ def _count_compact(path: Path, rows: pl.LazyFrame, labels: dict[str, int], *, n_
 def _stretch(table: Counts, low: int, *, least: int, most: int, n_labels: int) -> tuple[Counts, int]:
     """The table with room for the numbers from least to most and for all labels, and its lowest number."""
     # Numbers most often start at 0, and not in the first batch.
-    start = min(low, least if least < 0 or least > most // 2 else 0)
+    start = 0 if 0 <= least <= most // 2 else least
+    if not len(table):
+        low = start
+    start = min(start, low)
     # Zeros that are never touched take no memory, and spare rows save copies while the numbers rise.
     stop = max(low + len(table), most + 1 + (most + 1 - start) // 2)
     wider = np.zeros((stop - start, n_labels), dtype=np.int64)

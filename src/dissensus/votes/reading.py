@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.votes.cells import not_seconds
 from dissensus.votes.columns import SYNONYMS, Columns, choose, guess, is_annotator, listed, require
 from dissensus.votes.files import columns_of, explained, kind_of, open_file, read_rows
 from dissensus.votes.grid import votes_from_count_rows, votes_from_npy, votes_from_wide
@@ -252,8 +253,12 @@ def _own_metadata(path: Path) -> tuple[bool | None, list[str]]:
     if kind_of(path) != "Parquet":
         return None, []
     with explained(path):
-        text = pl.read_parquet_metadata(path).get(METADATA)
-    return read_metadata(text) if text is not None else (None, [])
+        text = pl.read_parquet_metadata(path).get(METADATA, "")
+    try:
+        own = json.loads(text)
+        return bool(own["ordered"]), [str(name) for name in own["attributes"]]
+    except (ValueError, KeyError, TypeError):
+        return None, []
 
 
 def _read_grid(path: Path, available: Sequence[str], options: Options) -> Reading:

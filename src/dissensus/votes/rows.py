@@ -146,6 +146,7 @@ def votes_from_rows(
         selected = _select_sets(rows)
     else:
         selected = _select_choices(rows)
+
     def of_votes(column: Codes) -> Codes:
         of_judgements: Codes = column[selected.rows]
         return of_judgements if selected.judgement is None else of_judgements[selected.judgement]

@@ -54,12 +54,12 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
         raise InputError(f"{path}: this is a folder; give the name of a file")
     if kind == "npy":
         _require_votes(votes, path)
-        with _whole(path) as part, part.open("wb") as file:
+        with whole_file(path) as part, part.open("wb") as file:
             np.save(file, votes.counts, allow_pickle=False)
         return
     tables = {"long": _long, "sets": _sets, "wide": _wide, "counts": _counts}
     table = tables[format](votes, path)
-    with _whole(path) as part:
+    with whole_file(path) as part:
         if kind == "Parquet":
             own = {"ordered": votes.ordered, "attributes": list(votes.attributes)}
             table.write_parquet(part, metadata={METADATA: json.dumps(own)})
@@ -200,7 +200,7 @@ def _named(names: Names) -> pl.Series:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[Path]:
+def whole_file(path: Path) -> Iterator[Path]:
     """A file beside the path that takes its place when all is written, and is gone when not."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:

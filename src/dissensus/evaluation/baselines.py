@@ -1,0 +1,188 @@
+"""Baselines: what a model must beat before its score says anything.
+
+On ChaosNLI-MNLI the mean human distribution, the same for every item, is closer to people in KL than a RoBERTa trained
+on single labels. A table without such rows misleads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from dissensus.evaluation.calibration import fit_calibrator
+from dissensus.evaluation.distances import FLOOR
+from dissensus.evaluation.probabilities import checked_human, checked_probabilities
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dissensus.arrays import Floats, Table
+    from dissensus.evaluation.probabilities import Runs
+
+    Fit = Callable[[Table, Table], Callable[[Table], Table]]
+    """From human and model distributions to a map of the model's."""
+
+FOLDS = 5
+"""Parts of the items for fitting on the others, where no validation split is given."""
+
+NO_MAJORITY = (
+    "majority + temperature and majority + smoothing are missing: they need the predictions of a model trained on "
+    "majority labels (majority=, --majority)"
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Baseline:
+    """Predictions that need little or no learning.
+
+    Attributes:
+        name: for tables.
+        runs: (seeds, items, classes) probabilities.
+        constant: (classes,) where it is one distribution for all items: what measures over items are given. Left-out
+            means move against their own item, and a correlation would take that for knowledge.
+        note: how it was made.
+    """
+
+    name: str
+    runs: Runs
+    note: str
+    constant: Floats | None = None
+
+
+def make_baselines(
+    human: Any,
+    *,
+    training: Any | None = None,
+    majority: Any | None = None,
+    validation: tuple[Any, Any] | None = None,
+    seed: int = 0,
+) -> tuple[tuple[Baseline, ...], tuple[str, ...]]:
+    """The baselines of a table, and notes on those that cannot be made.
+
+    Args:
+        human: label distributions, or (items, classes) probabilities, of the evaluated items.
+        training: label distributions or probabilities of the training items, for `marginal`.
+        majority: (items, classes) or (seeds, items, classes) probabilities of a model trained on majority labels.
+        validation: human distributions and the majority model's probabilities on items that are not evaluated, to fit
+            temperature and smoothing on.
+        seed: of the folds where there is no validation split.
+    """
+    p = checked_human(human)
+    made = [uniform(p)]
+    notes = []
+    if training is None and len(p) < 2:
+        notes.append("marginal is missing: with one item and no training labels there is no mean of others")
+    else:
+        made.append(marginal(p, training=training))
+    if majority is None:
+        notes.append(NO_MAJORITY)
+    elif validation is None and len(p) < 2 * FOLDS:
+        notes.append(f"temperature and smoothing need {2 * FOLDS} items or a validation split to be fitted on")
+    else:
+        runs = checked_probabilities(majority, "majority model")
+        made.append(Baseline(name="majority", runs=runs, note="the given model trained on majority labels, as it is"))
+        made.append(majority_with_temperature(p, runs, validation=validation, seed=seed))
+        made.append(majority_with_smoothing(p, runs, validation=validation, seed=seed))
+    return tuple(made), tuple(notes)
+
+
+def uniform(human: Any) -> Baseline:
+    """Every class equally likely: what one scores by saying nothing."""
+    p = checked_human(human)
+    constant = np.full(p.shape[1], 1 / p.shape[1])
+    return Baseline(name="uniform", runs=_everywhere(constant, p), constant=constant, note="1 / classes")
+
+
+def marginal(human: Any, *, training: Any | None = None) -> Baseline:
+    """The mean human distribution, the same for every item: what one scores by knowing the classes but not the item.
+
+    It is the mean of the training labels where these are given, else of the other evaluated items (each item is left out
+    of its own). Measures over items, such as a correlation, see the mean of all in the latter case.
+    """
+    p = checked_human(human)
+    if training is not None:
+        constant = checked_human(training).mean(axis=0)
+        return Baseline(
+            name="marginal", runs=_everywhere(constant, p), constant=constant, note="mean of the training labels"
+        )
+    others = (p.sum(axis=0) - p) / (len(p) - 1)
+    # Subtracting may leave a class that only one item has a hair below 0.
+    runs = np.maximum(others, 0.0)[None]
+    return Baseline(
+        name="marginal",
+        runs=runs / runs.sum(axis=-1, keepdims=True),
+        constant=p.mean(axis=0),
+        note="mean of the evaluated items' label distributions, each item left out of its own",
+    )
+
+
+def majority_with_temperature(
+    human: Any, majority: Any, *, validation: tuple[Any, Any] | None = None, seed: int = 0
+) -> Baseline:
+    """A model trained on majority labels, softened by one temperature that soft NLL chose (Guo et al. 2017)."""
+
+    def fit(p: Table, q: Table) -> Callable[[Table], Table]:
+        return fit_calibrator("temperature", p, q)
+
+    return _fitted("majority + temperature", "temperature", fit, human, majority, validation=validation, seed=seed)
+
+
+def majority_with_smoothing(
+    human: Any, majority: Any, *, validation: tuple[Any, Any] | None = None, seed: int = 0
+) -> Baseline:
+    """A model trained on majority labels, mixed with the uniform distribution: (1 - a) q + a / K, a chosen by soft NLL.
+
+    Label smoothing proper is a way to train. From a trained model only its predictions can be smoothed, which gives a
+    perfect fit of smoothed labels' own optimum where the model is sure; the row says what smoothing alone can buy.
+    """
+
+    def fit(p: Table, q: Table) -> Callable[[Table], Table]:
+        share = fit_smoothing(p, q)
+        return lambda other: (1 - share) * other + share / other.shape[-1]
+
+    return _fitted("majority + smoothing", "smoothing", fit, human, majority, validation=validation, seed=seed)
+
+
+def fit_smoothing(human: Any, model: Any) -> float:
+    """The share a in [0, 1] that minimises the soft NLL of (1 - a) q + a / K, which is convex in a."""
+    p, q = checked_human(human), checked_human(model)
+
+    def soft_nll(share: float) -> float:
+        return float(-np.vdot(p, np.log(np.maximum((1 - share) * q + share / q.shape[1], FLOOR))) / len(p))
+
+    best = minimize_scalar(soft_nll, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-8})
+    return min((0.0, float(best.x), 1.0), key=soft_nll)
+
+
+def _fitted(
+    name: str,
+    what: str,
+    fit: Fit,
+    human: Any,
+    majority: Any,
+    *,
+    validation: tuple[Any, Any] | None,
+    seed: int,
+) -> Baseline:
+    p, runs = checked_human(human), checked_probabilities(majority, "majority model")
+    if validation is not None:
+        held = checked_human(validation[0]), checked_probabilities(validation[1], "majority model, validation")
+        maps = [fit(held[0], q) for q in np.broadcast_to(held[1], (len(runs), *held[1].shape[1:]))]
+        made = np.stack([apply(q) for apply, q in zip(maps, runs, strict=True)])
+        return Baseline(name=name, runs=made, note=f"{what} fitted on the validation split by soft NLL")
+    fold = np.random.default_rng(seed).permutation(len(p)) % FOLDS
+    made = np.empty_like(runs)
+    for part in range(FOLDS):
+        inside = fold == part
+        for q, out in zip(runs, made, strict=True):
+            out[inside] = fit(p[~inside], q[~inside])(q[inside])
+    return Baseline(
+        name=name, runs=made, note=f"{what} fitted by soft NLL on the other {FOLDS - 1} fifths of the evaluated items"
+    )
+
+
+def _everywhere(constant: Floats, p: Table) -> Runs:
+    return np.broadcast_to(constant, (1, *p.shape))

@@ -1,0 +1,89 @@
+"""A model's numbers as probabilities, for one seed or several."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from scipy.special import log_softmax
+
+from dissensus.errors import InputError
+from dissensus.evaluation.distances import FLOOR
+from dissensus.evaluation.distributions import TOLERANCE, check_distributions
+from dissensus.labels.distribution import LabelDistribution
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Names, Table
+
+Given: TypeAlias = Literal["probabilities", "logits"]
+"""What a model's numbers are; logits become probabilities by softmax."""
+
+Runs: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
+"""(seeds, items, classes) one distribution for each seed and item."""
+
+
+def checked_human(human: LabelDistribution | Any) -> Table:
+    """(items, classes) probabilities of label distributions, or of an array that is refused where it holds none."""
+    if isinstance(human, LabelDistribution):
+        return human.probabilities
+    runs = checked_probabilities(human, "human")
+    if len(runs) != 1:
+        raise InputError(f"human: shape {runs.shape} is not items by classes; give one distribution an item")
+    return runs[0]
+
+
+def checked_probabilities(model: Any, what: str, *, items: Names | None = None, tolerance: float = TOLERANCE) -> Runs:
+    """(seeds, items, classes) float64 probabilities of an array of that shape, or of (items, classes).
+
+    Refuses what `check_distributions` refuses; rows are divided by their sum, which is 1 within the tolerance.
+
+    Args:
+        model: NumPy array, torch tensor or nested lists.
+        what: its name, for a sentence.
+        items: names of its rows, for a sentence.
+        tolerance: how far from 1 a row may sum.
+    """
+    runs = numbers(model, what)
+    for each in runs:
+        check_distributions(each, what=what, items=items, tolerance=tolerance)
+    positive = np.maximum(runs, 0.0)
+    return np.asarray(positive / positive.sum(axis=-1, keepdims=True))
+
+
+def log_probabilities(predictions: Any, *, given: Given) -> Any:
+    """(..., classes) natural logarithms of probabilities (at least `FLOOR`) or of the softmax of logits, same shape."""
+    if given not in get_args(Given):
+        raise InputError(f"predictions: they are given as probabilities or as logits, not as '{given}'")
+    shape = np.shape(predictions)
+    if given == "probabilities":
+        return np.log(np.maximum(checked_probabilities(predictions, "predictions"), FLOOR)).reshape(shape)
+    return log_softmax(checked_logits(predictions, "logits"), axis=-1).reshape(shape)
+
+
+def checked_logits(logits: Any, what: str, *, items: Names | None = None) -> Runs:
+    """(seeds, items, classes) finite float64 numbers."""
+    runs = numbers(logits, what)
+    bad = ~np.isfinite(runs).all(axis=(0, 2))
+    if bad.any():
+        first = int(bad.argmax())
+        name = f"row {first}" if items is None else f"item {items[first]}"
+        raise InputError(
+            f"{what}: a number of {name} is NaN or infinite, and {int(bad.sum()) - 1:,} more rows hold such; every "
+            "logit must be a finite number"
+        )
+    return runs
+
+
+def numbers(values: Any, what: str) -> Runs:
+    """(seeds, items, classes) float64 numbers of an array of that shape, or of (items, classes)."""
+    # A tensor may sit on a GPU, carry gradients, or have a type that NumPy lacks.
+    plain = values.detach().double().cpu().numpy() if hasattr(values, "detach") else values
+    try:
+        table = np.asarray(plain, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what}: these are not numbers in rows of equal length; give items by classes") from None
+    if table.ndim not in (2, 3) or 0 in table.shape:
+        raise InputError(
+            f"{what}: shape {table.shape} is neither items by classes nor seeds by items by classes; give one row an item"
+        )
+    return table.reshape(-1, *table.shape[-2:])

@@ -1,0 +1,221 @@
+"""Metrics on bootstrap resamples of items, without computing any item twice.
+
+A resample is how often each item was drawn. A mean is then a matrix product; so is a measure over items that follows
+from sums, such as a correlation or a calibration error with fixed bins; and ranks within a resample are cumulated draws.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.evaluation.choices import accuracy, expected_accuracy
+from dissensus.evaluation.distances import entropy, jsd
+from dissensus.evaluation.overall import DECIMALS
+from dissensus.labels.distribution import one_hot
+from dissensus.votes.estimate import resampled_sums
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dissensus.arrays import Floats, Table
+    from dissensus.evaluation.metric import Metric
+    from dissensus.votes.estimate import Seed
+
+    Statistic = Callable[[Table], Floats]
+    """(resamples, items) numbers of draws to (resamples,) values; NaN where a resample has none."""
+
+DRAWS: Final = 1 << 21
+"""Numbers of draws held at once."""
+
+
+def resampled_means(scores: Any, *, resamples: int, seed: Seed) -> Any:
+    """(1 + resamples, ...) means over items, of the sample (row 0) and of bootstrap resamples of its items.
+
+    All columns see the same resamples, so that what is computed from them is paired.
+
+    Args:
+        scores: (..., items) per-item values.
+        resamples: number of resamples, 0 or more.
+        seed: of the draws.
+    """
+    flat = scores.reshape(-1, scores.shape[-1])
+    ones = np.ones(flat.shape[1], dtype=np.int64)
+    sums = resampled_sums(ones, lambda block: flat[:, block].T, resamples=resamples, seed=seed)
+    return (sums / flat.shape[1]).reshape(-1, *scores.shape[:-1])
+
+
+def resampled_over_items(metric: Metric, human: Table, models: Sequence[Table], *, resamples: int, seed: int) -> Table:
+    """(1 + resamples, models) values of a measure over items, of the sample (row 0) and of resamples of its items.
+
+    Undefined values are NaN. All models see the same resamples.
+
+    Args:
+        metric: with `over_items`.
+        human: (items, classes) probabilities.
+        models: (items, classes) probabilities each.
+        resamples: number of resamples, 0 or more.
+        seed: of the draws.
+    """
+    assert metric.over_items is not None
+    items = len(human)
+    statistics = [statistic_of(metric, human, model) for model in models]
+    values = np.empty((1 + resamples, len(models)))
+    values[0] = [_number(metric.over_items(human, model)) for model in models]
+    rng = np.random.default_rng(seed)
+    step = max(1, DRAWS // items)
+    for first in range(1, 1 + resamples, step):
+        size = min(step, 1 + resamples - first)
+        drawn = rng.integers(0, items, size=(size, items)) + np.arange(size)[:, None] * items
+        draws = np.bincount(drawn.ravel(), minlength=size * items).reshape(size, items).astype(np.float64)
+        for column, statistic in enumerate(statistics):
+            values[first : first + size, column] = statistic(draws)
+    return values
+
+
+def statistic_of(metric: Metric, human: Table, model: Table) -> Statistic:
+    """A measure over items as a function of how often each item was drawn."""
+    prepare = _STATISTICS.get(metric.name)
+    if prepare is not None:
+        return prepare(human, model)
+
+    def one_by_one(draws: Table) -> Floats:
+        assert metric.over_items is not None
+        rows = (np.repeat(np.arange(len(human)), each) for each in draws.astype(np.int64))
+        return np.array([_number(metric.over_items(human[row], model[row])) for row in rows])
+
+    return one_by_one
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _shared_mass(human: Table, model: Table) -> tuple[Table, Table]:
+    return np.minimum(human, model), human + model
+
+
+def _soft_micro_f1(human: Table, model: Table) -> Statistic:
+    shared, mass = (table.sum(axis=1) for table in _shared_mass(human, model))
+    return lambda draws: 2 * (draws @ shared) / (draws @ mass)
+
+
+def _soft_macro_f1(human: Table, model: Table) -> Statistic:
+    shared, mass = _shared_mass(human, model)
+
+    def statistic(draws: Table) -> Floats:
+        total = draws @ mass
+        used = total > 0
+        return np.asarray((2 * (draws @ shared) / np.where(used, total, 1.0)).sum(axis=1) / used.sum(axis=1))
+
+    return statistic
+
+
+def _po_jsd(human: Table, model: Table) -> Statistic:
+    bits = jsd(human, model, base="bits")
+    return lambda draws: 1 - (draws @ bits) / len(bits)
+
+
+def _entropy_pearson(human: Table, model: Table) -> Statistic:
+    x, y = (values - values.mean() for values in (entropy(human), entropy(model)))
+    products = np.stack([x, y, x * x, y * y, x * y], axis=1)
+
+    def statistic(draws: Table) -> Floats:
+        x, y, xx, yy, xy = (draws @ products / len(products)).T
+        return _correlation(xy - x * y, xx - x * x, yy - y * y)
+
+    return statistic
+
+
+def _entropy_spearman(human: Table, model: Table) -> Statistic:
+    rankings = [_Ranking(np.round(entropy(each), DECIMALS)) for each in (human, model)]
+
+    def statistic(draws: Table) -> Floats:
+        (rank, spread), (other_rank, other_spread) = (ranking(draws) for ranking in rankings)
+        return _correlation(np.einsum("ri,ri,ri->r", draws, rank, other_rank), spread, other_spread)
+
+    return statistic
+
+
+class _Ranking:
+    """Ranks of the same values in any resample: values are sorted once."""
+
+    def __init__(self, values: Floats) -> None:
+        _, self.group, size = np.unique(values, return_inverse=True, return_counts=True)
+        self.order = np.argsort(self.group, kind="stable")
+        self.first = np.cumsum(size) - size
+
+    def __call__(self, draws: Table) -> tuple[Table, Floats]:
+        """(resamples, items) average ranks minus their mean, and the (resamples,) sums of their squares."""
+        size = np.add.reduceat(draws[:, self.order], self.first, axis=1)
+        rank = np.cumsum(size, axis=1) - (size - 1) / 2 - (draws.shape[1] + 1) / 2
+        return rank[:, self.group], np.einsum("rg,rg,rg->r", size, rank, rank)
+
+
+def _correlation(together: Floats, one: Floats, other: Floats) -> Floats:
+    # Rounding leaves a constant a hair of spread.
+    defined = (one > 1e-12 * one.max(initial=1.0)) & (other > 1e-12 * other.max(initial=1.0))
+    spread = np.sqrt(np.where(defined, one * other, 1.0))
+    return np.where(defined, np.clip(together / spread, -1.0, 1.0), np.nan)
+
+
+def _ece(human: Table, model: Table) -> Statistic:
+    return _binned(model.max(axis=1, keepdims=True), accuracy(human, model)[:, None])
+
+
+def _ece_votes(human: Table, model: Table) -> Statistic:
+    return _binned(model.max(axis=1, keepdims=True), expected_accuracy(human, model)[:, None])
+
+
+def _classwise_ece(human: Table, model: Table) -> Statistic:
+    return _binned(model, one_hot(human, tie="split"))
+
+
+def _classwise_ece_votes(human: Table, model: Table) -> Statistic:
+    return _binned(model, human)
+
+
+def _ece_equal_mass(human: Table, model: Table, *, bins: int = 10) -> Statistic:
+    confidence = model.max(axis=1)
+    order = np.argsort(confidence, kind="stable")
+    ascending, gap = confidence[order], (accuracy(human, model) - confidence)[order]
+    # A bin ends where so many draws, in order of confidence, are in it or before; equal confidences end together.
+    ends = -(-np.arange(1, bins + 1) * len(order) // bins)
+    together = np.searchsorted(ascending, ascending, side="right") - 1
+
+    def statistic(draws: Table) -> Floats:
+        sorted_draws = draws[:, order]
+        count = np.cumsum(sorted_draws, axis=1)
+        # One search for all resamples: each is lifted above the one before.
+        lift = np.arange(len(draws))[:, None] * (len(order) + 1)
+        last = np.searchsorted((count + lift).ravel(), (ends + lift).ravel()).reshape(len(draws), bins)
+        last = together[last - np.arange(len(draws))[:, None] * len(order)]
+        up_to = np.take_along_axis(np.cumsum(sorted_draws * gap, axis=1), last, axis=1)
+        return np.asarray(np.abs(np.diff(up_to, axis=1, prepend=0.0)).sum(axis=1) / len(order))
+
+    return statistic
+
+
+def _binned(confidence: Table, outcome: Table, *, bins: int = 10) -> Statistic:
+    """Mean over columns of the calibration error of (items, columns) confidences, in bins of equal width."""
+    items, columns = confidence.shape
+    place = np.searchsorted(np.arange(1, bins) / bins, confidence, side="left") + np.arange(columns) * bins
+    gap = np.zeros((items, columns * bins))
+    np.put_along_axis(gap, place, outcome - confidence, axis=1)
+    return lambda draws: np.abs(draws @ gap).sum(axis=1) / (items * columns)
+
+
+_STATISTICS: Final[dict[str, Callable[[Table, Table], Statistic]]] = {
+    "soft_micro_f1": _soft_micro_f1,
+    "soft_macro_f1": _soft_macro_f1,
+    "po_jsd": _po_jsd,
+    "entropy_pearson": _entropy_pearson,
+    "entropy_spearman": _entropy_spearman,
+    "ece": _ece,
+    "ece_equal_mass": _ece_equal_mass,
+    "ece_votes": _ece_votes,
+    "classwise_ece": _classwise_ece,
+    "classwise_ece_votes": _classwise_ece_votes,
+}
+"""Measures over items that follow from sums over items; the others are computed resample by resample."""
