@@ -162,3 +162,17 @@ def test_counts_have_no_label_column(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.ones((2, 2)))
     with pytest.raises(InputError, match="--format counts"):
         count_votes(tmp_path / "v.npy")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("item,annotator,class,response\na,1,x,yes\na,1,y,no\n", "rows are responses"),
+        ("item,label\na,x|y\na,x\na,y\n", "hold several labels"),
+    ],
+)
+def test_rows_that_are_not_single_votes_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        count_votes(path)

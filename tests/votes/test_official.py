@@ -15,6 +15,7 @@ from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.official.label_studio import read_label_studio
+from dissensus.votes.reading import Options, understand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -410,6 +411,8 @@ def test_label_studio_with_several_questions_needs_a_control(tmp_path: Path) -> 
         read_label_studio(path)
     with pytest.raises(InputError, match=r"no control 'tone' with votes; choose 'topic', 'quality'"):
         read_label_studio(path, control="tone")
+    assert understand(path, Options(label="quality")).votes.ordered
+    assert understand(path, Options(label="topic")).votes.classes == ("a",)
     assert read_label_studio(path, control="quality").ordered
 
 

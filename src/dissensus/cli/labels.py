@@ -92,7 +92,7 @@ def _streamed(source: str, scheme: str, reading: dict[str, Any], options: dict[s
     from dissensus.labels.schemes import label_counts
     from dissensus.votes.counting import count_votes
 
-    kept = ("item", "label", "classes")
+    kept = ("item", "label", "classes", "ordered")
     counted = count_votes(source, **{name: value for name, value in reading.items() if name in kept})
     if scheme not in ("frequency", "dirichlet", "majority"):
         raise InputError(f"--stream counts votes without looking at who voted, and {scheme} needs to; leave it out")

@@ -161,7 +161,7 @@ def _same_ranking_by_sorting(p: Any, q: Any, *, tolerance: float) -> Any:
     """
     if is_tensor(p):
         by_p = p.argsort(1, descending=True)
-        order = by_p.gather(1, q.gather(1, by_p).argsort(1, stable=True))
+        order = by_p.gather(1, q.gather(1, by_p).argsort(dim=1, stable=True))
         ranked = p.gather(1, order)
         highest = ranked.cummax(1).values
         return as_type(~(highest > ranked + tolerance).any(1), p.dtype)

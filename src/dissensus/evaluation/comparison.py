@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 from dissensus.errors import InputError
 from dissensus.evaluation.intervals import estimate_over_seeds
 from dissensus.evaluation.resampling import resampled_means
+from dissensus.evaluation.tables import markdown, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,9 +53,41 @@ class Difference:
     p_holm: float | None
     alternative: Alternative
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, ready for JSON."""
-        return asdict(self)
+
+@dataclass(frozen=True)
+class Differences:
+    """Differences to one reference, with Holm's correction over all of them.
+
+    Attributes:
+        rows: one for each system and metric.
+    """
+
+    rows: tuple[Difference, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def get(self, system: str, metric: str = "") -> Difference:
+        """The difference of a system on a metric."""
+        for row in self.rows:
+            if (row.system, row.metric) == (system, metric):
+                return row
+        raise InputError(f"comparison: there is no difference of '{system}' on the metric '{metric}' in this table")
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The rows, ready for JSON."""
+        return [asdict(row) for row in self.rows]
+
+    def to_markdown(self) -> str:
+        """The rows as a Markdown table."""
+        header = ("metric", "system", "minus", "difference", "sd over seeds", "p (Wilcoxon)", "p (Holm)")
+        return markdown(
+            header,
+            (
+                (row.metric, row.system, row.reference, *map(shown, (row.value, row.sd, row.p, row.p_holm)))
+                for row in self.rows
+            ),
+        )
 
 
 def compare(
@@ -65,7 +98,7 @@ def compare(
     seed: Seed = 0,
     level: float = 0.95,
     alternative: Alternative = "two-sided",
-) -> tuple[Difference, ...]:
+) -> Differences:
     """Differences between each system and a reference in the mean of per-item scores.
 
     Args:
@@ -81,12 +114,14 @@ def compare(
     shapes = {name: table.shape for name, table in tables.items()}
     if len({shape[1:] for shape in shapes.values()}) > 1 or any(len(shape) != 2 for shape in shapes.values()):
         raise InputError(f"comparison: scores of shapes {shapes} do not pair; give seeds by items, of the same items")
+    undefined = [name for name, table in tables.items() if not table.size or not np.isfinite(table).all()]
+    if undefined:
+        raise InputError(f"comparison: the scores of {undefined[0]} are empty, NaN or infinite; give finite numbers")
     columns = np.concatenate(list(tables.values()))
     means = resampled_means(columns, resamples=resamples, seed=seed)
     ends = np.cumsum([shape[0] for shape in shapes.values()])[:-1]
     values = dict(zip(tables, np.split(means, ends, axis=1), strict=True))
-    rows = differences(values, reference, level=level, seed=seed, alternative=alternative)
-    return with_holm(rows)
+    return with_holm(differences(values, reference, level=level, seed=seed, alternative=alternative))
 
 
 def differences(
@@ -134,13 +169,11 @@ def differences(
     return rows
 
 
-def with_holm(rows: Sequence[Difference]) -> tuple[Difference, ...]:
-    """The same differences with their p-values corrected for standing in one table."""
-    tested = [row for row, each in enumerate(rows) if each.p is not None]
-    corrected = dict(zip(tested, holm(np.array([rows[row].p for row in tested], dtype=np.float64)), strict=True))
-    return tuple(
-        replace(each, p_holm=float(corrected[row])) if row in corrected else each for row, each in enumerate(rows)
-    )
+def with_holm(rows: Sequence[Difference]) -> Differences:
+    """A table of differences, their p-values corrected for standing in it together."""
+    tested = [row for row in rows if row.p is not None]
+    corrected = iter(holm(np.array([row.p for row in tested], dtype=np.float64)).tolist())
+    return Differences(tuple(row if row.p is None else replace(row, p_holm=next(corrected)) for row in rows))
 
 
 def holm(p: Floats) -> Floats:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dissensus.labels.labelling import SCHEMES as SCHEMES
     from dissensus.labels.labelling import label as label
     from dissensus.labels.schemes import label_counts as label_counts
-    from dissensus.labels.update import update as update
+    from dissensus.labels.updating import update as update
     from dissensus.labels.writing import write_labels as write_labels
 
 __getattr__, __dir__ = lazy_names(
@@ -25,7 +25,7 @@ __getattr__, __dir__ = lazy_names(
         "SCHEMES": "labelling",
         "label": "labelling",
         "label_counts": "schemes",
-        "update": "update",
+        "update": "updating",
         "write_labels": "writing",
     },
 )

@@ -159,6 +159,7 @@ def label_counts(
         panel_size=total,
         items=counted.items,
         classes=counted.classes,
+        ordered=counted.ordered,
         scheme="frequency",
     )
     if scheme == "frequency":

@@ -14,6 +14,7 @@ from dissensus.votes.encoding import encode, to_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from dissensus.arrays import Codes, Floats, Names
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 NO, YES, UNSURE = 0, 1, 2
 WORDS: Final = ("no", "yes", "unsure")
 """The responses, by their code."""
+
+SEPARATORS: Final = "|;"
+"""What may stand between the labels of one cell, the surest first."""
 
 _SPELLINGS: Final = {
     **dict.fromkeys(("no", "n", "false"), NO),
@@ -168,3 +172,30 @@ def refuse_missing(cells: pl.Series, *, where: Where) -> None:
     if missing.any():
         row = int(missing.to_numpy().argmax())
         raise InputError(f"{where(row)}: column '{cells.name}' is empty; fill the cell or remove the row")
+
+
+def separator_mark(distinct: pl.Series) -> str | None:
+    """The first of `SEPARATORS` that stands in any label."""
+    return next((mark for mark in SEPARATORS if distinct.str.contains(mark, literal=True).any()), None)
+
+
+def separator_of(distinct: pl.Series, path: Path) -> str | None:
+    """What splits cells that hold several labels; None where every cell is one label.
+
+    Cells are split where every part of every one of them also stands alone; where only some do, the user must say.
+
+    Args:
+        distinct: the different cells of the label column, as text.
+        path: for the refusal.
+    """
+    mark = separator_mark(distinct)
+    if mark is None:
+        return None
+    joined = distinct.str.contains(mark, literal=True)
+    parts = distinct.filter(joined).str.split(mark).explode().str.strip_chars()
+    if parts.is_in(distinct.filter(~joined).implode()).all():
+        return mark
+    raise InputError(
+        f"{path}: labels such as '{distinct.filter(joined).sort()[0]}' may be one label or several; "
+        f"choose --format long, or --format sets with --separator '{mark}'"
+    )

@@ -9,8 +9,16 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.cells import arrange_classes, class_names, encode_names, in_order, name_like, refuse_missing
-from dissensus.votes.columns import require
+from dissensus.votes.cells import (
+    arrange_classes,
+    class_names,
+    encode_names,
+    in_order,
+    name_like,
+    refuse_missing,
+    separator_of,
+)
+from dissensus.votes.columns import guess, require
 from dissensus.votes.encoding import first_appearances, to_names
 from dissensus.votes.files import (
     Rows,
@@ -67,7 +75,8 @@ def count_votes(
 ) -> CountedVotes:
     """Count the votes of a long file (one row a vote) in one pass, with memory for the counts only.
 
-    Who voted is not read, so a judgement that stands twice in the file counts twice; `read_votes` refuses it.
+    Who voted is not read, so a judgement that stands twice in the file counts twice; `read_votes` refuses it. Responses
+    (yes, no, unsure) and cells with several labels are not votes of one row each and are refused.
 
     Args:
         path: a CSV, TSV, Parquet or JSONL file.
@@ -80,6 +89,12 @@ def count_votes(
     available = columns_of(path)
     item = require("item", item, available, path=path)
     label = require("label", label, available, path=path)
+    response = guess("response", available)
+    if response not in (None, label):
+        raise InputError(
+            f"{path}: the column '{response}' says that rows are responses, which only whole judgements give a meaning; "
+            "read the file without streaming"
+        )
     with explained(path):
         rows = _name_like(scan(path).select(item, label))
         schema, n_rows = rows.collect_schema(), rows.select(pl.len()).collect().item()
@@ -92,6 +107,8 @@ def count_votes(
     items, labels, counts = _count_hashed(path, rows, known) if counted is None else counted
     if not len(items):
         raise InputError(f"{path}: the file holds no rows; give a file with votes in it")
+    if classes is None and separator_of(pl.Series(list(labels), dtype=pl.String), path) is not None:
+        raise InputError(f"{path}: cells of '{label}' hold several labels; read the file without streaming")
     first = list(labels.values())
     rank, order = arrange_classes(list(labels), classes, where=lambda k: place(path, first[k]))
     if rank.tolist() != list(range(len(order))):
@@ -149,8 +166,8 @@ def _count_compact(path: Path, rows: pl.LazyFrame, labels: dict[str, int], *, n_
     seen = np.flatnonzero(np.einsum("ij->i", table))
     if seen.size < len(table):
         # Block by block and downwards, so that a large table is not copied whole.
-        for start in range(0, seen.size, 1 << 20):
-            block = seen[start : start + (1 << 20)]
+        for start in range(0, seen.size, 1 << 14):
+            block = seen[start : start + (1 << 14)]
             table[start : start + block.size] = table[block]
     return pl.Series(seen + low), labels, table[: seen.size]
 

@@ -54,6 +54,15 @@ def to_names(values: pl.Series) -> Names:
 
 def _number(slot: Ints, n_slots: int) -> tuple[Codes, Ints]:
     """As `first_appearances`, for values from 0 to n_slots - 1: a table in place of hashing."""
+    start = slot.size // 16
+    if n_slots < start:
+        # Few values: most often all of them appear early, and the rest of the rows need only be looked up.
+        _, first = _number(slot[:start], n_slots)
+        table = np.full(n_slots, -1, dtype=np.int32)
+        table[slot[first]] = np.arange(first.size, dtype=np.int32)
+        codes = table[slot]
+        if codes.min() >= 0:
+            return codes, first
     table = _earliest_rows(slot, n_slots)
     appears = np.zeros(slot.size, dtype=np.bool_)
     appears[table[table >= 0]] = True

@@ -20,6 +20,8 @@ class Format:
         name: what `--format` calls it.
         what: one line for people, such as "ChaosNLI, one JSON object an item".
         read: reads a file of this format; raises `InputError` with the file's name where it is not one.
+        read_label: reads the votes of one of several questions in a file, by the name of the question; None where a file
+            holds one.
         detect: whether a file is of this format; cheap, it looks at the name, the header or the first bytes, and
             answers False, never an error, for a file of any other kind.
     """
@@ -28,3 +30,4 @@ class Format:
     what: str
     read: Callable[[Path], Votes]
     detect: Callable[[Path], bool]
+    read_label: Callable[[Path, str], Votes] | None = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.cells import not_seconds
+from dissensus.votes.cells import SEPARATORS, not_seconds, separator_mark, separator_of
 from dissensus.votes.columns import SYNONYMS, Columns, choose, guess, is_annotator, listed, require
 from dissensus.votes.files import columns_of, explained, kind_of, open_file, read_rows
 from dissensus.votes.grid import votes_from_count_rows, votes_from_npy, votes_from_wide
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.votes.files import Rows
+    from dissensus.votes.formats import Format
     from dissensus.votes.table import Votes
 
 FORMATS: Final = {
@@ -31,9 +32,6 @@ FORMATS: Final = {
     **{each.name: each.what for each in OFFICIAL.values()},
 }
 """The formats that `read_votes` knows, and what each holds."""
-
-SEPARATORS: Final = "|;"
-"""What may stand between the labels of one cell, the surest first."""
 
 METADATA: Final = "dissensus"
 """The key of a Parquet file's metadata that holds what its columns cannot say, as JSON."""
@@ -139,11 +137,10 @@ def understand(path: str | Path, options: Options | None = None) -> Reading:
         raise InputError(f"{path}: there is no format '{chosen}'; choose one of {', '.join(FORMATS)}")
     if options.duplicates not in get_args(Duplicates):
         raise InputError(f"{path}: --duplicates cannot be '{options.duplicates}'; choose refuse, first or last")
-    if chosen is None and not options.given("item", *_LONG_COLUMNS):
-        chosen = next((name for name, official in OFFICIAL.items() if official.detect(path)), None)
+    if chosen is None:
+        chosen = next((name for name, each in OFFICIAL.items() if _may_be(each, options) and each.detect(path)), None)
     if chosen is not None and chosen in OFFICIAL:
-        _refuse_options(path, options, chosen, "item", "classes", "ordered", "duplicates", *_LONG_COLUMNS)
-        return Reading(votes=OFFICIAL[chosen].read(path), format=chosen)
+        return _read_official(path, OFFICIAL[chosen], options)
     path = open_file(path)
     if kind_of(path) == "npy":
         _refuse_options(path, options, "counts", "item", "duplicates", *_LONG_COLUMNS)
@@ -153,6 +150,21 @@ def understand(path: str | Path, options: Options | None = None) -> Reading:
     if chosen in ("wide", "counts") or (chosen is None and not _is_long(path, available, options)):
         return _read_grid(path, available, replace(options, format=chosen))
     return _read_long(path, available, replace(options, format=chosen))
+
+
+def _may_be(official: Format, options: Options) -> bool:
+    """Whether what the user says about columns leaves room for an official format."""
+    given = options.given("item", *_LONG_COLUMNS)
+    return not given or (given == ["label"] and official.read_label is not None)
+
+
+def _read_official(path: Path, official: Format, options: Options) -> Reading:
+    refused = ("item", "classes", "ordered", "duplicates", *_LONG_COLUMNS)
+    if options.label is None or official.read_label is None:
+        _refuse_options(path, options, official.name, *refused)
+        return Reading(votes=official.read(path), format=official.name)
+    _refuse_options(path, replace(options, label=None), official.name, *refused)
+    return Reading(votes=official.read_label(path, options.label), format=official.name)
 
 
 def _refuse_options(path: Path, options: Options, format: str, *names: str) -> None:  # noqa: A002
@@ -233,19 +245,9 @@ def _choose_separator(rows: Rows, label: str, options: Options) -> str | None:
     if options.separator is not None or options.format == "long":
         return options.separator
     distinct = cells.unique().drop_nulls().cast(pl.String)
-    mark = next((mark for mark in SEPARATORS if distinct.str.contains(mark, literal=True).any()), None)
     if options.format == "sets":
-        return mark or SEPARATORS[0]
-    if mark is None:
-        return None
-    joined = distinct.str.contains(mark, literal=True)
-    parts = distinct.filter(joined).str.split(mark).explode().str.strip_chars()
-    if parts.is_in(distinct.filter(~joined).implode()).all():
-        return mark
-    raise InputError(
-        f"{rows.path}: labels such as '{distinct.filter(joined).sort()[0]}' may be one label or several; "
-        f"choose --format long, or --format sets with --separator '{mark}'"
-    )
+        return separator_mark(distinct) or SEPARATORS[0]
+    return separator_of(distinct, rows.path)
 
 
 def _own_metadata(path: Path) -> tuple[bool | None, list[str]]:

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.cells import UNSURE, WORDS, YES
+from dissensus.votes.cells import SEPARATORS, UNSURE, WORDS, YES
 from dissensus.votes.columns import SYNONYMS
 from dissensus.votes.files import is_text, kind_of
-from dissensus.votes.reading import METADATA, SEPARATORS
+from dissensus.votes.reading import METADATA
 from dissensus.votes.table import NONE
 
 if TYPE_CHECKING:

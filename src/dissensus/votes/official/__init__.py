@@ -17,7 +17,13 @@ _FORMATS: Final = (
     Format("chaosnli", "ChaosNLI: a .jsonl file of SNLI, MNLI-m or alphaNLI", read_chaosnli, is_chaosnli),
     Format("popquorn", "POPQUORN: raw_data.csv of a task with ratings", read_popquorn, is_popquorn),
     Format("fer+", "FER+: fer2013new.csv", read_ferplus, is_ferplus),
-    Format("label-studio", "Label Studio: a JSON or JSON-MIN export", read_label_studio, is_label_studio),
+    Format(
+        "label-studio",
+        "Label Studio: a JSON or JSON-MIN export; --label names the control where there are several",
+        read_label_studio,
+        is_label_studio,
+        lambda path, label: read_label_studio(path, control=label),
+    ),
     Format("lewidi", "Le-Wi-Di 2023 or 2025: the JSON file of one split", read_lewidi, is_lewidi),
 )
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.labels.update import ANNOTATOR_MODELS, update
+from dissensus.labels.updating import ANNOTATOR_MODELS, update
 from tests.labels.panels import simulated
 
 if TYPE_CHECKING:

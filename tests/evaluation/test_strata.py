@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissensus.errors import InputError
+from dissensus.evaluation.strata import ALL, by_agreement, by_attribute, by_class, by_column, by_entropy, make_strata
+from dissensus.labels.distribution import LabelDistribution
+from dissensus.labels.schemes import frequency
+from dissensus.votes.reading import read_votes
+from dissensus.votes.table import Votes, votes_from_counts
+
+
+def people(seed: int = 0, items: int = 40, votes: int = 4) -> LabelDistribution:
+    counts = np.random.default_rng(seed).multinomial(votes, [0.7, 0.2, 0.1], size=items)
+    return frequency(votes_from_counts(counts, classes=("cat", "dog", "owl")))
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["agreement", "entropy", "class"]))
+def test_all_items_come_first_and_the_others_divide_them(seed: int, by: str) -> None:
+    human = people(seed)
+    first, *others = make_strata(human, by)
+    assert first.name == ALL
+    assert first.items.all()
+    np.testing.assert_array_equal(np.sum([each.items for each in others], axis=0), 1)
+
+
+def test_agreement_is_unanimous_or_varied() -> None:
+    human = frequency(votes_from_counts([[3, 0], [2, 1]]))
+    assert {each.name: each.items.tolist() for each in by_agreement(human)} == {
+        "all": [True, True],
+        "unanimous": [True, False],
+        "varied": [False, True],
+    }
+
+
+def test_entropy_parts_keep_equal_entropies_together_and_may_be_empty() -> None:
+    human = frequency(votes_from_counts([[4, 0, 0], [0, 4, 0], [0, 0, 4], [3, 1, 0], [0, 1, 3], [2, 2, 0]]))
+    names = [each.name for each in by_entropy(human, parts=3)]
+    assert names == ["all", "entropy 1/3", "entropy 2/3", "entropy 3/3"]
+    _, low, middle, high = by_entropy(human, parts=3)
+    assert low.items.tolist() == [True, True, True, False, False, False]
+    assert middle.items.tolist() == [False, False, False, True, True, False]
+    assert high.items.tolist() == [False, False, False, False, False, True]
+    assert "0.562 to 0.562 nats" in middle.note
+    assert [each.items.sum() for each in by_entropy(human, parts=6)] == [6, 3, 0, 0, 2, 0, 1]
+
+
+def test_classes_are_majorities_and_say_how_many_are_tied() -> None:
+    human = frequency(votes_from_counts([[3, 0], [1, 2], [1, 1]], classes=("cat", "dog")))
+    _, cat, dog = by_class(human)
+    assert (cat.name, cat.items.tolist()) == ("cat", [True, False, True])
+    assert "1 of them with a tied majority" in cat.note
+    assert dog.items.tolist() == [False, True, False]
+
+
+def test_any_column_gives_strata() -> None:
+    human = people(items=3)
+    _, *made = by_column(human, ["night", "day", "night"])
+    assert [(each.name, each.items.tolist()) for each in made] == [
+        ("day", [False, True, False]),
+        ("night", [True, False, True]),
+    ]
+    assert [each.name for each in by_column(human, [10, 9, 10])] == ["all", "9", "10"]
+    with pytest.raises(InputError, match="one value an item"):
+        by_column(human, ["night"])
+    with pytest.raises(InputError, match="NaN"):
+        by_column(human, [1.0, np.nan, 2.0])
+    with pytest.raises(InputError, match="agreement, entropy, class"):
+        make_strata(human, "colour")
+
+
+def panel_of_two_countries() -> Votes:
+    """Two items; the French vote on both, the Germans on the second only, and nobody Italian at all."""
+    return Votes(
+        item=np.array([0, 0, 1, 1, 1], dtype=np.int32),
+        label=np.array([0, 1, 0, 1, 1], dtype=np.int32),
+        annotator=np.array([0, 1, 0, 2, 2], dtype=np.int32),
+        items=np.array([7, 8]),
+        classes=("no", "yes"),
+        annotators=np.array(["anne", "aude", "bernd", "carla"], dtype=np.dtypes.StringDType()),
+        attributes={"country": np.array(["F", "F", "D", "I"], dtype=np.dtypes.StringDType())},
+    )
+
+
+def test_an_annotator_attribute_holds_items_against_the_votes_of_one_group() -> None:
+    votes = panel_of_two_countries()
+    everyone, germans, french, italians = by_attribute(frequency(votes), votes, "country")
+    assert everyone.human is None
+    assert germans.items.tolist() == [False, True]
+    assert germans.human is not None
+    assert germans.human.probabilities.tolist() == [[0.0, 1.0]]
+    assert french.human is not None
+    assert french.human.probabilities.tolist() == [[0.5, 0.5], [1.0, 0.0]]
+    assert "1.5 judgements an item, not 2.5" in french.note
+    assert not italians.items.any()
+    assert italians.human is None
+    with pytest.raises(InputError, match="no attribute 'age'"):
+        by_attribute(frequency(votes), votes, "age")
+
+
+def test_a_group_is_matched_to_evaluated_items_in_any_order() -> None:
+    votes = panel_of_two_countries()
+    human = frequency(votes).take(np.array([1, 0]))
+    french = by_attribute(human, votes, "country")[2]
+    assert french.human is not None
+    assert french.human.items.tolist() == [8, 7]
+
+
+def test_groups_of_real_annotators(data: Path) -> None:
+    votes = read_votes(data / "popquorn" / "offensiveness" / "raw_data.csv")
+    human = frequency(votes)
+    made = by_attribute(human, votes, "gender")
+    judgements = sum(int(each.human.panel_size.sum()) for each in made if each.human is not None)
+    assert judgements == human.panel_size.sum()
+    assert len(made) > 2
