@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import log_softmax, softmax
@@ -31,10 +31,10 @@ def mean_nll(human: Any, model: Any) -> float:
 
 def test_temperature_is_the_one_that_a_grid_finds() -> None:
     human, logits = panel(0)
-    grid = np.geomspace(0.2, 20, 4001)
+    grid = np.geomspace(1, 10, 1001)
     best = grid[np.argmin([mean_nll(human, softmax(logits / t, axis=1)) for t in grid])]
     found = fit_calibrator("temperature", human, logits, given="logits")
-    assert found.temperature == pytest.approx(best, rel=2e-3)
+    assert found.temperature == pytest.approx(best, rel=3e-3)
     assert found.converged
     assert found.soft_nll == pytest.approx(mean_nll(human, found(logits)), abs=1e-12)
 
@@ -48,6 +48,7 @@ def test_logits_and_their_probabilities_give_the_same_calibrator(kind: Kind) -> 
     np.testing.assert_allclose(by_logits(logits), by_probabilities(probabilities), atol=1e-5)
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.sampled_from(KINDS))
 def test_a_fit_is_never_worse_than_no_calibration_on_its_own_items(seed: int, kind: Kind) -> None:
     rng = np.random.default_rng(seed)

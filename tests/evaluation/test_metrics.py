@@ -330,7 +330,7 @@ def test_without_ties_rank_cs_is_equality_of_argsorts() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_equal_votes_are_tied_whatever_division_made_of_them(dtype: type) -> None:
-    share = np.array(0.3, dtype=dtype)
+    share: Any = np.array(0.3, dtype=dtype)
     human: Any = np.array([[share, np.nextafter(share, dtype(1)), 0.4]], dtype=dtype)
     assert human[0, 0] < human[0, 1]
     model: Any = np.array([[0.3, 0.2, 0.5]], dtype=dtype)
@@ -440,7 +440,8 @@ def test_a_gpu_gives_what_the_processor_gives() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_computed_in_float32(dtype: torch.dtype) -> None:
-    human, model = [torch.from_numpy(table).to(dtype) for table in dirichlet_panel(50, 4)]
+    tables = [torch.from_numpy(table).to(dtype) for table in dirichlet_panel(50, 4)]
+    human, model = tables[0], tables[1]
     value = m.kl(human, model)
     assert value.dtype == torch.float32
     torch.testing.assert_close(value, m.kl(human.float(), model.float()))
@@ -531,7 +532,7 @@ def test_original_labels_that_are_no_class_indices_are_refused(original: Any, se
     [
         (
             [[0.5, 0.5], [0.7, 0.5], [0.6, 0.5]],
-            r"^model: 2 rows have a sum other than 1, worst item b, which sums to 1.2 \(0.2 off\); divide each row by its",
+            r"^model: 2 rows have a sum other than 1, worst item b, which sums to 1.2 \(0.2 off\); divide each row by",
         ),
         (
             [[0.5, 0.5], [0.5, 0.49], [1, 0]],

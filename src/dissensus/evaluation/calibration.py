@@ -77,7 +77,7 @@ def fit_calibrator(
     predictions: Any,
     *,
     given: Given = "probabilities",
-    strength: float = 1e-2,
+    strength: float = 0.1,
     max_iterations: int = 1000,
 ) -> Calibrator:
     """Fit a calibrator by soft NLL, - mean_i sum_k p_ik log q'_ik, which is convex in W and b, from W = I and b = 0.

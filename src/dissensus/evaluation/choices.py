@@ -61,7 +61,7 @@ def accuracy_original(human: ArrayT, model: ArrayT, *, original: ArrayT) -> Arra
 def second_best_accuracy(human: ArrayT, model: ArrayT) -> ArrayT:
     """Whether the second class of the model is the second class of people (Peterson et al. 2019), ties as above.
 
-    Where people are unanimous all other classes share the second place, and the score is that of a guess,
+    Where people are unanimous all other classes share the second place, and the score is that of a guess, at most
     1 / (classes - 1): the number says most on the varied items.
     """
     if human.shape[1] < 2:

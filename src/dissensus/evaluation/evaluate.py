@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.baselines import make_baselines
-from dissensus.evaluation.comparison import Alternative, Difference, differences, with_holm
+from dissensus.evaluation.comparison import Alternative, Differences, differences, with_holm
 from dissensus.evaluation.intervals import estimate_over_seeds
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 from dissensus.evaluation.registry import METRICS
 from dissensus.evaluation.resampling import resampled_means, resampled_over_items
+from dissensus.evaluation.scores import Score, Scores
 from dissensus.evaluation.strata import ALL, Stratum, by_column, make_strata
+from dissensus.evaluation.tables import as_list
 from dissensus.labels.distribution import LabelDistribution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from dissensus.arrays import Table
     from dissensus.evaluation.metric import Metric
     from dissensus.evaluation.probabilities import Runs
-    from dissensus.votes.estimate import Estimate
 
     Resampled = dict[str, dict[str, Table]]
-    """By metric and system, (1 + resamples, seeds) values."""
+    """By metric and system, (1 + resamples, seeds) values on one stratum."""
 
 DEFAULT_METRICS: Final = (
     "kl",
@@ -38,102 +40,10 @@ DEFAULT_METRICS: Final = (
     "entropy_pearson",
     "entropy_spearman",
 )
-"""What a table shows where no metrics are named; `METRICS` has the others."""
+"""What a table shows where no metrics are named; `registry.METRICS` has the others."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """One number of a table, with what is needed to read it.
-
-    Attributes:
-        system: name of the model or baseline.
-        metric: name.
-        stratum: name.
-        items: how many items the stratum has.
-        seeds: over how many seeds the value is a mean.
-        value: mean over seeds, with an interval for other items and other seeds; None where the stratum is empty or the
-            metric is undefined on it, and `note` says which.
-        sd: standard deviation over seeds, with n - 1; None for one seed.
-        floor: what a perfect model would score against so few votes; None where that is not known.
-        corrected: the value that votes without end would give; None where there is no such estimate.
-        ceiling: one half of the people scored against the other; None where that is not known.
-        note: what else a reader must know.
-    """
-
-    system: str
-    metric: str
-    stratum: str
-    items: int
-    seeds: int
-    value: Estimate | None
-    sd: float | None = None
-    floor: Estimate | None = None
-    corrected: Estimate | None = None
-    ceiling: Estimate | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Rows of a table: systems by metrics, in one stratum or several."""
-
-    rows: tuple[Score, ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def get(self, system: str, metric: str, *, stratum: str = ALL) -> Score:
-        """The score of a system on a metric."""
-        for row in self.rows:
-            if (row.system, row.metric, row.stratum) == (system, metric, stratum):
-                return row
-        raise InputError(f"evaluation: there is no score of {system} on {metric} in the stratum '{stratum}'")
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """The rows, ready for JSON."""
-        return [asdict(row) for row in self.rows]
-
-    def to_markdown(self) -> str:
-        """The rows as a Markdown table; a dash stands where there is no number, and notes follow the table."""
-        several = len({row.stratum for row in self.rows}) > 1
-        header = ["metric", *(["stratum", "items"] if several else []), "system", "score", "sd over seeds", "corrected"]
-        header += ["noise floor", "human ceiling"]
-        lines = []
-        for row in self.rows:
-            where = [row.stratum, f"{row.items:,}"] if several else []
-            numbers = [_shown(each) for each in (row.value, row.sd, row.corrected, row.floor, row.ceiling)]
-            lines.append([METRICS[row.metric].title, *where, row.system, *numbers])
-        return _markdown(header, lines) + _listed(row.note for row in self.rows)
-
-
-@dataclass(frozen=True)
-class Differences:
-    """Differences to one reference: systems by metrics, with Holm's correction over all of them."""
-
-    rows: tuple[Difference, ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def get(self, system: str, metric: str) -> Difference:
-        """The difference of a system on a metric."""
-        for row in self.rows:
-            if (row.system, row.metric) == (system, metric):
-                return row
-        raise InputError(f"evaluation: there is no difference of {system} on {metric}")
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """The rows, ready for JSON."""
-        return [row.to_dict() for row in self.rows]
-
-    def to_markdown(self) -> str:
-        """The rows as a Markdown table."""
-        header = ["metric", "system", "minus", "difference", "sd over seeds", "p (Wilcoxon)", "p (Holm)"]
-        lines = [
-            [METRICS[row.metric].title, row.system, row.reference, *map(_shown, (row.value, row.sd, row.p, row.p_holm))]
-            for row in self.rows
-        ]
-        return _markdown(header, lines)
+MODEL: Final = "model"
+"""What a system is called that came without a name."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -146,11 +56,13 @@ class Evaluation:
         systems: names of the models, then of the baselines.
         baselines: names of the baselines among them.
         metrics: names.
-        strata: for each idea of strata, its scores.
+        overall: the scores on all items.
+        strata: for each idea of strata, the scores in each of its strata.
         notes: sentences that belong under every table.
         level: of the intervals.
         resamples: behind each interval.
         seed: of everything random.
+        resampled: for each idea and stratum, what `difference` is computed from.
     """
 
     items: int
@@ -158,23 +70,19 @@ class Evaluation:
     systems: tuple[str, ...]
     baselines: tuple[str, ...]
     metrics: tuple[str, ...]
+    overall: Scores
     strata: Mapping[str, Scores]
     notes: tuple[str, ...]
     level: float
     resamples: int
     seed: int
-    _overall: Scores = field(repr=False)
-    _resampled: Mapping[tuple[str, str], Resampled] = field(repr=False)
-
-    @property
-    def overall(self) -> Scores:
-        """The scores on all items."""
-        return self._overall
+    resampled: Mapping[tuple[str, str], Resampled] = field(repr=False)
 
     def by_stratum(self, by: str = "agreement") -> Scores:
-        """The scores in each stratum of an idea, such as agreement; the stratum of all items first."""
+        """The scores in each stratum of an idea, such as agreement; all items first."""
         if by not in self.strata:
-            raise InputError(f"evaluation: no strata by '{by}' here; there are {', '.join(self.strata) or 'none'}")
+            known = ", ".join(self.strata) or "none"
+            raise InputError(f"evaluation: there are no strata by '{by}' here but by {known}; ask for them in evaluate()")
         return self.strata[by]
 
     def difference(
@@ -184,19 +92,19 @@ class Evaluation:
 
         Args:
             reference: name of a system or baseline.
-            by: the idea of strata that `stratum` belongs to; not needed for all items.
+            by: the idea that the stratum belongs to; does not matter for all items.
             stratum: the items to compare on.
-            alternative: what the exact Wilcoxon test over seeds looks for; "less" asks whether a system scores less than
-                the reference, which is closer to people only where lower is better.
+            alternative: what the exact Wilcoxon test over seeds looks for: "less" asks whether a system scores less
+                than the reference, which is closer to people only where lower is better.
         """
         if reference not in self.systems:
             raise InputError(f"evaluation: there is no system '{reference}'; choose one of {', '.join(self.systems)}")
         key = (ALL, ALL) if stratum == ALL else (by, stratum)
-        if key not in self._resampled:
-            known = ", ".join(f"{name} ({idea})" for idea, name in self._resampled)
-            raise InputError(f"evaluation: no scores in the stratum '{stratum}' by {by}; there are {known}")
-        rows: list[Difference] = []
-        for metric, values in self._resampled[key].items():
+        if key not in self.resampled:
+            known = ", ".join(name for idea, name in self.resampled if idea == by) or "none"
+            raise InputError(f"evaluation: no item is in the stratum '{stratum}' by {by}; choose from {known}")
+        rows = []
+        for metric, values in self.resampled[key].items():
             defined = {name: each for name, each in values.items() if np.isfinite(each[0]).all()}
             if reference in defined:
                 rows += differences(
@@ -208,28 +116,24 @@ class Evaluation:
                     seed=self.seed,
                     alternative=alternative,
                 )
-        return Differences(with_holm(rows))
+        return with_holm(rows)
 
     def to_markdown(self) -> str:
-        """All tables and notes."""
-        parts = [f"## All {self.items:,} items\n\n{self.overall.to_markdown()}"]
-        parts += [f"## By {idea}\n\n{scores.to_markdown()}" for idea, scores in self.strata.items()]
-        parts.append("\n".join(f"- {note}" for note in self.notes))
-        return "\n\n".join(parts)
+        """All tables, and the notes."""
+        parts = [f"## All {self.items:,} items", self.overall.to_markdown()]
+        for idea, scores in self.strata.items():
+            parts += [f"## By {idea}", scores.to_markdown()]
+        return "\n\n".join([*parts, as_list(self.notes)]).rstrip() + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in the tables, ready for JSON."""
+        """Everything that the tables say, ready for JSON."""
+        told = ("title", "unit", "better", "reference")
         return {
             "items": self.items,
             "classes": list(self.classes),
             "systems": list(self.systems),
             "baselines": list(self.baselines),
-            "metrics": {
-                name: {
-                    key: getattr(METRICS[name], key) for key in ("title", "unit", "better", "reference")
-                }
-                for name in self.metrics
-            },
+            "metrics": {name: {key: getattr(METRICS[name], key) for key in told} for name in self.metrics},
             "level": self.level,
             "resamples": self.resamples,
             "seed": self.seed,
@@ -237,3 +141,97 @@ class Evaluation:
             "overall": self.overall.to_dict(),
             "strata": {idea: scores.to_dict() for idea, scores in self.strata.items()},
         }
+
+
+def evaluate(
+    human: LabelDistribution | Any,
+    model: Any,
+    *,
+    metrics: Sequence[str] | None = None,
+    strata: str | Sequence[str] | Mapping[str, Any] = "agreement",
+    baselines: bool = True,
+    majority: Any | None = None,
+    training: Any | None = None,
+    validation: tuple[Any, Any] | None = None,
+    original: Any | None = None,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Evaluation:
+    """Score predictions against people.
+
+    Args:
+        human: label distributions, or (items, classes) probabilities; only the former know how many votes there were,
+            and so have noise floors, corrected estimates and ceilings.
+        model: (items, classes) probabilities, or (seeds, items, classes); or several systems by name.
+        metrics: names from `registry.METRICS`; None takes `DEFAULT_METRICS`, and Wasserstein's distance where the
+            classes are ordered, and the accuracy against original labels where these are given.
+        strata: ideas of strata: agreement, entropy, class; or by name, a column with one value an item, or strata made
+            by a function of `dissensus.evaluation.strata`.
+        baselines: whether tables carry the baselines.
+        majority: probabilities of a model trained on majority labels, or the name of a system, for its baselines.
+        training: label distributions of the training items, for the marginal baseline.
+        validation: human distributions, and the majority model's probabilities, to fit baselines on; without it they
+            are fitted across folds of the evaluated items.
+        original: (items,) class indices of original labels, for accuracy against them.
+        resamples: of items and seeds, behind each interval.
+        level: of the intervals.
+        seed: of everything random.
+    """
+    labels, counted = _labels(human)
+    systems = _systems(model, labels)
+    notes: list[str] = []
+    made = {name: _System(runs=runs, over_items=runs) for name, runs in systems.items()}
+    if baselines:
+        found, missing = make_baselines(
+            labels,
+            training=training,
+            majority=systems[majority] if isinstance(majority, str) and majority in systems else majority,
+            validation=validation,
+            seed=seed,
+        )
+        for each in found:
+            if each.name in made:
+                raise InputError(f"evaluation: '{each.name}' is the name of a baseline; call the system something else")
+            constant = each.constant
+            over_items = each.runs if constant is None else np.broadcast_to(constant, (1, *labels.probabilities.shape))
+            made[each.name] = _System(runs=each.runs, over_items=over_items)
+            notes.append(f"{each.name}: {each.note}")
+        notes += missing
+    chosen = _metrics(metrics, labels, original)
+    if not counted:
+        notes.append("people came as probabilities without votes, so there are no noise floors, corrections and ceilings")
+    ideas = _strata(strata, labels)
+    settings = _Settings(labels, chosen, made, original, counted, resamples=resamples, level=level, seed=seed)
+    everything = Stratum(name=ALL, items=np.ones(len(labels), dtype=np.bool_))
+    overall, resampled_all = _score(everything, settings)
+    resampled = {(ALL, ALL): resampled_all}
+    tables = {}
+    for idea, each_stratum in ideas.items():
+        rows: list[Score] = []
+        for stratum in each_stratum:
+            if stratum.name == ALL and stratum.human is None:
+                rows += overall
+                continue
+            scored, values = _score(stratum, settings)
+            rows += scored
+            if values:
+                resampled[idea, stratum.name] = values
+            if stratum.note:
+                notes.append(f"{stratum.name}: {stratum.note}")
+        order = {name: place for place, name in enumerate(metric.name for metric in chosen)}
+        tables[idea] = Scores(tuple(sorted(rows, key=lambda row: order[row.metric])))
+    return Evaluation(
+        items=len(labels),
+        classes=labels.classes,
+        systems=tuple(made),
+        baselines=tuple(name for name in made if name not in systems),
+        metrics=tuple(metric.name for metric in chosen),
+        overall=Scores(tuple(overall)),
+        strata=tables,
+        notes=tuple(notes),
+        level=level,
+        resamples=resamples,
+        seed=seed,
+        resampled=resampled,
+    )

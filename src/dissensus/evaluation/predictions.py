@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -41,6 +43,22 @@ SAYS_NOTHING: Final = ("predictions", "prediction", "scores", "outputs")
 
 ITEMS: Final = ("items", "item", "ids", "id", "uid", "uids")
 """Names that the array of items may have in an npz file."""
+
+UNREADABLE: Final = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    AttributeError,
+    MemoryError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What NumPy raises for damaged archives."""
 
 SEED: Final = "seed"
 """The column that tells several seeds of one system apart."""
@@ -218,9 +236,9 @@ def _open(path: str | Path) -> Path:
 
 def _from_npz(path: Path, classes: tuple[str, ...]) -> _Found:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise InputError(f"{path}: this is no whole npz file of plain arrays ({error}); write it again") from None
     source = next((name for name in arrays if name.lower() in (*SAYS, *SAYS_NOTHING)), None)
     named = next((name for name in ITEMS if name in arrays), None)

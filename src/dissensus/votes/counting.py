@@ -92,8 +92,8 @@ def count_votes(
     response = guess("response", available)
     if response not in (None, label):
         raise InputError(
-            f"{path}: the column '{response}' says that rows are responses, which only whole judgements give a meaning; "
-            "read the file without streaming"
+            f"{path}: the column '{response}' says that rows are responses, which have a meaning only in whole "
+            "judgements; read the file without streaming"
         )
     with explained(path):
         rows = _name_like(scan(path).select(item, label))

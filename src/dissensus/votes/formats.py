@@ -20,8 +20,8 @@ class Format:
         name: what `--format` calls it.
         what: one line for people, such as "ChaosNLI, one JSON object an item".
         read: reads a file of this format; raises `InputError` with the file's name where it is not one.
-        read_label: reads the votes of one of several questions in a file, by the name of the question; None where a file
-            holds one.
+        read_label: reads the votes of one of several questions in a file, by the name of the question; None where it
+            holds but one.
         detect: whether a file is of this format; cheap, it looks at the name, the header or the first bytes, and
             answers False, never an error, for a file of any other kind.
     """

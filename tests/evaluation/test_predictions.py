@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+from dissensus.errors import InputError
+from dissensus.evaluation.predictions import Predictions, align_predictions, read_predictions
+from dissensus.labels.distribution import LabelDistribution
+from dissensus.labels.schemes import frequency
+from dissensus.labels.writing import write_labels
+from dissensus.votes.table import votes_from_counts
+
+CLASSES = ("cat", "dog", "owl")
+TABLE = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.25, 0.5, 0.25]])
+LOGITS = np.array([[2.0, -1.0, 0.5], [0.0, 3.0, -4.0], [-1.0, -2.0, -3.0]])
+NAMES = ["a", "b", "c"]
+
+
+def people(items: list[Any] | None = None) -> LabelDistribution:
+    names = np.array(items or NAMES)
+    names = names if names.dtype.kind == "i" else names.astype(np.dtypes.StringDType())
+    return frequency(votes_from_counts(np.ones((len(names), 3), dtype=int), items=names, classes=CLASSES))
+
+
+def frame(values: Any = TABLE, items: list[Any] | None = None, **more: Any) -> pl.DataFrame:
+    return pl.DataFrame({"item": items or NAMES, **{name: values[:, k] for k, name in enumerate(CLASSES)}, **more})
+
+
+def write(table: pl.DataFrame, path: Path) -> Path:
+    {
+        ".csv": table.write_csv,
+        ".tsv": lambda out: table.write_csv(out, separator="\t"),
+        ".parquet": table.write_parquet,
+        ".jsonl": table.write_ndjson,
+    }[path.suffix](path)
+    return path
+
+
+def refused(path: Path, sentence: str, **options: Any) -> None:
+    with pytest.raises(InputError, match=sentence) as found:
+        read_predictions(path, CLASSES, **options)
+    said = str(found.value)
+    assert said.startswith(str(path))
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".jsonl"])
+@pytest.mark.parametrize("order", [["item", "cat", "dog", "owl"], ["owl", "item", "cat", "dog"]])
+def test_columns_are_matched_to_classes_in_any_order(tmp_path: Path, ending: str, order: list[str]) -> None:
+    found = read_predictions(write(frame().select(order), tmp_path / f"p{ending}"), CLASSES)
+    np.testing.assert_allclose(found.probabilities, TABLE[None])
+    assert found.items.tolist() == NAMES
+    assert found.given == "probabilities"
+    assert "taken as probabilities, as all rows lie in [0, 1] and sum to 1" in found.notes[0]
+
+
+def test_logits_are_known_by_their_look_and_that_is_said(tmp_path: Path) -> None:
+    found = read_predictions(write(frame(LOGITS), tmp_path / "p.csv"), CLASSES)
+    np.testing.assert_allclose(found.probabilities[0], softmax(LOGITS, axis=1))
+    assert found.given == "logits"
+    assert "taken as logits, as there are negative numbers" in found.notes[0]
+
+
+def test_what_the_caller_says_is_not_questioned(tmp_path: Path) -> None:
+    path = write(frame(TABLE), tmp_path / "p.csv")
+    found = read_predictions(path, CLASSES, given="logits")
+    np.testing.assert_allclose(found.probabilities[0], softmax(TABLE, axis=1))
+    assert found.notes == ()
+    refused(path, "not as 'odds'", given="odds")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [100 * TABLE, np.abs(LOGITS), TABLE * [[1.0], [1.0], [0.9]]],
+    ids=["percentages", "logits without a sign", "one row that sums to 0.9"],
+)
+def test_numbers_that_could_be_anything_are_refused_with_the_worst_row(tmp_path: Path, values: Any) -> None:
+    refused(write(frame(values), tmp_path / "p.csv"), "a sum other than 1, worst item")
+
+
+def test_how_far_a_row_is_off_is_said(tmp_path: Path) -> None:
+    values = TABLE.copy()
+    values[1, 2] += 0.05
+    refused(write(frame(values), tmp_path / "p.csv"), r"1 row has a sum other than 1, worst item b, which sums to 1\.05")
+
+
+def test_one_negative_cell_among_probabilities_is_damage_not_a_logit(tmp_path: Path) -> None:
+    values = TABLE.copy()
+    values[1] = [-0.1, 0.3, 0.8]
+    refused(write(frame(values), tmp_path / "p.csv"), "a negative value, worst item b with -0.1")
+
+
+def test_rounded_probabilities_are_made_to_sum_to_one_and_that_is_said(tmp_path: Path) -> None:
+    values = np.array([[0.333, 0.333, 0.3335], [0.1, 0.1, 0.8], [0.25, 0.5, 0.25]])
+    found = read_predictions(write(frame(values), tmp_path / "p.csv"), CLASSES)
+    np.testing.assert_allclose(found.probabilities.sum(axis=-1), 1.0, atol=1e-15)
+    assert "rows sum to 1 within 0.0005; each was divided by its sum" in found.notes[1]
+
+
+@pytest.mark.parametrize("source", ["logits", "probabilities", "scores"])
+def test_a_list_in_one_column_is_read_in_class_order_and_its_name_may_say_what_it_is(
+    tmp_path: Path, source: str
+) -> None:
+    values = LOGITS if source == "logits" else TABLE
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(json.dumps({"uid": n, source: row.tolist()}) + "\n" for n, row in zip(NAMES, values)))
+    found = read_predictions(path, CLASSES)
+    assert found.given == ("logits" if source == "logits" else "probabilities")
+    assert "taken in the order cat, dog, owl" in found.notes[0]
+    assert ("as 'logits' says" in found.notes[1]) == (source == "logits")
+    np.testing.assert_allclose(found.probabilities[0], softmax(LOGITS, axis=1) if source == "logits" else TABLE)
+
+
+def test_an_object_in_one_column_is_read_by_class_name(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    rows = ({"item": n, "probs": dict(zip(reversed(CLASSES), reversed(row)))} for n, row in zip(NAMES, TABLE.tolist()))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    np.testing.assert_allclose(read_predictions(path, CLASSES).probabilities[0], TABLE)
+    refused_by = ("cat", "dog", "emu")
+    with pytest.raises(InputError, match="its classes are owl, dog, cat, and the votes' are cat, dog, emu"):
+        read_predictions(path, refused_by)
+
+
+def test_a_column_seed_tells_runs_apart(tmp_path: Path) -> None:
+    other = np.roll(TABLE, 1, axis=1)
+    both = pl.concat([frame(TABLE, seed=[3, 3, 3]), frame(other[::-1], items=NAMES[::-1], seed=[9, 9, 9])])
+    found = read_predictions(write(both, tmp_path / "p.csv"), CLASSES)
+    np.testing.assert_allclose(found.probabilities, np.stack([TABLE, other]))
+    assert any("2 seeds" in note for note in found.notes)
+    refused(write(both[:5], tmp_path / "q.csv"), "item a has 0 rows with seed 9; give each item one row a seed")
+
+
+@pytest.mark.parametrize("runs", [TABLE, np.stack([TABLE, TABLE])], ids=["one run", "two seeds"])
+def test_npz_holds_one_run_or_several_seeds(tmp_path: Path, runs: Any) -> None:
+    path = tmp_path / "p.npz"
+    np.savez(path, items=np.array(NAMES), probabilities=runs[..., ::-1], classes=np.array(CLASSES[::-1]))
+    found = read_predictions(path, CLASSES)
+    np.testing.assert_allclose(found.probabilities, runs.reshape(-1, 3, 3))
+    assert found.items.tolist() == NAMES
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl", ".npz"])
+def test_label_distributions_that_we_wrote_are_predictions_too(tmp_path: Path, ending: str) -> None:
+    human = people()
+    write_labels(human, tmp_path / f"labels{ending}")
+    found = read_predictions(tmp_path / f"labels{ending}", CLASSES)
+    np.testing.assert_allclose(found.probabilities[0], human.probabilities)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("item,cat,dog,owl\na,0.7,0.2,0.1\na,0.7,0.2,0.1\n", "1 items have more than one row, first a with 2"),
+        ("item,cat,dog,owl\na,0.7,nan,0.1\n", "NaN or infinite"),
+        ("item,cat,dog,owl\na,0.7,,0.1\n", "line 2: an empty cell is no number"),
+        ("item,cat,dog,owl\na,0.7,zero,0.1\n", "line 2: 'zero' is no number"),
+        ("item,cat,dog,owl\n,0.7,0.2,0.1\n", "line 2: column 'item' is empty"),
+        ("item,cat,dog\na,0.7,0.3\n", "no column is named after the class 'owl'"),
+        ("item,one,two,three\na,0.7,0.2,0.1\n", "no column is named after the classes 'cat', 'dog', 'owl'"),
+        ("cat,dog,owl\n0.7,0.2,0.1\n", "known to hold the item"),
+        ("item,cat,dog,owl\n", "holds no rows"),
+        ("", "the file is empty"),
+        ("item,cat,dog,owl\na,0.7,0.2,0.1,0.4\n", "5 cells, and the header has 4"),
+    ],
+)
+def test_damaged_tables_are_refused_with_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    refused(path, sentence)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"probabilities": TABLE}, "give the arrays 'items' and 'probabilities' or 'logits'"),
+        ({"items": np.array(NAMES), "probabilities": TABLE[0]}, "of shape \\(3,\\)"),
+        ({"items": np.array(NAMES[:2]), "probabilities": TABLE}, "for 3 rows"),
+        ({"items": np.array(["a", "a", "b"]), "probabilities": TABLE}, "more than one row, first a"),
+        ({"items": np.array(NAMES), "probabilities": TABLE[:, :2]}, "2 numbers a row for 3 classes"),
+        ({"items": np.array(NAMES), "probabilities": TABLE, "classes": np.array(["cat", "dog", "emu"])}, "emu"),
+        ({"items": np.array(NAMES), "logits": np.full((3, 3), np.nan)}, "NaN or infinite"),
+        ({"items": np.array([0.5, 1.5, 2.5]), "logits": LOGITS}, "one whole number or text a row"),
+        ({"items": np.array(NAMES, dtype=object), "logits": LOGITS}, "no whole npz file of plain arrays"),
+    ],
+)
+def test_damaged_archives_are_refused_with_a_sentence(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
+    path = tmp_path / "p.npz"
+    np.savez(path, **arrays)
+    refused(path, sentence)
+
+
+def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
+    refused(tmp_path / "absent.csv", "no such file")
+    refused(tmp_path, "this is a folder")
+    (tmp_path / "p.xlsx").write_text("x")
+    refused(tmp_path / "p.xlsx", "unknown extension '.xlsx'")
+    for ending in (".npz", ".parquet"):
+        whole = tmp_path / f"whole{ending}"
+        if ending == ".npz":
+            np.savez(whole, items=np.array(NAMES), probabilities=TABLE)
+        else:
+            write(frame(), whole)
+        cut = tmp_path / f"cut{ending}"
+        cut.write_bytes(whole.read_bytes()[:-40])
+        refused(cut, "no whole")
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_a_file_cut_or_changed_anywhere_is_read_or_refused_never_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("damage")
+    ending = data.draw(st.sampled_from([".csv", ".jsonl", ".npz"]))
+    path = folder / f"p{ending}"
+    if ending == ".npz":
+        np.savez(path, items=np.array(NAMES), logits=LOGITS)
+    else:
+        write(frame(LOGITS), path)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content[: data.draw(st.integers(1, len(content)))])
+    try:
+        found = read_predictions(path, CLASSES)
+    except InputError as error:
+        assert str(path) in str(error)
+    else:
+        np.testing.assert_allclose(found.probabilities.sum(axis=-1), 1.0)
+
+
+def predictions(items: list[Any], values: Any = TABLE) -> Predictions:
+    names = np.array(items)
+    names = names if names.dtype.kind == "i" else names.astype(np.dtypes.StringDType())
+    return Predictions(probabilities=values[None], items=names, classes=CLASSES, given="probabilities")
+
+
+@pytest.mark.parametrize(
+    ("judged", "predicted"),
+    [(["a", "b", "c"], ["c", "a", "b"]), ([1, 2, 3], [3, 1, 2]), ([1, 2, 3], ["3", "1", "2"])],
+    ids=["text", "numbers", "numbers and text"],
+)
+def test_predictions_are_put_in_the_order_of_the_votes(judged: list[Any], predicted: list[Any]) -> None:
+    human, aligned, notes = align_predictions(people(judged), {"m": predictions(predicted)})
+    np.testing.assert_array_equal(aligned["m"][0], TABLE[[1, 2, 0]])
+    assert (len(human), notes) == (3, ())
+
+
+def test_items_on_one_side_only_are_refused_or_left_out_and_counted() -> None:
+    human = people(["a", "b", "c", "d"])
+    with pytest.raises(InputError, match="m: 1 items with votes have no prediction, first d"):
+        align_predictions(human, {"m": predictions(["a", "b", "c"])})
+    with pytest.raises(InputError, match="m: 1 predictions are for items without votes, first x"):
+        align_predictions(people(["a", "b"]), {"m": predictions(["a", "b", "x"])})
+    kept, aligned, notes = align_predictions(
+        human, {"m": predictions(["x", "b", "c"]), "n": predictions(["a", "b", "c"])}, only_common=True
+    )
+    assert kept.items.tolist() == ["b", "c"]
+    np.testing.assert_array_equal(aligned["m"][0], TABLE[1:])
+    assert notes == (
+        "2 of 4 items with votes have a prediction of every system and count",
+        "m: 1 predictions are for items without votes and do not count",
+    )
+    with pytest.raises(InputError, match="no item has votes and a prediction"):
+        align_predictions(human, {"m": predictions(["x", "y", "z"])}, only_common=True)
