@@ -11,14 +11,17 @@ import torch
 from torch import nn
 
 from dissensus.errors import InputError
+from dissensus.training import fleet
 from dissensus.training.engine import choose_engine, train
-from dissensus.training.fleet import alike, train_together
+from dissensus.training.fleet import alike, start_together, train_together
 from dissensus.training.loop import train_loop
 from dissensus.training.stacked import StackedRuns, stackable
 from dissensus.training.streams import StreamedRuns
 from tests.training.problems import QUICK, SGD, images, run
 
 if TYPE_CHECKING:
+    from dissensus.training.data import TrainingData
+    from dissensus.training.fleet import Together
     from dissensus.training.run import Run, RunResult
 
 CPU = torch.device("cpu")
@@ -48,24 +51,24 @@ def test_a_fleet_trains_the_same_runs_as_the_loop(model: str, together: Any, set
     runs = [
         run(DATA, model=model, delivery=name, seed=seed, training=settings) for name in deliveries for seed in (0, 1)
     ]
-    fleet = train_together(together(runs, DATA, CPU), runs, device=CPU)
-    for one, other in zip(runs, fleet, strict=True):
+    trained = train_together(together(runs, DATA, CPU), runs, device=CPU)
+    for one, other in zip(runs, trained, strict=True):
         assert_same(train_loop(one, DATA), other, tolerance=2e-4)
 
 
 @pytest.mark.parametrize("change", [{"delivery": "mixup"}, {"training": replace(SGD, augmentation="crop-flip")}])
 def test_mixed_and_augmented_inputs_are_the_same_too(change: dict[str, Any]) -> None:
     runs = [run(DATA, **{"training": SGD, "seed": seed, **change}) for seed in (0, 1)]
-    fleet = train_together(StackedRuns(runs, DATA, CPU), runs, device=CPU)
-    for one, other in zip(runs, fleet, strict=True):
+    trained = train_together(StackedRuns(runs, DATA, CPU), runs, device=CPU)
+    for one, other in zip(runs, trained, strict=True):
         assert_same(train_loop(one, DATA), other, tolerance=1e-5)
 
 
 def test_batch_statistics_are_trained_and_kept_with_the_weights() -> None:
     data = images(items=60, side=8, channels=3)
     runs = [run(data, model="tests.training.test_engines:normed", seed=seed, training=SGD) for seed in (0, 1)]
-    fleet = train_together(StreamedRuns(runs, data, CPU), runs, device=CPU)
-    for one, other in zip(runs, fleet, strict=True):
+    trained = train_together(StreamedRuns(runs, data, CPU), runs, device=CPU)
+    for one, other in zip(runs, trained, strict=True):
         reference = train_loop(one, data)
         assert any("running_mean" in name for name in reference.weights)
         assert_same(reference, other, tolerance=1e-5)
@@ -139,6 +142,42 @@ def test_stopped_runs_stay_as_they_were_while_others_go_on() -> None:
     assert len(set(lengths)) > 1, "the problem should stop runs at different epochs"
     for result in results:
         assert result.chosen_epoch == int(np.argmin(result.history["selection"]))
+
+
+def test_a_fleet_that_does_not_fit_is_halved_until_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def small_device(runs: list[Run], data: TrainingData, place: torch.device) -> Together:
+        tried.append(len(runs))
+        if len(runs) > 2:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        return start_together(runs, data, place)
+
+    monkeypatch.setattr(fleet, "start_together", small_device)
+    runs = [run(DATA, seed=seed, training=SGD) for seed in range(5)]
+    results = list(fleet.train_group(runs, DATA, CPU))
+    assert tried == [5, 2, 3, 1, 2]
+    assert [result.run.seed for result in results] == [0, 1, 2, 3, 4]
+    assert_same(train_loop(runs[4], DATA), results[4], tolerance=1e-5)
+
+
+def test_a_run_that_does_not_fit_alone_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*_: object) -> Together:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(fleet, "start_together", no_memory)
+    with pytest.raises(InputError, match="a single run of simple-ffn does not fit"):
+        list(fleet.train_group([run(DATA)], DATA, CPU))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU here")
+@pytest.mark.parametrize("model", ["simple-ffn", "lenet", "tests.training.test_engines:normed"])
+def test_on_a_gpu_fleets_agree_with_the_loop_and_repeat_their_bits(model: str) -> None:
+    runs = [run(DATA, model=model, delivery=name, training=SGD) for name in ("soft", "sls", "majority")]
+    first, second = ({r.run.key: r for r in train(runs, DATA, engine="fleet", device="cuda")} for _ in range(2))
+    for one in runs:
+        assert_same(first[one.key], second[one.key], tolerance=0.0)
+        assert_same(train_loop(one, DATA, device="cuda"), first[one.key], tolerance=2e-4)
 
 
 def test_auto_says_why() -> None:

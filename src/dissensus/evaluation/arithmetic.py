@@ -35,6 +35,9 @@ TIE: Final = {"float32": 1e-6, "float64": 1e-12}
 CPU_BLOCK: Final = 2**15
 """Elements in a block on a processor: 128 kB of float32, so that a formula's temporaries stay in the cache."""
 
+LEAST_ROWS: Final = 1024
+"""Rows in a block however many classes there are, so that a step for each class is still long."""
+
 GPU_BLOCK: Final = 2**22
 """Elements in a block on a GPU: enough to fill it, 16 MB of float32."""
 
@@ -135,8 +138,9 @@ def correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | Non
     if len(a) < 2 or a.min() == a.max() or b.min() == b.max():
         return None
     a, b = a - a.mean(dtype=np.float64), b - b.mean(dtype=np.float64)
-    # No BLAS: its threads wait for each other on a busy machine.
-    return float(np.clip((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()), -1.0, 1.0))
+    # No BLAS, whose threads wait for each other on a busy machine.
+    cross, own_a, own_b = (np.einsum("i,i->", x, y) for x, y in ((a, b), (a, a), (b, b)))
+    return float(np.clip(cross / np.sqrt(own_a * own_b), -1.0, 1.0))
 
 
 def on_processor(values: Array) -> bool:
@@ -178,7 +182,7 @@ def _blocks(arrays: list[Any], *, elements: int | None = None) -> Iterator[tuple
     dtype = _working_dtype(arrays)
     n_items, n_classes = arrays[0].shape
     elements = elements or (CPU_BLOCK if on_processor(arrays[0]) else GPU_BLOCK)
-    rows = max(1, elements // max(1, n_classes))
+    rows = max(LEAST_ROWS, elements // max(1, n_classes))
     for start in range(0, n_items, rows):
         block = slice(start, start + rows)
         yield block, *(as_type(array[block], dtype) for array in arrays)

@@ -78,14 +78,15 @@ class Polynomials:
     nodes: Floats
     ends: dict[int, Ends]
 
-    def bracket(self, counts: Counts, model: Table) -> Bracket:
+    def bracket(self, counts: Counts, model: Table, *, panel_size: Ints) -> Bracket:
         """Bracket of sum_j h(p_ij, q_ij) for each item i, from its votes.
 
         Args:
             counts: (items, cells) votes c_ij ~ Binomial(k_i, p_ij); a cell is a class, or all classes up to one.
             model: (items, cells) q_ij.
+            panel_size: (items,) k_i.
         """
-        panel_size, nodes, h = self.votes_of(counts), self.nodes, self.function
+        nodes, h = self.nodes, self.function
         left = np.clip(np.searchsorted(nodes, model, side="right") - 1, 0, max(nodes.size - 2, 0))
         right = np.minimum(left + 1, nodes.size - 1)
         gap = nodes[right] - nodes[left]
@@ -98,3 +99,144 @@ class Polynomials:
         # Between two nodes a convex h lies below its interpolation, by most where p = q: the low end must follow.
         excess = (1 - part) * h(model, nodes[left]) + part * h(model, nodes[right]) - h(model, model)
         return Bracket(sums[0] - np.maximum(excess, 0.0).sum(axis=1), sums[1])
+
+
+def fit_polynomials(
+    function: CellFunction, counts: Counts, model: Table, *, panel_size: Ints, sizes: Ints | None = None
+) -> Polynomials:
+    """Polynomials below and above h(p, q), as close as these votes warrant.
+
+    Args:
+        function: h.
+        counts: (items, cells) votes.
+        model: (items, cells) the model's probabilities.
+        panel_size: (items,) votes of each item, at least 1.
+        sizes: the numbers of votes that brackets are wanted for; without it those of `panel_size`.
+    """
+    nodes = _nodes(model)
+    reference = _reference(counts, model, panel_size, nodes)
+    plain = function(counts / panel_size[:, None], model).sum(axis=1)
+    # The weight of a variance in the half-width of a 95 % interval around a mean of items.
+    gamma = 2.0 / (np.sqrt(len(counts)) * max(float(plain.std()), 1e-3))
+    ends = {}
+    wanted = np.unique(panel_size if sizes is None else sizes)
+    degree_of = DEGREES[np.searchsorted(DEGREES, wanted, side="right") - 1]
+    for degree in np.unique(degree_of).tolist():
+        fitted = _ends(function, degree, nodes, reference, gamma=gamma)
+        ends |= {k: fitted @ _elevated(degree, k).T for k in wanted[degree_of == degree].tolist()}
+    return Polynomials(function, nodes, ends)
+
+
+def _nodes(model: Table) -> Floats:
+    """From the least to the greatest q, denser where the model's probabilities are."""
+    angle = np.arcsin(np.sqrt(np.clip(model, 0.0, 1.0)))
+    low, high = float(angle.min()), float(angle.max())
+    spread = np.concatenate([np.quantile(angle, np.linspace(0, 1, 193)), np.linspace(low, high, 33)])
+    steps = np.unique(np.rint(spread / 0.002)) * 0.002
+    inner = np.sin(steps[(steps > low + 0.001) & (steps < high - 0.001)]) ** 2
+    return np.unique(np.concatenate([[model.min()], inner, [model.max()]]))
+
+
+def _reference(counts: Counts, model: Table, panel_size: Ints, nodes: Floats) -> Table:
+    """(nodes, grid) a guess of where true probabilities lie, given the model's.
+
+    A mixture of Beta distributions around a calibrated q, both fitted to the votes by maximum likelihood.
+    """
+    near = np.rint(np.interp(model, nodes, np.arange(nodes.size))).astype(np.int64)
+    base = int(panel_size.max()) + 1
+    code, times = np.unique((near * base + panel_size[:, None]) * base + counts, return_counts=True)
+    node, k, c = code // base**2, code // base % base, code % base
+    centre = _calibrated(nodes, np.bincount(node, times * c, nodes.size), np.bincount(node, times * k, nodes.size))
+    a, b = centre[:, None] * STRENGTHS, (1 - centre[:, None]) * STRENGTHS
+    for_it, against = c[:, None], (k - c)[:, None]
+    chance = np.exp(
+        gammaln(a[node] + for_it) - gammaln(a)[node] + gammaln(b[node] + against) - gammaln(b)[node]
+        - gammaln(STRENGTHS + k[:, None]) + gammaln(STRENGTHS)
+    )  # fmt: skip
+    weight = np.full(STRENGTHS.size, 1 / STRENGTHS.size)
+    for _ in range(50):
+        weight = weight * (chance.T @ (times / (chance @ weight))) / times.sum()
+    edges = np.concatenate([[0.0], (GRID[1:] + GRID[:-1]) / 2, [1.0]])
+    below = betainc(a[..., None], b[..., None], edges)
+    return np.asarray(np.einsum("s,nsg->ng", weight, np.diff(below, axis=2)))
+
+
+def _calibrated(nodes: Floats, chosen: Floats, votes: Floats) -> Floats:
+    """(nodes,) expit(a + b logit q), fitted by maximum likelihood to how many of the votes chose the class."""
+    x = np.stack([np.ones(nodes.size), logit(np.clip(nodes, 1e-6, 1 - 1e-6))])
+    # Half a vote for and half a vote against keep the fit finite where all votes are alike.
+    chosen, votes = chosen + 0.5, votes + 1.0
+
+    def loss_at(theta: Floats) -> float:
+        z = theta @ x
+        return float(votes @ np.logaddexp(0.0, z) - chosen @ z)
+
+    theta = np.array([0.0, 1.0])
+    loss = loss_at(theta)
+    for _ in range(50):
+        p = expit(theta @ x)
+        curvature = (x * votes * p * (1 - p)) @ x.T + 1e-9 * np.eye(2)
+        step = np.linalg.solve(curvature, x @ (votes * p - chosen))
+        while (new := loss_at(theta - step)) > loss and np.abs(step).max() > 1e-9:
+            step = step / 2
+        theta = theta - step
+        if loss - new < 1e-10 * abs(loss):
+            break
+        loss = new
+    return np.clip(expit(theta @ x), 1e-4, 1 - 1e-4)
+
+
+def _ends(function: CellFunction, degree: int, nodes: Floats, reference: Table, *, gamma: float) -> Ends:
+    """(2, nodes, degree + 1) g(c) below and above h at each node."""
+    at_grid, at_nodes = binomial(GRID, degree), binomial(nodes, degree)
+    chance = np.maximum(reference @ at_grid, 1e-6)
+    chance /= chance.sum(axis=1, keepdims=True)
+    out = np.empty((2, nodes.size, degree + 1))
+    for n, q in enumerate(nodes.tolist()):
+        # h may have its kink at q.
+        basis, h = np.vstack([at_grid, at_nodes[n]]), function(np.append(GRID, q), q)
+        mean = float(reference[n] @ h[:-1])
+        out[0, n] = -_above(-h, basis, chance[n], gamma=gamma, mean=-mean)
+        out[1, n] = _above(h, basis, chance[n], gamma=gamma, mean=mean)
+    return out
+
+
+def _above(h: Floats, basis: Table, chance: Floats, *, gamma: float, mean: float) -> Floats:
+    """(degree + 1,) the g with the least E[g] + gamma/2 E[(g - mean)^2] among those with basis @ g >= h.
+
+    In y = g - mean + 1/gamma it is the least norm under inequalities, which is a non-negative least-squares problem
+    (Lawson and Hanson 1974, chapter 23).
+    """
+    root = np.sqrt(chance)
+    bound = h - mean + 1 / gamma
+    scale = np.abs(bound).max()
+    system = np.vstack([(basis / root).T, bound / scale])
+    unit = np.zeros(len(system))
+    unit[-1] = 1.0
+    residual = system @ nnls(system, unit, maxiter=100 * system.shape[1])[0] - unit
+    g = -residual[:-1] / residual[-1] * scale / root + mean - 1 / gamma
+    # Rounding must not cost the guarantee.
+    return np.asarray(g + max(0.0, float((h - basis @ g).max())))
+
+
+def binomial(p: Floats, k: int) -> Table:
+    """(p, k + 1) probabilities of 0 to k votes."""
+    c = np.arange(k + 1)
+    log_ways = gammaln(k + 1) - gammaln(c + 1) - gammaln(k - c + 1)
+    return np.asarray(np.exp(log_ways + xlogy(c, p[:, None]) + xlogy(k - c, 1 - p[:, None])))
+
+
+def _elevated(degree: int, k: int) -> Table:
+    """(k + 1, degree + 1) what g of `degree` votes becomes with k: its mean over all ways to pick `degree` of the k.
+
+    The polynomial stays the same, and the variance falls.
+    """
+    c, part = np.arange(k + 1)[:, None], np.arange(degree + 1)
+    possible = (part <= c) & (degree - part <= k - c)
+    inside, outside = np.minimum(part, c), np.minimum(degree - part, k - c)
+
+    def log_ways(n: Any, m: Any) -> Any:
+        return gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
+
+    chance = np.exp(log_ways(c, inside) + log_ways(k - c, outside) - log_ways(k, degree))
+    return np.where(possible, chance, 0.0)

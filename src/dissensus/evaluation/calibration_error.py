@@ -28,8 +28,8 @@ Binning: TypeAlias = Literal["equal_width", "equal_mass"]
 Against: TypeAlias = Literal["majority", "votes"]
 """What a confidence is held against: whether the class is the majority of people, or the share of votes it has."""
 
-CLASSWISE_BLOCK: Final = 2**20
-"""Elements in a block where classes are binned one after the other: long columns, and 4 MB of float32."""
+CLASSWISE_BLOCK: Final = 2**18
+"""Elements in a block where classes are binned one after the other: long columns, and 1 MB of float32."""
 
 
 @dataclass(frozen=True, eq=False)

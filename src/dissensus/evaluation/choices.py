@@ -128,11 +128,13 @@ def _model_at(q: Any, *, place: int) -> Any:
 def _value_at(p: Any, *, place: int) -> Any:
     """(rows,) the largest probability, or the second largest, which equals the largest where that is tied."""
     xp = library(p)
-    first = xp.amax(p, 0)
     if place == 1:
-        return first
-    at_first = p == first
-    return xp.where(as_type(at_first, p.dtype).sum(0) > 1, first, xp.amax(xp.where(at_first, -1.0, p), 0))
+        return xp.amax(p, 0)
+    first, second = xp.maximum(p[0], p[1]), xp.minimum(p[0], p[1])
+    for column in p[2:]:
+        second = xp.maximum(second, xp.minimum(first, column))
+        first = xp.maximum(first, column)
+    return second
 
 
 def _agreement(people: Any, model: Any) -> Any:
@@ -146,11 +148,11 @@ def _same_ranking(p: Any, q: Any) -> Any:
     xp = library(p)
     p, q = by_class(p), by_class(q)
     above = p + tolerance
-    wrong = xp.zeros_like(p[0], dtype=bool)
+    wrong = xp.zeros_like(p, dtype=bool)
     for step in range(1, len(p)):
-        wrong |= ((p[step:] > above[:-step]) & ~(q[step:] > q[:-step])).any(0)
-        wrong |= ((p[:-step] > above[step:]) & ~(q[:-step] > q[step:])).any(0)
-    return as_type(~wrong, p.dtype)
+        wrong[step:] |= (p[step:] > above[:-step]) & ~(q[step:] > q[:-step])
+        wrong[step:] |= (p[:-step] > above[step:]) & ~(q[:-step] > q[step:])
+    return as_type(~wrong.any(0), p.dtype)
 
 
 def _same_ranking_by_sorting(p: Any, q: Any, *, tolerance: float) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import TINY, by_rows, is_tensor, library, row_dot, row_sum
+from dissensus.evaluation.arithmetic import TINY, by_class, by_rows, is_tensor, library, row_dot, row_sum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,8 +127,11 @@ def wasserstein(human: ArrayT, model: ArrayT, *, positions: Sequence[float] | No
         )
 
     def formula(p: Any, q: Any) -> Any:
-        lead = abs(library(p).cumsum(p - q, 1)[:, :-1])
-        return row_sum(lead) if positions is None else row_sum(lead * _like(gaps, lead))
+        lead = by_class(p - q)
+        for k in range(1, len(lead)):
+            lead[k] += lead[k - 1]
+        moved = abs(lead[:-1])
+        return moved.sum(0) if positions is None else (moved * _like(gaps, moved)[:, None]).sum(0)
 
     return by_rows(formula, human, model)
 

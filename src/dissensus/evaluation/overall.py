@@ -89,4 +89,4 @@ def _entropies(distribution: Array) -> Floats:
     out = np.empty(len(distribution))
     for block, p in blocks(distribution):
         out[block] = to_numpy(entropy_of_rows(as_type(p, library(p).float64)))
-    return np.round(out, DECIMALS)
+    return np.round(out, DECIMALS, out=out)

@@ -30,8 +30,9 @@ def update(model: AnnotatorModel, votes: Votes) -> AnnotatorModel:
 
     Items, annotators, gold items and prior counts are matched by name, so new items and new annotators may have come
     in anywhere; classes must be the same. The options are those of the last fit. A thousand votes more on a million
-    cost an iteration or a few, and end at the optimum that a fresh fit would find within the tolerance, unless the
-    new votes would have led it to another one. Wawa takes one pass in any case.
+    cost two to seven iterations (a fresh fit: 5 to 22), and end at the optimum that a fresh fit would find within the
+    tolerance; where an item stands between two optima, the two fits may choose differently. Wawa takes one pass in any
+    case.
     """
     fit = ANNOTATOR_MODELS[model.name]
     if model.name == "wawa":

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dissensus.errors import InputError
 from dissensus.training.loop import same_bits
 from dissensus.training.models import build
 from dissensus.training.progress import Progress
@@ -98,35 +99,41 @@ def train_together(together: Together, runs: Sequence[Run], *, device: torch.dev
     ]
 
 
-def train_fleet(
-    runs: Sequence[Run], data: TrainingData, *, device: str | torch.device, largest: int | None = None
-) -> Iterator[RunResult]:
+def train_fleet(runs: Sequence[Run], data: TrainingData, *, device: str | torch.device) -> Iterator[RunResult]:
     """Train runs in as few groups as possible; a group that does not fit the device is halved until it does.
 
     Args:
         runs: any; those of one model and one set of settings go together.
         data: what they train on.
         device: on a CPU, one single-threaded worker a core takes run after run.
-        largest: at most so many runs together; as many as fit by default.
     """
     place = torch.device(device)
     if place.type == "cpu":
         yield from train_in_workers(runs, data)
         return
     for group in alike(runs, data):
-        waiting = [group] if largest is None else [group[i : i + largest] for i in range(0, len(group), largest)]
-        while waiting:
-            some = waiting.pop(0)
-            try:
-                with same_bits():
-                    results = train_together(start_together(some, data, place), some, device=place)
-            except torch.cuda.OutOfMemoryError:
-                if len(some) == 1:
-                    raise
-                torch.cuda.empty_cache()
-                waiting[:0] = [some[: len(some) // 2], some[len(some) // 2 :]]
-                continue
-            yield from results
+        yield from train_group(group, data, place)
+
+
+def train_group(group: Sequence[Run], data: TrainingData, place: torch.device) -> Iterator[RunResult]:
+    """Train runs of one group together, or where they do not fit the device in halves, quarters, ..."""
+    try:
+        with same_bits():
+            results = train_together(start_together(group, data, place), group, device=place)
+    except torch.cuda.OutOfMemoryError as error:
+        if len(group) == 1:
+            raise InputError(
+                f"a single run of {group[0].model} does not fit the memory of {place}; choose a smaller batch_size or "
+                "a smaller model"
+            ) from error
+        # What did not fit is freed when this block ends; the halves are trained outside it.
+        results = []
+    if results:
+        yield from results
+        return
+    torch.cuda.empty_cache()
+    yield from train_group(group[: len(group) // 2], data, place)
+    yield from train_group(group[len(group) // 2 :], data, place)
 
 
 def start_together(runs: Sequence[Run], data: TrainingData, place: torch.device) -> Together:
