@@ -449,7 +449,8 @@ def test_half_precision_is_computed_in_float32(dtype: torch.dtype) -> None:
 
 def test_the_wider_of_two_precisions_and_whole_numbers_give_float64() -> None:
     human, model = dirichlet_panel(20, 3)
-    assert m.kl(human, model.astype(np.float32)).dtype == np.float64
+    narrow: Any = model.astype(np.float32)
+    assert m.kl(human, narrow).dtype == np.float64
     assert m.brier(np.eye(3, dtype=np.int64), np.eye(3, dtype=np.int64)).dtype == np.float64
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dissensus.datasets.images import read_cifar_votes
 from dissensus.datasets.words import read_words
 from dissensus.errors import InputError
 
@@ -100,7 +101,7 @@ DATASETS: Final = {
             reference="Peterson, Battleday, Griffiths, Russakovsky 2019, Human Uncertainty Makes Classification ...",
             file="cifar-10h/cifar10h-counts.npy",
             address="https://raw.githubusercontent.com/jcpeterson/cifar-10h/master/data/cifar10h-counts.npy",
-            read=_official("cifar-10h"),
+            read=read_cifar_votes,
         ),
         Dataset(
             name="chaosnli-snli",

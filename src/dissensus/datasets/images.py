@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.votes.table import votes_from_counts
+
+if TYPE_CHECKING:
+    from dissensus.votes.table import Votes
 
 Images = np.ndarray[tuple[int, int, int, int], np.dtype[np.uint8]]
 """(images, channels, height, width)."""
@@ -30,6 +34,18 @@ def read_cifar_batch(path: str | Path) -> tuple[Images, np.ndarray[Any, np.dtype
     if labels.max() > 9:
         raise InputError(f"{path}: record {int((labels > 9).argmax()) + 1} has label {labels.max()}; labels are 0 to 9")
     return records[:, 1:].reshape(-1, 3, 32, 32), labels
+
+
+def read_cifar_votes(path: str | Path) -> Votes:
+    """The votes of CIFAR-10H's counts file, without Polars: a study on a bare GPU machine reads them."""
+    try:
+        with Path(path).open("rb") as file:
+            counts = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); fetch cifar10h-counts.npy again") from error
+    if not isinstance(counts, np.ndarray) or counts.shape != (10_000, len(CIFAR_CLASSES)):
+        raise InputError(f"{path}: not CIFAR-10H's 10,000 by 10 counts; fetch cifar10h-counts.npy again")
+    return votes_from_counts(counts, classes=CIFAR_CLASSES)
 
 
 def read_idx(path: str | Path) -> np.ndarray[Any, np.dtype[np.uint8]]:

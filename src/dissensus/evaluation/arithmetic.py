@@ -32,8 +32,8 @@ TINY: Final = 2.0**-126
 TIE: Final = {"float32": 1e-6, "float64": 1e-12}
 """Human probabilities that differ by no more than this are tied; equal votes can differ by rounding after division."""
 
-CPU_BLOCK: Final = 2**15
-"""Elements in a block on a processor: 128 kB of float32, so that a formula's temporaries stay in the cache."""
+CPU_BLOCK: Final = 2**16
+"""Elements in a block on a processor: 256 kB of float32, so that a formula's temporaries stay in the cache."""
 
 LEAST_ROWS: Final = 1024
 """Rows in a block however many classes there are, so that a step for each class is still long."""

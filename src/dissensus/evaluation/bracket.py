@@ -1,10 +1,10 @@
 """What k votes tell of a function of the true probability, whatever that probability is.
 
-A class that a share p of all people would choose gets c of k votes, c ~ Binomial(k, p). The mean of any g(c) is then the
-polynomial B_g(p) = sum_c C(k, c) p^c (1 - p)^(k - c) g(c). Few functions h are such polynomials, so few have an unbiased
-estimate. But where B_g >= h on [0, 1], g(c) is on average at least h(p) for every p, and where B_g <= h at most: two
-such g bracket the mean of h over items, with no assumption about the true distributions. Halfway between them is an
-estimate whose bias is at most half the gap (as in the best-upper-bound entropy estimate of Paninski 2003).
+A class that a share p of all people would choose gets c of k votes, c ~ Binomial(k, p). The mean of any g(c) is then
+the polynomial B_g(p) = sum_c C(k, c) p^c (1 - p)^(k - c) g(c). Few functions h are such polynomials, so few have an
+unbiased estimate. But where B_g >= h on [0, 1], g(c) is on average at least h(p) for every p, and where B_g <= h at
+most: two such g bracket the mean of h over items, with no assumption about the true distributions. Halfway between them
+is an estimate whose bias is at most half the gap (as in the best-upper-bound entropy estimate of Paninski 2003).
 
 Which g is chosen matters for the width alone. Each comes from a quadratic programme: the least E[g] + gamma/2 E[g^2]
 among those with B_g >= h, the means taken over a guess of where p lies, given what the model says (`_reference`).
@@ -118,7 +118,7 @@ def fit_polynomials(
     plain = function(counts / panel_size[:, None], model).sum(axis=1)
     # The weight of a variance in the half-width of a 95 % interval around a mean of items.
     gamma = 2.0 / (np.sqrt(len(counts)) * max(float(plain.std()), 1e-3))
-    ends = {}
+    ends: dict[int, Ends] = {}
     wanted = np.unique(panel_size if sizes is None else sizes)
     degree_of = DEGREES[np.searchsorted(DEGREES, wanted, side="right") - 1]
     for degree in np.unique(degree_of).tolist():
@@ -146,7 +146,8 @@ def _reference(counts: Counts, model: Table, panel_size: Ints, nodes: Floats) ->
     base = int(panel_size.max()) + 1
     code, times = np.unique((near * base + panel_size[:, None]) * base + counts, return_counts=True)
     node, k, c = code // base**2, code // base % base, code % base
-    centre = _calibrated(nodes, np.bincount(node, times * c, nodes.size), np.bincount(node, times * k, nodes.size))
+    chosen, votes = (np.bincount(node, times * each, nodes.size).astype(np.float64) for each in (c, k))
+    centre = _calibrated(nodes, chosen, votes)
     a, b = centre[:, None] * STRENGTHS, (1 - centre[:, None]) * STRENGTHS
     for_it, against = c[:, None], (k - c)[:, None]
     chance = np.exp(

@@ -14,7 +14,7 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.arithmetic import blocks, by_class, by_rows, library, to_numpy
-from dissensus.evaluation.choices import accuracy_of_rows, expected_accuracy_of_rows, majority_of_rows
+from dissensus.evaluation.choices import accuracy_by_class, expected_accuracy_by_class, majority_by_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ def classwise_ece(
     upper = [_upper_edges(partial(_share_of, model, k), n_bins=n_bins, binning=binning) for k in classes]
     sums = np.zeros((len(classes), 3, n_bins))
     for _, p, q in blocks(human, model, elements=CLASSWISE_BLOCK):
-        outcome = to_numpy(majority_of_rows(p).T if against == "majority" else p)
+        outcome = to_numpy(majority_by_class(by_class(p)).T if against == "majority" else p)
         confidence = to_numpy(q)
         for k in classes:
             sums[k] += _binned(confidence[:, k], outcome[:, k], upper[k])
@@ -112,20 +112,17 @@ def calibration_curve(
     """The bins behind `ece`, which says what the arguments are."""
     _require_options(n_bins=n_bins, binning=binning, against=against)
     upper = _upper_edges(partial(_highest, model), n_bins=n_bins, binning=binning)
-    right = accuracy_of_rows if against == "majority" else expected_accuracy_of_rows
+    right = accuracy_by_class if against == "majority" else expected_accuracy_by_class
     sums = np.zeros((3, n_bins))
-    for _, p, q in blocks(human, model):
-        sums += _binned(to_numpy(_top_of_rows(q)), to_numpy(right(p, q)), upper)
+    for _, rows_of_people, rows_of_model in blocks(human, model):
+        p, q = by_class(rows_of_people), by_class(rows_of_model)
+        sums += _binned(to_numpy(library(q).amax(q, 0)), to_numpy(right(p, q)), upper)
     return _curve(sums, upper)
-
-
-def _top_of_rows(q: Any) -> Any:
-    return library(q).amax(by_class(q), 0)
 
 
 def _highest(table: ArrayT) -> np.ndarray[Any, Any]:
     """(items,) the largest probability of each row."""
-    return to_numpy(by_rows(_top_of_rows, table))
+    return to_numpy(by_rows(lambda q: library(q).amax(by_class(q), 0), table))
 
 
 def _share_of(table: ArrayT, k: int) -> np.ndarray[Any, Any]:

@@ -37,7 +37,7 @@ def accuracy(human: ArrayT, model: ArrayT) -> ArrayT:
     A top class drawn from t_q tied ones meets a majority drawn from t_p tied ones, s of them shared, with probability
     s / (t_p t_q).
     """
-    return by_rows(accuracy_of_rows, human, model)
+    return by_rows(lambda p, q: accuracy_by_class(by_class(p), by_class(q)), human, model)
 
 
 def accuracy_original(human: ArrayT, model: ArrayT, *, original: ArrayT) -> ArrayT:
@@ -75,14 +75,14 @@ def second_best_accuracy(human: ArrayT, model: ArrayT) -> ArrayT:
 
 def expected_accuracy(human: ArrayT, model: ArrayT) -> ArrayT:
     """The probability that a random vote on the item is the model's top class; the mean over its tied top classes."""
-    return by_rows(expected_accuracy_of_rows, human, model)
+    return by_rows(lambda p, q: expected_accuracy_by_class(by_class(p), by_class(q)), human, model)
 
 
 def brier_majority(human: ArrayT, model: ArrayT) -> ArrayT:
     """Brier score to the majority class m, sum_k (1[k = m] - q_k)^2, from 0 to 2; averaged over tied majorities."""
 
     def formula(p: Any, q: Any) -> Any:
-        return row_dot(q, q) - 2 * (majority_of_rows(p) * by_class(q)).sum(0) + 1
+        return row_dot(q, q) - 2 * (majority_by_class(by_class(p)) * by_class(q)).sum(0) + 1
 
     return by_rows(formula, human, model)
 
@@ -97,20 +97,20 @@ def rank_cs(human: ArrayT, model: ArrayT) -> ArrayT:
     return by_rows(_same_ranking, human, model)
 
 
-def accuracy_of_rows(p: Any, q: Any) -> Any:
-    """(rows,) `accuracy` of a block of rows."""
-    return _agreement(_people_at(by_class(p), place=1), _model_at(by_class(q), place=1))
+def accuracy_by_class(p: Any, q: Any) -> Any:
+    """(rows,) `accuracy` of (classes, rows) blocks."""
+    return _agreement(_people_at(p, place=1), _model_at(q, place=1))
 
 
-def expected_accuracy_of_rows(p: Any, q: Any) -> Any:
-    """(rows,) `expected_accuracy` of a block of rows."""
-    top = _model_at(by_class(q), place=1)
-    return (top * by_class(p)).sum(0) / top.sum(0)
+def expected_accuracy_by_class(p: Any, q: Any) -> Any:
+    """(rows,) `expected_accuracy` of (classes, rows) blocks."""
+    top = _model_at(q, place=1)
+    return (top * p).sum(0) / top.sum(0)
 
 
-def majority_of_rows(p: Any) -> Any:
+def majority_by_class(p: Any) -> Any:
     """(classes, rows) the majority class of each row as 1, tied ones as equal parts, the others as 0."""
-    top = _people_at(by_class(p), place=1)
+    top = _people_at(p, place=1)
     return top / top.sum(0)
 
 

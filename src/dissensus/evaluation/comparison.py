@@ -78,16 +78,17 @@ class Differences:
         """The rows, ready for JSON."""
         return [asdict(row) for row in self.rows]
 
+    def grid(self) -> tuple[list[str], list[list[str]]]:
+        """Header and cells of the table, as text."""
+        header = ["metric", "system", "minus", "difference", "sd over seeds", "p (Wilcoxon)", "p (Holm)"]
+        return header, [
+            [row.metric, row.system, row.reference, *map(shown, (row.value, row.sd, row.p, row.p_holm))]
+            for row in self.rows
+        ]
+
     def to_markdown(self) -> str:
-        """The rows as a Markdown table."""
-        header = ("metric", "system", "minus", "difference", "sd over seeds", "p (Wilcoxon)", "p (Holm)")
-        return markdown(
-            header,
-            (
-                (row.metric, row.system, row.reference, *map(shown, (row.value, row.sd, row.p, row.p_holm)))
-                for row in self.rows
-            ),
-        )
+        """The table as Markdown."""
+        return markdown(*self.grid())
 
 
 def compare(

@@ -25,7 +25,9 @@ def counted(labels: LabelDistribution) -> tuple[Counts, Ints]:
         raise InputError("panel: there are no items; give at least one with votes")
     empty = np.flatnonzero(total < 1)
     if empty.size:
-        raise InputError(f"panel: item {labels.items[empty[0]]} has no votes; leave out such items, {empty.size:,} in all")
+        raise InputError(
+            f"panel: item {labels.items[empty[0]]} has no votes; leave out such items, {empty.size:,} in all"
+        )
     several = np.flatnonzero(labels.panel_size != total)
     if several.size:
         item = several[0]
@@ -35,8 +37,8 @@ def counted(labels: LabelDistribution) -> tuple[Counts, Ints]:
         )
     if np.abs(labels.probabilities - counts / total[:, None]).max() > 1e-6:
         raise InputError(
-            f"panel: these distributions are '{labels.scheme}', no plain shares of votes; corrections for few votes need "
-            "counted votes, so label them by 'frequency'"
+            f"panel: these distributions are '{labels.scheme}', no plain shares of votes; corrections for few votes "
+            "need counted votes, so label them by 'frequency'"
         )
     return counts, total
 

@@ -11,11 +11,10 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.evaluation.baselines import make_baselines
 from dissensus.evaluation.comparison import Alternative, Differences, differences, with_holm
-from dissensus.evaluation.intervals import estimate_over_seeds
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 from dissensus.evaluation.registry import METRICS
-from dissensus.evaluation.resampling import resampled_means, resampled_over_items
-from dissensus.evaluation.scores import Score, Scores
+from dissensus.evaluation.scores import Scores
+from dissensus.evaluation.scoring import BY_VOTES, Panel, System, empty_rows, panel_of, resample_systems, score_rows
 from dissensus.evaluation.strata import ALL, Stratum, by_column, make_strata
 from dissensus.evaluation.tables import as_list
 from dissensus.labels.distribution import LabelDistribution
@@ -23,12 +22,11 @@ from dissensus.labels.distribution import LabelDistribution
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.arrays import Table
+    from dissensus.arrays import Codes
     from dissensus.evaluation.metric import Metric
     from dissensus.evaluation.probabilities import Runs
-
-    Resampled = dict[str, dict[str, Table]]
-    """By metric and system, (1 + resamples, seeds) values on one stratum."""
+    from dissensus.evaluation.scores import Score
+    from dissensus.evaluation.scoring import Resampled
 
 DEFAULT_METRICS: Final = (
     "kl",
@@ -41,6 +39,13 @@ DEFAULT_METRICS: Final = (
     "entropy_spearman",
 )
 """What a table shows where no metrics are named; `registry.METRICS` has the others."""
+
+LEGEND: Final = (
+    "score: mean over items and seeds, with a 95 % interval for others of both; corrected: the same held against "
+    "everybody instead of few votes; noise floor: what a perfect model would score against so few votes; human ceiling: "
+    "what one half of the people score against the other"
+)
+"""How a table is read."""
 
 MODEL: Final = "model"
 """What a system is called that came without a name."""
@@ -59,7 +64,6 @@ class Evaluation:
         overall: the scores on all items.
         strata: for each idea of strata, the scores in each of its strata.
         notes: sentences that belong under every table.
-        level: of the intervals.
         resamples: behind each interval.
         seed: of everything random.
         resampled: for each idea and stratum, what `difference` is computed from.
@@ -73,7 +77,6 @@ class Evaluation:
     overall: Scores
     strata: Mapping[str, Scores]
     notes: tuple[str, ...]
-    level: float
     resamples: int
     seed: int
     resampled: Mapping[tuple[str, str], Resampled] = field(repr=False)
@@ -112,7 +115,6 @@ class Evaluation:
                     reference,
                     metric=metric,
                     stratum=stratum,
-                    level=self.level,
                     seed=self.seed,
                     alternative=alternative,
                 )
@@ -134,7 +136,6 @@ class Evaluation:
             "systems": list(self.systems),
             "baselines": list(self.baselines),
             "metrics": {name: {key: getattr(METRICS[name], key) for key in told} for name in self.metrics},
-            "level": self.level,
             "resamples": self.resamples,
             "seed": self.seed,
             "notes": list(self.notes),
@@ -155,7 +156,6 @@ def evaluate(
     validation: tuple[Any, Any] | None = None,
     original: Any | None = None,
     resamples: int = 1000,
-    level: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:
     """Score predictions against people.
@@ -175,63 +175,151 @@ def evaluate(
             are fitted across folds of the evaluated items.
         original: (items,) class indices of original labels, for accuracy against them.
         resamples: of items and seeds, behind each interval.
-        level: of the intervals.
         seed: of everything random.
     """
-    labels, counted = _labels(human)
-    systems = _systems(model, labels)
-    notes: list[str] = []
-    made = {name: _System(runs=runs, over_items=runs) for name, runs in systems.items()}
+    labels = _labels(human)
+    models = _models(model, labels)
+    systems = {name: System(runs=runs, over_items=runs) for name, runs in models.items()}
+    notes = [LEGEND]
     if baselines:
-        found, missing = make_baselines(
-            labels,
-            training=training,
-            majority=systems[majority] if isinstance(majority, str) and majority in systems else majority,
-            validation=validation,
-            seed=seed,
-        )
-        for each in found:
-            if each.name in made:
+        given = models[majority] if isinstance(majority, str) and majority in models else majority
+        made, missing = make_baselines(labels, training=training, majority=given, validation=validation, seed=seed)
+        for each in made:
+            if each.name in systems:
                 raise InputError(f"evaluation: '{each.name}' is the name of a baseline; call the system something else")
-            constant = each.constant
-            over_items = each.runs if constant is None else np.broadcast_to(constant, (1, *labels.probabilities.shape))
-            made[each.name] = _System(runs=each.runs, over_items=over_items)
+            constant = each.runs if each.constant is None else np.broadcast_to(each.constant, each.runs.shape)
+            systems[each.name] = System(runs=each.runs, over_items=constant)
             notes.append(f"{each.name}: {each.note}")
         notes += missing
-    chosen = _metrics(metrics, labels, original)
-    if not counted:
-        notes.append("people came as probabilities without votes, so there are no noise floors, corrections and ceilings")
-    ideas = _strata(strata, labels)
-    settings = _Settings(labels, chosen, made, original, counted, resamples=resamples, level=level, seed=seed)
+    table = _Table(
+        labels=labels,
+        systems=systems,
+        metrics=_metrics(metrics, labels, original),
+        original=None if original is None else np.asarray(original),
+        resamples=resamples,
+        seed=seed,
+    )
     everything = Stratum(name=ALL, items=np.ones(len(labels), dtype=np.bool_))
-    overall, resampled_all = _score(everything, settings)
-    resampled = {(ALL, ALL): resampled_all}
-    tables = {}
-    for idea, each_stratum in ideas.items():
-        rows: list[Score] = []
-        for stratum in each_stratum:
-            if stratum.name == ALL and stratum.human is None:
-                rows += overall
-                continue
-            scored, values = _score(stratum, settings)
-            rows += scored
-            if values:
-                resampled[idea, stratum.name] = values
-            if stratum.note:
-                notes.append(f"{stratum.name}: {stratum.note}")
-        order = {name: place for place, name in enumerate(metric.name for metric in chosen)}
-        tables[idea] = Scores(tuple(sorted(rows, key=lambda row: order[row.metric])))
+    overall, resampled_overall, why = table.fill(everything)
+    notes += why
+    resampled = {(ALL, ALL): resampled_overall}
+    scores = {}
+    for idea, strata_of_idea in _strata(strata, labels).items():
+        rows = list(overall)
+        for stratum in strata_of_idea[1:]:
+            more, values, why = table.fill(stratum)
+            rows += more
+            resampled |= {(idea, stratum.name): values} if values else {}
+            notes += [f"{stratum.name}: {stratum.note}"] if stratum.note else []
+            notes += why
+        order = [metric.name for metric in table.metrics]
+        scores[idea] = Scores(tuple(sorted(rows, key=lambda row: order.index(row.metric))))
     return Evaluation(
         items=len(labels),
         classes=labels.classes,
-        systems=tuple(made),
-        baselines=tuple(name for name in made if name not in systems),
-        metrics=tuple(metric.name for metric in chosen),
+        systems=tuple(systems),
+        baselines=tuple(name for name in systems if name not in models),
+        metrics=tuple(metric.name for metric in table.metrics),
         overall=Scores(tuple(overall)),
-        strata=tables,
-        notes=tuple(notes),
-        level=level,
+        strata=scores,
+        notes=tuple(dict.fromkeys(notes)),
         resamples=resamples,
         seed=seed,
         resampled=resampled,
     )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Table:
+    """What every stratum is scored with."""
+
+    labels: LabelDistribution
+    systems: Mapping[str, System]
+    metrics: tuple[Metric, ...]
+    original: Codes | None
+    resamples: int
+    seed: int
+
+    def fill(self, stratum: Stratum) -> tuple[list[Score], Resampled, list[str]]:
+        """The scores of a stratum, what they were resampled from, and notes."""
+        if not stratum.items.any():
+            return empty_rows(stratum, self.metrics, self.systems), {}, []
+        people = self.labels.take(stratum.items) if stratum.human is None else stratum.human
+        resampled = resample_systems(
+            people.probabilities,
+            self.systems,
+            self.metrics,
+            items=stratum.items,
+            original=self.original,
+            resamples=self.resamples,
+            seed=self.seed,
+        )
+        panel, notes = None, [BY_VOTES]
+        if not stratum.by_votes:
+            found = panel_of(people, self.metrics, resamples=self.resamples, seed=self.seed)
+            panel = found if isinstance(found, Panel) else None
+            notes = [] if isinstance(found, Panel) else [f"no noise floors, corrected scores and ceilings: {found}"]
+        rows = score_rows(
+            stratum, resampled, self.systems, panel=panel, resamples=self.resamples, seed=self.seed
+        )
+        return rows, resampled, notes
+
+
+def _labels(human: LabelDistribution | Any) -> LabelDistribution:
+    """Label distributions; those of bare probabilities have no votes."""
+    if isinstance(human, LabelDistribution):
+        return human
+    p = checked_human(human)
+    return LabelDistribution(
+        probabilities=p,
+        counts=np.zeros(p.shape, dtype=np.int64),
+        panel_size=np.zeros(len(p), dtype=np.int64),
+        items=np.arange(len(p)),
+        classes=tuple(str(k) for k in range(p.shape[1])),
+        scheme="given",
+    )
+
+
+def _models(model: Any, labels: LabelDistribution) -> dict[str, Runs]:
+    named = dict(model) if isinstance(model, Mapping) else {MODEL: model}
+    if not named:
+        raise InputError("evaluation: there are no predictions; give at least one system")
+    runs = {name: checked_probabilities(each, str(name)) for name, each in named.items()}
+    shape = labels.probabilities.shape
+    for name, each in runs.items():
+        if each.shape[1:] != shape:
+            raise InputError(
+                f"{name}: predictions for {each.shape[1]:,} items and {each.shape[2]} classes, and people judged "
+                f"{shape[0]:,} items and {shape[1]} classes; give one row for each item that people judged"
+            )
+    return runs
+
+
+def _metrics(names: Sequence[str] | None, labels: LabelDistribution, original: Any | None) -> tuple[Metric, ...]:
+    has = {"ordered": labels.ordered, "original": original is not None}
+    if names is None:
+        more = [name for name, metric in METRICS.items() if metric.needs and all(has[need] for need in metric.needs)]
+        names = [*DEFAULT_METRICS, *more]
+    for name in names:
+        if name not in METRICS:
+            raise InputError(f"evaluation: there is no metric '{name}'; choose from {', '.join(METRICS)}")
+        for need in METRICS[name].needs:
+            if not has[need]:
+                remedy = {"ordered": "say that the classes are a scale", "original": "give the original labels"}[need]
+                raise InputError(f"evaluation: {name} needs more than votes and predictions; {remedy}, or leave it out")
+    if not names:
+        raise InputError("evaluation: no metric is named; name at least one, or leave it open")
+    return tuple(METRICS[name] for name in dict.fromkeys(names))
+
+
+def _strata(given: str | Sequence[str] | Mapping[str, Any], labels: LabelDistribution) -> dict[str, tuple[Stratum, ...]]:
+    """For each idea its strata, all items first."""
+    if isinstance(given, Mapping):
+        return {
+            idea: tuple(made) if _are_strata(made) else by_column(labels, made) for idea, made in given.items()
+        }
+    return {idea: make_strata(labels, idea) for idea in ([given] if isinstance(given, str) else given)}
+
+
+def _are_strata(made: Any) -> bool:
+    return isinstance(made, tuple) and all(isinstance(each, Stratum) for each in made)

@@ -28,13 +28,11 @@ ROWS: Final = 20_000
 """About how many true distributions a floor is averaged over."""
 
 
-def noise_floor(
-    name: str, truth: Table, *, panel_size: int | Ints, draws: int = 20, seed: Seed = 0
-) -> float | None:
+def noise_floor(name: str, truth: Table, *, panel_size: int | Ints, draws: int = 20, seed: Seed = 0) -> float | None:
     """Expected score of the model that says `truth`, against votes drawn from it.
 
-    Exact for Brier, soft NLL, KL, signed EntCE, JSD, TVD and what follows from it, Wasserstein and expected accuracy, by
-    sums over binomial distributions; for the other metrics the mean over simulated panels. None where the metric is
+    Exact for Brier, soft NLL, KL, signed EntCE, JSD, TVD and what follows from it, Wasserstein and expected accuracy,
+    by sums over binomial distributions; for the other metrics the mean over simulated panels. None where the metric is
     undefined on all of them.
 
     Args:
@@ -54,7 +52,7 @@ def noise_floor(
     scores = []
     for _ in range(draws):
         votes = rng.multinomial(size, truth) / size[:, None]
-        score = metric.over_items(votes, truth) if metric.per_item is None else metric.per_item(votes, truth).mean()
+        score = metric.per_item(votes, truth).mean() if metric.per_item else metric.over_items(votes, truth)
         scores += [] if score is None else [float(score)]
     return float(np.mean(scores)) if scores else None
 
@@ -63,8 +61,8 @@ def panel_floor(name: str, labels: LabelDistribution, *, seed: int = 0) -> float
     """The noise floor of a panel whose true distributions are not known: its mean over plausible ones.
 
     Plausible are draws from the posterior of each item's distribution, under a prior fitted to all votes (`fit_prior`).
-    Not the posterior mean: that is smoother than the truth, and at 5 votes sets the floor of TVD a quarter too high. And
-    not the model: the floor is a property of the votes, the same for every model in a table.
+    Not the posterior mean: that is smoother than the truth, and at 5 votes sets the floor of TVD a quarter too high.
+    And not the model: the floor is a property of the votes, the same for every model in a table.
     """
     counts, total = counted(labels)
     prior = fit_prior(counts)
@@ -98,14 +96,18 @@ def binomial_mean(function: Callable[[Any, Any], Any], p: Table, size: Ints) -> 
 
 
 def mean_deviation(p: Table, size: Ints) -> Table:
-    """(items, cells) E|c / k - p|, c ~ Binomial(k, p), by de Moivre's formula 2 v C(k, v) p^v (1 - p)^(k - v + 1) / k."""
+    """(items, cells) E|c / k - p| for c ~ Binomial(k, p), with k of each item.
+
+    De Moivre's formula 2 v C(k, v) p^v (1 - p)^(k - v + 1) / k, v = floor(k p) + 1.
+    """
     k = size[:, None]
     v = np.minimum(np.floor(k * p) + 1, k)
     log_ways = gammaln(k + 1) - gammaln(v + 1) - gammaln(k - v + 1)
     return np.asarray(2 * v / k * np.exp(log_ways + xlogy(v, p) + xlogy(k - v + 1, 1 - p)))
 
 
-def _jsd_of_cell(p: Any, q: Any) -> Any:
+def jsd_of_cell(p: Any, q: Any) -> Any:
+    """One class's part of the Jensen-Shannon divergence, in nats, elementwise."""
     return (rel_entr(p, (p + q) / 2) + rel_entr(q, (p + q) / 2)) / 2
 
 
@@ -118,7 +120,7 @@ def _tvd(truth: Table, size: Ints) -> Floats:
 
 
 def _jsd(truth: Table, size: Ints) -> Floats:
-    return np.asarray(binomial_mean(_jsd_of_cell, truth, size).sum(axis=1))
+    return np.asarray(binomial_mean(jsd_of_cell, truth, size).sum(axis=1))
 
 
 def _wasserstein(truth: Table, size: Ints) -> Floats:

@@ -43,8 +43,8 @@ def fit_prior(counts: Counts, *, steps: int = 300, slack: float = 1.0) -> Prior:
     """The prior nearest to one Dirichlet that explains the votes about as well as any mixture does.
 
     One Dirichlet cannot hold certain and contested items at once, and the best mixture follows the noise of few votes.
-    So EM over the weights starts at the single best Dirichlet (`fit_concentration`) and stops once the log-likelihood is
-    within `slack` of where it would end. The components share that Dirichlet's mean, or are symmetric.
+    So EM over the weights starts at the single best Dirichlet (`fit_concentration`) and stops once the log-likelihood
+    is within `slack` of where it would end. The components share that Dirichlet's mean, or are symmetric.
 
     Args:
         counts: (items, classes) votes.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dissensus.errors import InputError
 from dissensus.evaluation.registry import METRICS
 from dissensus.evaluation.strata import ALL
-from dissensus.evaluation.tables import as_list, markdown, shown
+from dissensus.evaluation.tables import DASH, as_list, markdown, shown
 
 if TYPE_CHECKING:
     from dissensus.votes.estimate import Estimate
@@ -42,7 +42,7 @@ class Score:
     sd: float | None = None
     floor: float | None = None
     corrected: Estimate | None = None
-    ceiling: float | None = None
+    ceiling: Estimate | None = None
     note: str = ""
 
 
@@ -70,18 +70,47 @@ class Scores:
         """The rows, ready for JSON."""
         return [asdict(row) for row in self.rows]
 
+    def grid(self) -> tuple[list[str], list[list[str]]]:
+        """Header and cells of the table, as text.
+
+        On one stratum, a row is a metric and a system, with corrected score, noise floor and human ceiling beside the
+        score. On several, a column is a stratum, and these stand in rows of their own where any stratum has them.
+        """
+        strata = list(dict.fromkeys(row.stratum for row in self.rows))
+        if len(strata) == 1:
+            header = ["metric", "system", "score", "sd over seeds", "corrected", "noise floor", "human ceiling"]
+            return header, [
+                [headline(row.metric), row.system, shown(row.value)]
+                + [shown(each) for each in (row.sd, row.corrected, row.floor, row.ceiling)]
+                for row in self.rows
+            ]
+        items = {row.stratum: row.items for row in self.rows}
+        header = ["metric", "system", *(f"{name} ({items[name]:,})" for name in strata)]
+        cells = []
+        for metric in dict.fromkeys(row.metric for row in self.rows):
+            of_metric = [row for row in self.rows if row.metric == metric]
+            people: dict[str, list[str]] = {}
+            for system in dict.fromkeys(row.system for row in of_metric):
+                across = [row for row in of_metric if row.system == system]
+                cells.append([headline(metric), system, *("empty" if not row.items else shown(row.value) for row in across)])
+                corrected = [shown(row.corrected) for row in across]
+                if set(corrected) != {DASH}:
+                    cells.append([headline(metric), f"{system}, corrected", *corrected])
+                people = {
+                    "noise floor": [shown(row.floor) for row in across],
+                    "human ceiling": [shown(row.ceiling) for row in across],
+                }
+            cells += [[headline(metric), name, *numbers] for name, numbers in people.items() if set(numbers) != {DASH}]
+        return header, cells
+
     def to_markdown(self) -> str:
-        """The rows as a Markdown table, and below it what their notes say; a dash stands where there is no number."""
-        several = len({row.stratum for row in self.rows}) > 1
-        header = ("metric", *(("stratum", "items") if several else ()), "system", "score", "sd over seeds")
-        lines = [
-            (
-                METRICS[row.metric].title,
-                *((row.stratum, f"{row.items:,}") if several else ()),
-                row.system,
-                *map(shown, (row.value, row.sd, row.corrected, row.floor, row.ceiling)),
-            )
-            for row in self.rows
-        ]
-        table = markdown((*header, "corrected", "noise floor", "human ceiling"), lines)
-        return f"{table}\n\n{as_list(row.note for row in self.rows)}".rstrip()
+        """The table as Markdown, and below it what the notes of its rows say; a dash stands where there is no number."""
+        header, cells = self.grid()
+        return f"{markdown(header, cells)}\n\n{as_list(row.note for row in self.rows)}".rstrip()
+
+
+def headline(metric: str) -> str:
+    """A metric's title, its unit, and an arrow that points to people."""
+    told = METRICS[metric]
+    arrow = {"lower": "↓", "higher": "↑", "zero": "→ 0"}[told.better]
+    return f"{told.title}{f', {told.unit}' if told.unit else ''} {arrow}"

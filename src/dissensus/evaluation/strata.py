@@ -28,12 +28,15 @@ class Stratum:
         items: (items,) true for the items in it; none may be.
         human: what these items, in their order, are held against where that is not everybody's votes (see
             `by_attribute`); None for everybody's.
+        by_votes: whether the votes chose its items. Such votes are no random draw from what people think: of items that
+            all five of a panel agree on, some would divide another panel. So they say nothing of their own noise.
         note: what else a reader must know.
     """
 
     name: str
     items: Mask
     human: LabelDistribution | None = None
+    by_votes: bool = False
     note: str = ""
 
 
@@ -51,7 +54,7 @@ def by_agreement(human: LabelDistribution) -> tuple[Stratum, ...]:
 
     More votes find more dissent: with 51 votes 44 % of CIFAR-10H is unanimous, with 5 of them 84 %.
     """
-    return tuple(Stratum(name=name, items=items) for name, items in human.strata.items())
+    return tuple(Stratum(name=name, items=items, by_votes=name != ALL) for name, items in human.strata.items())
 
 
 def by_entropy(human: LabelDistribution, *, parts: int = 4) -> tuple[Stratum, ...]:
@@ -72,7 +75,7 @@ def by_entropy(human: LabelDistribution, *, parts: int = 4) -> tuple[Stratum, ..
         items = part == k
         held = entropy[items]
         note = f"human entropy {held.min():.3f} to {held.max():.3f} nats" if held.size else ""
-        made.append(Stratum(name=f"entropy {k + 1}/{parts}", items=items, note=note))
+        made.append(Stratum(name=f"entropy {k + 1}/{parts}", items=items, by_votes=True, note=note))
     return tuple(made)
 
 
@@ -83,7 +86,8 @@ def by_class(human: LabelDistribution) -> tuple[Stratum, ...]:
     for k, name in enumerate(human.classes):
         items = majority.label == k
         tied = int((items & majority.tied).sum())
-        made.append(Stratum(name=name, items=items, note=f"{tied:,} of them with a tied majority" if tied else ""))
+        note = f"{tied:,} of them with a tied majority" if tied else ""
+        made.append(Stratum(name=name, items=items, by_votes=True, note=note))
     return tuple(made)
 
 
