@@ -38,8 +38,8 @@ CPU_BLOCK: Final = 2**16
 LEAST_ROWS: Final = 1024
 """Rows in a block however many classes there are, so that a step for each class is still long."""
 
-GPU_BLOCK: Final = 2**22
-"""Elements in a block on a GPU: enough to fill it, 16 MB of float32."""
+GPU_BLOCK: Final = 2**20
+"""Elements in a block on a GPU: enough to fill it, 4 MB of float32."""
 
 
 def is_tensor(values: object) -> bool:
@@ -66,9 +66,10 @@ def by_rows(formula: Callable[..., Any], *tables: ArrayT, labels: Array | None =
         float32 and half precision, else (whole numbers) float64.
     """
     arrays = _fitting(tables)
-    labels = None if labels is None else _computable(labels)
-    placed = {"device": arrays[0].device} if is_tensor(arrays[0]) else {}
-    out = library(arrays[0]).empty(len(arrays[0]), dtype=_working_dtype(arrays), **placed)
+    xp, placed = library(arrays[0]), {"device": arrays[0].device} if is_tensor(arrays[0]) else {}
+    if labels is not None:
+        labels = xp.as_tensor(labels, **placed) if placed else to_numpy(labels)
+    out = xp.empty(len(arrays[0]), dtype=_working_dtype(arrays), **placed)
     for block, *parts in _blocks(arrays):
         out[block] = formula(*parts) if labels is None else formula(*parts, labels[block])
     result: ArrayT = library(tables[0]).from_numpy(out) if is_tensor(tables[0]) and not is_tensor(out) else out

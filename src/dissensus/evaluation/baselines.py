@@ -7,7 +7,7 @@ on single labels. A table without such rows misleads.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     Fit = Callable[[Table, Table], Callable[[Table], Table]]
     """From human and model distributions to a map of the model's."""
 
-FOLDS = 5
+MAJORITY: Final = "majority"
+"""The baseline that is a given model trained on majority labels, as it is."""
+
+FOLDS: Final = 5
 """Parts of the items for fitting on the others, where no validation split is given."""
 
-NO_MAJORITY = (
+NO_MAJORITY: Final = (
     "majority + temperature and majority + smoothing are missing: they need the predictions of a model trained on "
     "majority labels (majority=, --majority)"
 )
@@ -83,7 +86,7 @@ def make_baselines(
         notes.append(f"temperature and smoothing need {2 * FOLDS} items or a validation split to be fitted on")
     else:
         runs = checked_probabilities(majority, "majority model")
-        made.append(Baseline(name="majority", runs=runs, note="the given model trained on majority labels, as it is"))
+        made.append(Baseline(name=MAJORITY, runs=runs, note="the given model trained on majority labels, as it is"))
         made.append(majority_with_temperature(p, runs, validation=validation, seed=seed))
         made.append(majority_with_smoothing(p, runs, validation=validation, seed=seed))
     return tuple(made), tuple(notes)
@@ -99,8 +102,8 @@ def uniform(human: Any) -> Baseline:
 def marginal(human: Any, *, training: Any | None = None) -> Baseline:
     """The mean human distribution, the same for every item: what one scores by knowing the classes but not the item.
 
-    It is the mean of the training labels where these are given, else of the other evaluated items (each item is left out
-    of its own). Measures over items, such as a correlation, see the mean of all in the latter case.
+    It is the mean of the training labels where these are given, else of the other evaluated items (each item is left
+    out of its own). Measures over items, such as a correlation, see the mean of all in the latter case.
     """
     p = checked_human(human)
     if training is not None:
@@ -135,8 +138,8 @@ def majority_with_smoothing(
 ) -> Baseline:
     """A model trained on majority labels, mixed with the uniform distribution: (1 - a) q + a / K, a chosen by soft NLL.
 
-    Label smoothing proper is a way to train. From a trained model only its predictions can be smoothed, which gives a
-    perfect fit of smoothed labels' own optimum where the model is sure; the row says what smoothing alone can buy.
+    Label smoothing proper is a way to train. Of a trained model only the predictions can be smoothed, which tells what
+    softness without any knowledge of the item is worth.
     """
 
     def fit(p: Table, q: Table) -> Callable[[Table], Table]:

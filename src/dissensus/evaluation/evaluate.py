@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.baselines import make_baselines
+from dissensus.evaluation.baselines import MAJORITY, make_baselines
 from dissensus.evaluation.comparison import Alternative, Differences, differences, with_holm
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 from dissensus.evaluation.registry import METRICS
@@ -182,9 +182,13 @@ def evaluate(
     systems = {name: System(runs=runs, over_items=runs) for name, runs in models.items()}
     notes = [LEGEND]
     if baselines:
-        given = models[majority] if isinstance(majority, str) and majority in models else majority
+        named = isinstance(majority, str) and majority in models
+        given = models[majority] if named else majority
         made, missing = make_baselines(labels, training=training, majority=given, validation=validation, seed=seed)
         for each in made:
+            if named and each.name == MAJORITY:
+                notes.append(f"{MAJORITY}: the system '{majority}'")
+                continue
             if each.name in systems:
                 raise InputError(f"evaluation: '{each.name}' is the name of a baseline; call the system something else")
             constant = each.runs if each.constant is None else np.broadcast_to(each.constant, each.runs.shape)

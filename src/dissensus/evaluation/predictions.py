@@ -96,7 +96,7 @@ def read_predictions(
     Args:
         path: the file.
         classes: the names of the votes' classes, in class order.
-        item: the column of item names; None guesses it from its name.
+        item: the column of item names; where there is none of that name it is guessed, and a note says which it is.
         given: probabilities or logits. None takes the name of the column or array where that says it, and else looks at
             the numbers: rows in [0, 1] that sum to 1 are probabilities; rows with negative numbers, most of which do not
             sum to 1, are logits; anything else is refused. The notes say what was decided.
@@ -125,6 +125,42 @@ def read_predictions(
         given=given,
         notes=tuple(f"{path}: {sentence}" for sentence in notes),
     )
+
+
+def read_column(path: str | Path, column: str, items: Names, *, item: str | None = None) -> Names:
+    """(items,) what a further column of a table, such as a file of predictions, says of each of these items.
+
+    Args:
+        path: CSV, TSV, Parquet or JSONL, with a column of item names; an item may have several rows that say the same.
+        column: its name.
+        items: names of the items.
+        item: the column of item names; where there is none of that name it is guessed.
+    """
+    from dissensus.votes.cells import encode_names, name_like, refuse_missing
+    from dissensus.votes.encoding import to_names
+
+    path = _open(path)
+    if path.suffix.lower() == ".npz":
+        raise InputError(f"{path}: an npz file has no columns; give '{column}' in a CSV, TSV, Parquet or JSONL file")
+    rows = _rows(path)
+    if column not in rows.table.columns:
+        raise InputError(f"{path}: there is no column '{column}'; it has {', '.join(rows.table.columns)}")
+    code, names = encode_names(rows.table[_item_column(rows, item)], where=rows.where)
+    values = name_like(rows.table[column], where=rows.where)
+    refuse_missing(values, where=rows.where)
+    first = np.empty(names.size, dtype=np.int64)
+    first[code[::-1]] = np.arange(code.size - 1, -1, -1)
+    other = np.flatnonzero((values.gather(first[code]) != values).to_numpy())
+    if other.size:
+        row = int(other[0])
+        raise InputError(
+            f"{rows.where(row)}: item {names[code[row]]} has '{values[row]}' in column '{column}', and "
+            f"'{values[int(first[code[row]])]}' before; give one value an item"
+        )
+    place = places_of(items, names)
+    if (place < 0).any():
+        raise InputError(f"{path}: column '{column}' has no value for item {items[int(place.argmin())]}; give one")
+    return to_names(values.gather(first[place]))
 
 
 def align_predictions(
@@ -284,12 +320,12 @@ def _unnamed(source: str, classes: tuple[str, ...]) -> str:
 
 def _from_table(path: Path, classes: tuple[str, ...], item: str | None) -> _Found:
     from dissensus.votes.cells import encode_names, name_like, refuse_missing
-    from dissensus.votes.columns import require
     from dissensus.votes.encoding import to_names
 
     rows = _rows(path)
-    column = require("item", item, [name for name in rows.table.columns if name not in classes], path=path)
+    column = _item_column(rows, item, classes)
     table, source, notes = _class_numbers(rows, classes, item=column)
+    notes = (f"items are in the column '{column}'", *notes)
     ids = name_like(rows.table[column], where=rows.where)
     refuse_missing(ids, where=rows.where)
     if SEED not in rows.table.columns or SEED in (*classes, column):
@@ -312,6 +348,13 @@ def _from_table(path: Path, classes: tuple[str, ...], item: str | None) -> _Foun
         source=source,
         notes=(*notes, f"{seeds.size} seeds, told apart by the column '{SEED}'"),
     )
+
+
+def _item_column(rows: Rows, item: str | None, classes: Sequence[str] = ()) -> str:
+    from dissensus.votes.columns import require
+
+    columns = [name for name in rows.table.columns if name not in classes]
+    return require("item", item if item in columns else None, columns, path=rows.path)
 
 
 def _rows(path: Path) -> Rows:

@@ -71,37 +71,33 @@ class Scores:
         return [asdict(row) for row in self.rows]
 
     def grid(self) -> tuple[list[str], list[list[str]]]:
-        """Header and cells of the table, as text.
+        """Header and cells of the table, as text: metric, system, and numbers.
 
-        On one stratum, a row is a metric and a system, with corrected score, noise floor and human ceiling beside the
-        score. On several, a column is a stratum, and these stand in rows of their own where any stratum has them.
+        On one stratum the numbers are score, sd over seeds and corrected score. On several they are the scores in each,
+        and corrected scores stand in rows of their own. Below the systems of a metric are its noise floor and human
+        ceiling. Rows without any number on a stratum of its own are left out.
         """
         strata = list(dict.fromkeys(row.stratum for row in self.rows))
-        if len(strata) == 1:
-            header = ["metric", "system", "score", "sd over seeds", "corrected", "noise floor", "human ceiling"]
-            return header, [
-                [headline(row.metric), row.system, shown(row.value)]
-                + [shown(each) for each in (row.sd, row.corrected, row.floor, row.ceiling)]
-                for row in self.rows
-            ]
         items = {row.stratum: row.items for row in self.rows}
-        header = ["metric", "system", *(f"{name} ({items[name]:,})" for name in strata)]
+        header = [f"{name} ({items[name]:,})" for name in strata]
+        if len(strata) == 1:
+            header = ["score", "sd over seeds", "corrected"]
         cells = []
         for metric in dict.fromkeys(row.metric for row in self.rows):
             of_metric = [row for row in self.rows if row.metric == metric]
-            people: dict[str, list[str]] = {}
+            across: list[Score] = []
             for system in dict.fromkeys(row.system for row in of_metric):
                 across = [row for row in of_metric if row.system == system]
-                cells.append([headline(metric), system, *("empty" if not row.items else shown(row.value) for row in across)])
-                corrected = [shown(row.corrected) for row in across]
-                if set(corrected) != {DASH}:
-                    cells.append([headline(metric), f"{system}, corrected", *corrected])
-                people = {
-                    "noise floor": [shown(row.floor) for row in across],
-                    "human ceiling": [shown(row.ceiling) for row in across],
-                }
-            cells += [[headline(metric), name, *numbers] for name, numbers in people.items() if set(numbers) != {DASH}]
-        return header, cells
+                values = ["empty" if not row.items else shown(row.value) for row in across]
+                if len(strata) == 1:
+                    values += [shown(across[0].sd), shown(across[0].corrected)]
+                cells.append([headline(metric), system, *values])
+                if any(row.corrected is not None for row in across[1:]):
+                    cells.append([headline(metric), f"{system}, corrected", *(shown(row.corrected) for row in across)])
+            for name, numbers in _of_people(across).items():
+                if any(number is not None for number in (numbers if len(strata) == 1 else numbers[1:])):
+                    cells.append([headline(metric), name, *map(shown, numbers), *([DASH] * (len(header) - len(numbers)))])
+        return ["metric", "system", *header], cells
 
     def to_markdown(self) -> str:
         """The table as Markdown, and below it what the notes of its rows say; a dash stands where there is no number."""
@@ -114,3 +110,7 @@ def headline(metric: str) -> str:
     told = METRICS[metric]
     arrow = {"lower": "↓", "higher": "↑", "zero": "→ 0"}[told.better]
     return f"{told.title}{f', {told.unit}' if told.unit else ''} {arrow}"
+
+
+def _of_people(across: list[Score]) -> dict[str, list[Any]]:
+    return {"noise floor": [row.floor for row in across], "human ceiling": [row.ceiling for row in across]}

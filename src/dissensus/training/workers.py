@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
 _data: TrainingData | None = None
 
 
-def train_in_workers(runs: Sequence[Run], data: TrainingData, *, workers: int | None = None) -> Iterator[RunResult]:
+def train_in_workers(runs: Sequence[Run], data: TrainingData) -> Iterator[RunResult]:
     """Train runs side by side; results come as they are finished, not in order."""
-    count = min(workers or len(os.sched_getaffinity(0)), len(runs))
+    count = min(len(os.sched_getaffinity(0)), len(runs))
     # A forked child would inherit the parent's thread pools in whatever state they are; a spawned one starts clean.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(data,)) as pool:
@@ -35,8 +37,7 @@ def train_in_workers(runs: Sequence[Run], data: TrainingData, *, workers: int | 
         try:
             for future in as_completed(futures):
                 result = future.result()
-                result.timing["engine"] = "fleet"  # type: ignore[index]
-                yield result
+                yield replace(result, timing={**result.timing, "engine": "fleet", "together": count})
         finally:
             for future in futures:
                 future.cancel()
@@ -46,6 +47,15 @@ def _begin(data: TrainingData) -> None:
     global _data
     _data = data
     torch.set_num_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a worker has a parent"
+    parent.join()
+    os._exit(1)
 
 
 def _train(run: Run) -> RunResult:
