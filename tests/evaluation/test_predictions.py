@@ -89,7 +89,9 @@ def test_numbers_that_could_be_anything_are_refused_with_the_worst_row(tmp_path:
 def test_how_far_a_row_is_off_is_said(tmp_path: Path) -> None:
     values = TABLE.copy()
     values[1, 2] += 0.05
-    refused(write(frame(values), tmp_path / "p.csv"), r"1 row has a sum other than 1, worst item b, which sums to 1\.05")
+    refused(
+        write(frame(values), tmp_path / "p.csv"), r"1 row has a sum other than 1, worst item b, which sums to 1\.05"
+    )
 
 
 def test_one_negative_cell_among_probabilities_is_damage_not_a_logit(tmp_path: Path) -> None:

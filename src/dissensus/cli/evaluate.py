@@ -26,7 +26,9 @@ def evaluate(
     ] = None,
     predictions: Annotated[
         Path | None,
-        typer.Option("--predictions", metavar="FILE", help="The model's predictions: .csv, .tsv, .parquet, .jsonl, .npz."),
+        typer.Option(
+            "--predictions", metavar="FILE", help="The model's predictions: .csv, .tsv, .parquet, .jsonl, .npz."
+        ),
     ] = None,
     compare: Annotated[
         list[Path] | None,

@@ -125,10 +125,10 @@ def _show_results(plan: Plan, json: Path | None) -> None:
     )
     for column in ("model", "target / delivery"):
         table.add_column(column)
-    for column in ("runs", "KL, nats", "soft NLL, nats", "accuracy"):
-        table.add_column(column, justify="right")
+    for column in ("runs", "KL", "soft NLL", "accuracy"):
+        table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
-        numbers = (f"{row[name]['mean']:.4f} ± {row[name]['sd']:.4f}" for name in ("kl", "soft_nll", "accuracy"))
+        numbers = (f"{row[name]['mean']:.3f} ± {row[name]['sd']:.3f}" for name in ("kl", "soft_nll", "accuracy"))
         table.add_row(plain(row["model"]), plain(row["method"]), str(row["runs"]), *numbers)
     console().print(table)
-    note(f"mean ± sd over seeds; the floor of soft NLL is the people's own entropy, {rows[0]['entropy']:.4f} nats")
+    note(f"mean ± sd over seeds, nats; the floor of soft NLL is the people's own entropy, {rows[0]['entropy']:.3f}")

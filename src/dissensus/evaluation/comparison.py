@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 from dissensus.errors import InputError
 from dissensus.evaluation.intervals import estimate_over_seeds
 from dissensus.evaluation.resampling import resampled_means
+from dissensus.evaluation.scores import headline
 from dissensus.evaluation.tables import markdown, shown
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ class Differences:
         """Header and cells of the table, as text."""
         header = ["metric", "system", "minus", "difference", "sd over seeds", "p (Wilcoxon)", "p (Holm)"]
         return header, [
-            [row.metric, row.system, row.reference, *map(shown, (row.value, row.sd, row.p, row.p_holm))]
+            [headline(row.metric) if row.metric else "", row.system, row.reference]
+            + [shown(each) for each in (row.value, row.sd, row.p, row.p_holm)]
             for row in self.rows
         ]
 

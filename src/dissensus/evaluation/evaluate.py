@@ -41,9 +41,9 @@ DEFAULT_METRICS: Final = (
 """What a table shows where no metrics are named; `registry.METRICS` has the others."""
 
 LEGEND: Final = (
-    "score: mean over items and seeds, with a 95 % interval for others of both; corrected: the same held against "
-    "everybody instead of few votes; noise floor: what a perfect model would score against so few votes; human ceiling: "
-    "what one half of the people score against the other"
+    "score: mean over items and seeds, with its 95 % interval over both; corrected: the same against everybody, not few "
+    "votes; noise floor: what a perfect model would score against so few votes; human ceiling: what one half of the "
+    "people scores against the other"
 )
 """How a table is read."""
 
@@ -85,7 +85,9 @@ class Evaluation:
         """The scores in each stratum of an idea, such as agreement; all items first."""
         if by not in self.strata:
             known = ", ".join(self.strata) or "none"
-            raise InputError(f"evaluation: there are no strata by '{by}' here but by {known}; ask for them in evaluate()")
+            raise InputError(
+                f"evaluation: there are no strata by '{by}' here but by {known}; ask for them in evaluate()"
+            )
         return self.strata[by]
 
     def difference(
@@ -263,9 +265,7 @@ class _Table:
             found = panel_of(people, self.metrics, resamples=self.resamples, seed=self.seed)
             panel = found if isinstance(found, Panel) else None
             notes = [] if isinstance(found, Panel) else [f"no noise floors, corrected scores and ceilings: {found}"]
-        rows = score_rows(
-            stratum, resampled, self.systems, panel=panel, resamples=self.resamples, seed=self.seed
-        )
+        rows = score_rows(stratum, resampled, self.systems, panel=panel, resamples=self.resamples, seed=self.seed)
         return rows, resampled, notes
 
 
@@ -316,12 +316,12 @@ def _metrics(names: Sequence[str] | None, labels: LabelDistribution, original: A
     return tuple(METRICS[name] for name in dict.fromkeys(names))
 
 
-def _strata(given: str | Sequence[str] | Mapping[str, Any], labels: LabelDistribution) -> dict[str, tuple[Stratum, ...]]:
+def _strata(
+    given: str | Sequence[str] | Mapping[str, Any], labels: LabelDistribution
+) -> dict[str, tuple[Stratum, ...]]:
     """For each idea its strata, all items first."""
     if isinstance(given, Mapping):
-        return {
-            idea: tuple(made) if _are_strata(made) else by_column(labels, made) for idea, made in given.items()
-        }
+        return {idea: tuple(made) if _are_strata(made) else by_column(labels, made) for idea, made in given.items()}
     return {idea: make_strata(labels, idea) for idea in ([given] if isinstance(given, str) else given)}
 
 

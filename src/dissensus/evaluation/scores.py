@@ -96,7 +96,9 @@ class Scores:
                     cells.append([headline(metric), f"{system}, corrected", *(shown(row.corrected) for row in across)])
             for name, numbers in _of_people(across).items():
                 if any(number is not None for number in (numbers if len(strata) == 1 else numbers[1:])):
-                    cells.append([headline(metric), name, *map(shown, numbers), *([DASH] * (len(header) - len(numbers)))])
+                    cells.append(
+                        [headline(metric), name, *map(shown, numbers), *([DASH] * (len(header) - len(numbers)))]
+                    )
         return ["metric", "system", *header], cells
 
     def to_markdown(self) -> str:

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     Resampled = dict[str, dict[str, Table]]
     """By metric and system, (1 + resamples, seeds) values on one stratum; NaN where undefined."""
 
-BY_VOTES: Final = (
-    "strata chosen by the votes themselves have no noise floor, corrected score or ceiling: their votes are no random draw"
-)
+BY_VOTES: Final = "strata chosen by the votes themselves have no noise floor, corrected score or ceiling: their votes are no random draw"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,9 +61,7 @@ class Panel:
     ceilings: Mapping[str, Estimate | None]
 
 
-def panel_of(
-    labels: LabelDistribution, metrics: Sequence[Metric], *, resamples: int, seed: int
-) -> Panel | InputError:
+def panel_of(labels: LabelDistribution, metrics: Sequence[Metric], *, resamples: int, seed: int) -> Panel | InputError:
     """Floors and ceilings of plain shares of votes; the reason why there are none of any other distributions."""
     try:
         _, total = counted(labels)

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.evaluation.metrics import accuracy, kl, soft_nll
 from dissensus.training.data import TRAIN
 
 if TYPE_CHECKING:
     from dissensus.studies.running import Plan
+
+SHOWN: Final = {"kl": kl, "soft_nll": soft_nll, "accuracy": accuracy}
 
 
 def summarise(plan: Plan) -> list[dict[str, Any]]:
     """By model and method, over seeds: KL(human || model), soft NLL and accuracy against the majority.
 
     Measured on the test split, or where there is none on the last split that is not trained on. Each number has mean
-    and sd (with n - 1) over seeds. KL = soft NLL - H(human), both in nats.
+    and sd (with n - 1) over seeds.
     """
     held_out = [name for name in plan.data.splits if name != TRAIN]
     split = "test" if "test" in held_out else held_out[-1] if held_out else TRAIN
     human = plan.data.human.take(plan.data.splits[split])
-    entropy, majority = float(human.entropy.mean()), human.majority().label
-    scores: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    scores: dict[tuple[str, str], list[list[float]]] = {}
     for run in plan.runs:
-        q = plan.store.load(run.key, dynamics=False, weights=False).predictions[split].astype(np.float64)
-        # A probability that float32 rounded to 0 would make the score infinite; its smallest normal number stands in.
-        nll = float(-(human.probabilities * np.log(np.maximum(q, np.finfo(np.float32).tiny))).sum(axis=1).mean())
-        accuracy = float((q.argmax(axis=1) == majority).mean())
-        scores.setdefault((run.model, run.method), []).append((nll - entropy, nll, accuracy))
+        model = plan.store.load(run.key, dynamics=False, weights=False).predictions[split].astype(np.float64)
+        row = [float(metric(human.probabilities, model).mean()) for metric in SHOWN.values()]
+        scores.setdefault((run.model, run.method), []).append(row)
     return [
         {
-            "model": model,
+            "model": model_name,
             "method": method,
             "split": split,
             "runs": len(values),
-            "entropy": entropy,
+            "entropy": float(human.entropy.mean()),
             **{
                 name: {"mean": float(column.mean()), "sd": float(column.std(ddof=1)) if len(column) > 1 else 0.0}
-                for name, column in zip(("kl", "soft_nll", "accuracy"), np.array(values).T, strict=True)
+                for name, column in zip(SHOWN, np.array(values).T, strict=True)
             },
         }
-        for (model, method), values in scores.items()
+        for (model_name, method), values in scores.items()
     ]
