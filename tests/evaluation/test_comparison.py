@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import product
 from typing import Any, Literal
 
@@ -172,6 +172,20 @@ def test_a_measure_over_items_on_draws_is_the_measure_on_the_drawn_rows(name: st
         rows = rng.integers(0, 60, size=60)
         draws = np.bincount(rows, minlength=60)[None].astype(np.float64)
         assert statistic(draws)[0] == pytest.approx(over_items(human[rows], model[rows]), abs=1e-9)
+
+
+def test_a_measure_over_items_that_no_sums_give_is_computed_on_each_resample() -> None:
+    rng = np.random.default_rng(9)
+    human, model = rng.dirichlet([1, 1], size=20), rng.dirichlet([1, 1], size=20)
+
+    def median_distance(p: Any, q: Any) -> float:
+        return float(np.median(np.abs(p - q)))
+
+    metric = replace(METRICS["ece"], name="median_distance", over_items=median_distance)
+    values = resampled_over_items(metric, human, [model, human], resamples=50, seed=0)
+    assert values[0].tolist() == [median_distance(human, model), 0.0]
+    assert len(np.unique(values[1:, 0])) > 10
+    assert not values[:, 1].any()
 
 
 @pytest.mark.parametrize("name", ["entropy_pearson", "entropy_spearman"])

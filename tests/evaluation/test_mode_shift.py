@@ -21,8 +21,8 @@ def predictions(right: Any, majority: Any) -> Any:
 def simulated(rng: np.random.Generator, accuracies: tuple[float, float, float]) -> tuple[Any, dict[str, Any]]:
     """People, and predictions of three kinds of models whose accuracies over all items and seeds are known.
 
-    An item is easy or hard for all, a seed is good or bad, and the rest is chance: each (kind, seed, item) is right with
-    a probability whose mean over items and seeds is the accuracy of the kind.
+    An item is easy or hard for all, a seed is good or bad, and the rest is chance: each (kind, seed, item) is right
+    with a probability whose mean over items and seeds is the accuracy of the kind.
     """
     majority = rng.integers(0, CLASSES, size=ITEMS)
     human = 0.7 * np.eye(CLASSES)[majority] + 0.1

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from dissensus.errors import InputError
-from dissensus.evaluation.predictions import Predictions, align_predictions, read_predictions
-from dissensus.labels.distribution import LabelDistribution
+from dissensus.evaluation.predictions import Predictions, align_predictions, read_column, read_predictions
 from dissensus.labels.schemes import frequency
-from dissensus.labels.writing import write_labels
+from dissensus.labels.writing import write_labels, write_table
 from dissensus.votes.table import votes_from_counts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.labels.distribution import LabelDistribution
 
 CLASSES = ("cat", "dog", "owl")
 TABLE = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.25, 0.5, 0.25]])
@@ -35,12 +39,7 @@ def frame(values: Any = TABLE, items: list[Any] | None = None, **more: Any) -> p
 
 
 def write(table: pl.DataFrame, path: Path) -> Path:
-    {
-        ".csv": table.write_csv,
-        ".tsv": lambda out: table.write_csv(out, separator="\t"),
-        ".parquet": table.write_parquet,
-        ".jsonl": table.write_ndjson,
-    }[path.suffix](path)
+    write_table(table, path)
     return path
 
 
@@ -59,21 +58,22 @@ def test_columns_are_matched_to_classes_in_any_order(tmp_path: Path, ending: str
     np.testing.assert_allclose(found.probabilities, TABLE[None])
     assert found.items.tolist() == NAMES
     assert found.given == "probabilities"
-    assert "taken as probabilities, as all rows lie in [0, 1] and sum to 1" in found.notes[0]
+    assert "taken as probabilities, as all rows lie in [0, 1] and sum to 1" in found.notes[-1]
+    assert "items are in the column 'item'" in found.notes[0]
 
 
 def test_logits_are_known_by_their_look_and_that_is_said(tmp_path: Path) -> None:
     found = read_predictions(write(frame(LOGITS), tmp_path / "p.csv"), CLASSES)
     np.testing.assert_allclose(found.probabilities[0], softmax(LOGITS, axis=1))
     assert found.given == "logits"
-    assert "taken as logits, as there are negative numbers" in found.notes[0]
+    assert "taken as logits, as there are negative numbers" in found.notes[-1]
 
 
 def test_what_the_caller_says_is_not_questioned(tmp_path: Path) -> None:
     path = write(frame(TABLE), tmp_path / "p.csv")
     found = read_predictions(path, CLASSES, given="logits")
     np.testing.assert_allclose(found.probabilities[0], softmax(TABLE, axis=1))
-    assert found.notes == ()
+    assert not any("taken as" in note for note in found.notes)
     refused(path, "not as 'odds'", given="odds")
 
 
@@ -104,7 +104,7 @@ def test_rounded_probabilities_are_made_to_sum_to_one_and_that_is_said(tmp_path:
     values = np.array([[0.333, 0.333, 0.3335], [0.1, 0.1, 0.8], [0.25, 0.5, 0.25]])
     found = read_predictions(write(frame(values), tmp_path / "p.csv"), CLASSES)
     np.testing.assert_allclose(found.probabilities.sum(axis=-1), 1.0, atol=1e-15)
-    assert "rows sum to 1 within 0.0005; each was divided by its sum" in found.notes[1]
+    assert "rows sum to 1 within 0.0005; each was divided by its sum" in found.notes[-1]
 
 
 @pytest.mark.parametrize("source", ["logits", "probabilities", "scores"])
@@ -113,22 +113,23 @@ def test_a_list_in_one_column_is_read_in_class_order_and_its_name_may_say_what_i
 ) -> None:
     values = LOGITS if source == "logits" else TABLE
     path = tmp_path / "p.jsonl"
-    path.write_text("".join(json.dumps({"uid": n, source: row.tolist()}) + "\n" for n, row in zip(NAMES, values)))
+    lines = (json.dumps({"uid": n, source: row.tolist()}) + "\n" for n, row in zip(NAMES, values, strict=True))
+    path.write_text("".join(lines))
     found = read_predictions(path, CLASSES)
     assert found.given == ("logits" if source == "logits" else "probabilities")
-    assert "taken in the order cat, dog, owl" in found.notes[0]
-    assert ("as 'logits' says" in found.notes[1]) == (source == "logits")
+    assert "taken in the order cat, dog, owl" in found.notes[1]
+    assert ("as 'logits' says" in found.notes[2]) == (source == "logits")
     np.testing.assert_allclose(found.probabilities[0], softmax(LOGITS, axis=1) if source == "logits" else TABLE)
 
 
 def test_an_object_in_one_column_is_read_by_class_name(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
-    rows = ({"item": n, "probs": dict(zip(reversed(CLASSES), reversed(row)))} for n, row in zip(NAMES, TABLE.tolist()))
+    by_name = [dict(zip(CLASSES[::-1], row[::-1], strict=True)) for row in TABLE.tolist()]
+    rows = [{"item": name, "probs": row} for name, row in zip(NAMES, by_name, strict=True)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     np.testing.assert_allclose(read_predictions(path, CLASSES).probabilities[0], TABLE)
-    refused_by = ("cat", "dog", "emu")
     with pytest.raises(InputError, match="its classes are owl, dog, cat, and the votes' are cat, dog, emu"):
-        read_predictions(path, refused_by)
+        read_predictions(path, ("cat", "dog", "emu"))
 
 
 def test_a_column_seed_tells_runs_apart(tmp_path: Path) -> None:
@@ -165,8 +166,8 @@ def test_label_distributions_that_we_wrote_are_predictions_too(tmp_path: Path, e
         ("item,cat,dog,owl\na,0.7,,0.1\n", "line 2: an empty cell is no number"),
         ("item,cat,dog,owl\na,0.7,zero,0.1\n", "line 2: 'zero' is no number"),
         ("item,cat,dog,owl\n,0.7,0.2,0.1\n", "line 2: column 'item' is empty"),
-        ("item,cat,dog\na,0.7,0.3\n", "no column is named after the class 'owl'"),
-        ("item,one,two,three\na,0.7,0.2,0.1\n", "no column is named after the classes 'cat', 'dog', 'owl'"),
+        ("item,cat,dog\na,0.7,0.3\n", "no column is named after 'owl', among 'item', 'cat', 'dog'"),
+        ("item,one,two,three\na,0.7,0.2,0.1\n", "no column is named after 'cat', 'dog', 'owl'"),
         ("cat,dog,owl\n0.7,0.2,0.1\n", "known to hold the item"),
         ("item,cat,dog,owl\n", "holds no rows"),
         ("", "the file is empty"),
@@ -231,12 +232,8 @@ def test_a_file_cut_or_changed_anywhere_is_read_or_refused_never_a_traceback(
     for _ in range(data.draw(st.integers(1, 3))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(content[: data.draw(st.integers(1, len(content)))])
-    try:
-        found = read_predictions(path, CLASSES)
-    except InputError as error:
-        assert str(path) in str(error)
-    else:
-        np.testing.assert_allclose(found.probabilities.sum(axis=-1), 1.0)
+    with suppress(InputError):
+        np.testing.assert_allclose(read_predictions(path, CLASSES).probabilities.sum(axis=-1), 1.0)
 
 
 def predictions(items: list[Any], values: Any = TABLE) -> Predictions:
@@ -273,3 +270,19 @@ def test_items_on_one_side_only_are_refused_or_left_out_and_counted() -> None:
     )
     with pytest.raises(InputError, match="no item has votes and a prediction"):
         align_predictions(human, {"m": predictions(["x", "y", "z"])}, only_common=True)
+
+
+def test_a_further_column_is_read_in_the_order_of_the_items(tmp_path: Path) -> None:
+    path = write(frame(light=["day", "night", "day"]), tmp_path / "p.csv")
+    items = np.array(["c", "b"], dtype=np.dtypes.StringDType())
+    assert read_column(path, "light", items).tolist() == ["day", "night"]
+    with pytest.raises(InputError, match="no column 'colour'"):
+        read_column(path, "colour", items)
+    with pytest.raises(InputError, match="no value for item x"):
+        read_column(path, "light", np.array(["a", "x"], dtype=np.dtypes.StringDType()))
+    twice = pl.concat([frame(light=["day", "night", "day"]), frame(light=["day", "day", "day"])])
+    with pytest.raises(InputError, match="line 6: item b has 'day' in column 'light', and 'night' before"):
+        read_column(write(twice, tmp_path / "q.csv"), "light", items)
+    np.savez(tmp_path / "p.npz", items=np.array(NAMES), logits=LOGITS)
+    with pytest.raises(InputError, match="an npz file has no columns"):
+        read_column(tmp_path / "p.npz", "light", items)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 
 from dissensus.errors import InputError
 from dissensus.evaluation.strata import ALL, by_agreement, by_attribute, by_class, by_column, by_entropy, make_strata
-from dissensus.labels.distribution import LabelDistribution
 from dissensus.labels.schemes import frequency
 from dissensus.votes.reading import read_votes
 from dissensus.votes.table import Votes, votes_from_counts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.labels.distribution import LabelDistribution
 
 
 def people(seed: int = 0, items: int = 40, votes: int = 4) -> LabelDistribution:

@@ -47,21 +47,18 @@ class Bracket:
     Attributes:
         low: (items,) on average, over the votes that an item could have got, at most the function of its true
             distribution.
-        high: (items,) on average at least that.
+        middle: (items,) halfway: on average at most half the gap off.
+        high: (items,) on average at least the function.
     """
 
     low: Floats
+    middle: Floats
     high: Floats
-
-    @property
-    def middle(self) -> Floats:
-        """(items,) halfway: on average at most half the gap off."""
-        return (self.low + self.high) / 2
 
     def scaled(self, factor: float, *, shift: float | Floats = 0.0) -> Bracket:
         """The bracket of factor times the function plus shift."""
-        a, b = self.low * factor + shift, self.high * factor + shift
-        return Bracket(a, b) if factor > 0 else Bracket(b, a)
+        low, middle, high = (each * factor + shift for each in (self.low, self.middle, self.high))
+        return Bracket(low, middle, high) if factor > 0 else Bracket(high, middle, low)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,8 @@ class Polynomials:
             sums[:, some] = ((1 - f) * g[:, left[some], c] + f * g[:, right[some], c]).sum(axis=2)
         # Between two nodes a convex h lies below its interpolation, by most where p = q: the low end must follow.
         excess = (1 - part) * h(model, nodes[left]) + part * h(model, nodes[right]) - h(model, model)
-        return Bracket(sums[0] - np.maximum(excess, 0.0).sum(axis=1), sums[1])
+        low, high = sums
+        return Bracket(low - np.maximum(excess, 0.0).sum(axis=1), (low + high) / 2, high)
 
 
 def fit_polynomials(

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dissensus.labels.distribution import LabelDistribution
 
 Kind: TypeAlias = Literal["temperature", "vector", "dirichlet"]
-"""One number for all classes (Guo et al. 2017), a scale and a bias for each class, or a whole matrix and a bias (Kull et
-al. 2019)."""
+"""One number for all classes (Guo et al. 2017), a scale and a bias for each class, or a whole matrix and a bias (Kull
+et al. 2019)."""
 
 SHARPEST: Final = 1000.0
 """The largest 1/T, and the smallest is its inverse: with one-hot people and a flawless model no finite T is best."""

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from scipy.stats import rankdata
 
 from dissensus.errors import InputError
+from dissensus.evaluation.arithmetic import average_ranks
 from dissensus.evaluation.intervals import estimate_over_seeds
 from dissensus.evaluation.resampling import resampled_means
 from dissensus.evaluation.scores import headline
@@ -196,7 +196,7 @@ def wilcoxon(gaps: Floats, *, alternative: Alternative = "two-sided") -> float:
     """
     moved = gaps[gaps != 0]
     # Mean ranks of ties are halves: twice the rank is whole.
-    ranks = np.rint(2 * rankdata(np.abs(moved))).astype(np.int64)
+    ranks = np.rint(2 * average_ranks(np.abs(moved))).astype(np.int64)
     chance = np.ones(1)
     for rank in ranks.tolist():
         chance = (np.pad(chance, (0, rank)) + np.pad(chance, (rank, 0))) / 2

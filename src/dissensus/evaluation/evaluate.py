@@ -41,9 +41,9 @@ DEFAULT_METRICS: Final = (
 """What a table shows where no metrics are named; `registry.METRICS` has the others."""
 
 LEGEND: Final = (
-    "score: mean over items and seeds, with its 95 % interval over both; corrected: the same against everybody, not few "
-    "votes; noise floor: what a perfect model would score against so few votes; human ceiling: what one half of the "
-    "people scores against the other"
+    "score: mean over items and seeds, with its 95 % interval over both; corrected: the same against everybody, not "
+    "few votes; noise floor: what a perfect model would score against so few votes; human ceiling: what one half of "
+    "the people scores against the other"
 )
 """How a table is read."""
 
@@ -185,7 +185,7 @@ def evaluate(
     notes = [LEGEND]
     if baselines:
         named = isinstance(majority, str) and majority in models
-        given = models[majority] if named else majority
+        given = models[str(majority)] if named else majority
         made, missing = make_baselines(labels, training=training, majority=given, validation=validation, seed=seed)
         for each in made:
             if named and each.name == MAJORITY:

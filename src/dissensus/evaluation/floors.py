@@ -52,9 +52,16 @@ def noise_floor(name: str, truth: Table, *, panel_size: int | Ints, draws: int =
     scores = []
     for _ in range(draws):
         votes = rng.multinomial(size, truth) / size[:, None]
-        score = metric.per_item(votes, truth).mean() if metric.per_item else metric.over_items(votes, truth)
-        scores += [] if score is None else [float(score)]
+        score = _score(metric, votes, truth)
+        scores += [] if score is None else [score]
     return float(np.mean(scores)) if scores else None
+
+
+def _score(metric: Metric, human: Table, model: Table) -> float | None:
+    if metric.per_item is not None:
+        return float(metric.per_item(human, model).mean())
+    assert metric.over_items is not None
+    return metric.over_items(human, model)
 
 
 def panel_floor(name: str, labels: LabelDistribution, *, seed: int = 0) -> float | None:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def estimate_over_seeds(values: Table, *, level: float = 0.95, seed: Seed = 0) -> Estimate:
     """The mean over seeds of a statistic, with an interval for other items and other seeds.
 
-    A resample of items keeps all seeds, and a resample of seeds keeps all items; their deviations are added. Resampling
-    both at once, the plain two-way bootstrap, counts the noise of (item, seed) cells three times and the spread of a few
-    seeds too small: at the 95 % level it held the truth in 76 % of trials with 3 unlike seeds and in 99 % with 5 like
-    ones. So the seeds' part is
+    A resample of items keeps all seeds, and a resample of seeds keeps all items; their deviations are added. The plain
+    two-way bootstrap, which resamples both at once, counts the noise of (item, seed) cells three times and the spread
+    of a few seeds too small: at the 95 % level it held the truth in 76 % of trials with 3 unlike seeds, and in 99 %
+    with 5 like ones. So the seeds' part is
     - freed of the items' noise: of the variance between seeds only what exceeds the variance that resampled items give
       to a single seed's deviation from the mean of seeds, and
     - widened by sqrt(S / (S - 1)) t / z, with Student's t of S - 1 degrees of freedom (Hesterberg 2015, section 5.3).

@@ -1,4 +1,4 @@
-"""The mode-shift audit: is an accuracy gained by soft labels, or by their mode having moved? (soft-digits paper)
+"""The mode-shift audit of the soft-digits paper: is accuracy gained by softness, or by the label mode having moved?
 
 Votes change two things at once: the most voted class of some items, and the softness of all. A model trained on the new
 majority, as single labels, tells them apart: what it gains over a model trained on the original labels is the moved

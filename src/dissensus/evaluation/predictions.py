@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
 from scipy.special import softmax
@@ -88,18 +88,18 @@ def read_predictions(
 ) -> Predictions:
     """Predictions of a file: one row an item, with its name and one number a class.
 
-    A CSV, TSV, Parquet or JSONL file has a column of item names, and one column a class in any order, or one column with
-    a list of numbers (in class order) or an object (by class name). A column `seed` tells several seeds apart. An npz
-    file has the arrays `items`, and `probabilities` or `logits` of shape (items, classes) or (seeds, items, classes), and
-    may have `classes`, their names in order. Files that `write_labels` wrote are read too.
+    A CSV, TSV, Parquet or JSONL file has a column of item names, and one column a class in any order, or one column
+    with a list of numbers (in class order) or an object (by class name). A column `seed` tells several seeds apart. An
+    npz file has the arrays `items`, and `probabilities` or `logits` of shape (items, classes) or (seeds, items,
+    classes), and may have `classes`, their names in order. Files that `write_labels` wrote are read too.
 
     Args:
         path: the file.
         classes: the names of the votes' classes, in class order.
         item: the column of item names; where there is none of that name it is guessed, and a note says which it is.
-        given: probabilities or logits. None takes the name of the column or array where that says it, and else looks at
-            the numbers: rows in [0, 1] that sum to 1 are probabilities; rows with negative numbers, most of which do not
-            sum to 1, are logits; anything else is refused. The notes say what was decided.
+        given: probabilities or logits. None takes the name of the column or array where that says it, and else looks
+            at the numbers: rows in [0, 1] that sum to 1 are probabilities; rows with negative numbers, most of which
+            do not sum to 1, are logits; anything else is refused. The notes say what was decided.
     """
     if given is not None and given not in get_args(Given):
         raise InputError(f"{path}: predictions are given as probabilities or as logits, not as '{given}'")
@@ -171,8 +171,8 @@ def align_predictions(
     Args:
         human: the label distributions.
         predictions: systems by name, read with the classes of `human`.
-        only_common: evaluate the items that people judged and every system predicted, and say how many that are; without
-            it an item that is on one side only is refused.
+        only_common: evaluate the items that people judged and every system predicted, and say how many that are;
+            without it an item that is on one side only is refused.
 
     Returns:
         The label distributions of the evaluated items, each system's (seeds, items, classes) probabilities, and notes.
@@ -280,13 +280,14 @@ def _from_npz(path: Path, classes: tuple[str, ...]) -> _Found:
     named = next((name for name in ITEMS if name in arrays), None)
     if source is None or named is None:
         raise InputError(
-            f"{path}: it holds {', '.join(arrays) or 'nothing'}; give the arrays 'items' and 'probabilities' or 'logits'"
+            f"{path}: it holds {', '.join(arrays) or 'nothing'}; give the arrays 'items' and 'probabilities' or "
+            "'logits'"
         )
     values, items = arrays[source], arrays[named]
     if values.ndim not in (2, 3) or values.dtype.kind not in "fiu" or 0 in values.shape:
         raise InputError(
-            f"{path}: '{source}' holds {values.dtype} of shape {values.shape}; give numbers, items by classes or seeds by "
-            "items by classes"
+            f"{path}: '{source}' holds {values.dtype} of shape {values.shape}; give numbers, items by classes or seeds "
+            "by items by classes"
         )
     runs = values.reshape(-1, *values.shape[-2:]).astype(np.float64)
     if items.shape != (runs.shape[1],) or items.dtype.kind not in "iuUT":
@@ -294,9 +295,9 @@ def _from_npz(path: Path, classes: tuple[str, ...]) -> _Found:
             f"{path}: '{named}' holds {items.dtype} of shape {items.shape} for {runs.shape[1]:,} rows; give one whole "
             "number or text a row"
         )
-    order, notes = list(range(len(classes))), (_unnamed(source, classes),)
-    if "classes" in arrays:
-        order, notes = _order(path, [str(name) for name in arrays["classes"].ravel().tolist()], classes), ()
+    named_classes = [str(name) for name in arrays["classes"].ravel().tolist()] if "classes" in arrays else None
+    order = list(range(len(classes))) if named_classes is None else _order(path, named_classes, classes)
+    notes = (_unnamed(source, classes),) if named_classes is None else ()
     if runs.shape[2] != len(classes):
         raise InputError(
             f"{path}: '{source}' has {runs.shape[2]} numbers a row for {len(classes)} classes; give as many"
@@ -382,11 +383,11 @@ def _class_numbers(rows: Rows, classes: tuple[str, ...], *, item: str) -> tuple[
     source = next((name for name in columns if name.lower() in (*SAYS, *SAYS_NOTHING)), None)
     if source is None or len(missing) < len(classes):
         raise InputError(
-            f"{path}: no column is named after {'the class' if len(missing) == 1 else 'the classes'} {listed(missing)}, "
-            f"among {listed(columns)}; give one column for each class of the votes"
+            f"{path}: no column is named after {listed(missing)}, among {listed(columns)}; give one column for each "
+            "class of the votes"
         )
-    cells, notes = _cells(rows, source, classes)
-    return _stack(cells, rows), source, notes
+    cells, order = _cells(rows, source, classes)
+    return _stack(cells, rows), source, order
 
 
 def _cells(rows: Rows, source: str, classes: tuple[str, ...]) -> tuple[list[pl.Series], tuple[str, ...]]:
@@ -422,8 +423,6 @@ def _floats(cells: pl.Series, rows: Rows) -> Floats:
     values = cells.cast(pl.Float64, strict=False)
     if values.null_count():
         row = int(values.is_null().arg_true()[0])
-        said: Any = cells[row]
-        raise InputError(
-            f"{rows.where(row)}: {'an empty cell' if said is None else repr(said)} is no number; give one for each class"
-        )
+        said = "an empty cell" if cells[row] is None else repr(cells[row])
+        raise InputError(f"{rows.where(row)}: {said} is no number; give one for each class")
     return values.to_numpy()

@@ -25,11 +25,11 @@ Runs: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
 def checked_human(human: LabelDistribution | Any) -> Table:
     """(items, classes) probabilities of label distributions, or of an array that is refused where it holds none."""
     if isinstance(human, LabelDistribution):
-        return human.probabilities
+        return np.asarray(human.probabilities, dtype=np.float64)
     runs = checked_probabilities(human, "human")
     if len(runs) != 1:
         raise InputError(f"human: shape {runs.shape} is not items by classes; give one distribution an item")
-    return runs[0]
+    return np.asarray(runs[0])
 
 
 def checked_probabilities(model: Any, what: str, *, items: Names | None = None, tolerance: float = TOLERANCE) -> Runs:
@@ -84,6 +84,7 @@ def numbers(values: Any, what: str) -> Runs:
         raise InputError(f"{what}: these are not numbers in rows of equal length; give items by classes") from None
     if table.ndim not in (2, 3) or 0 in table.shape:
         raise InputError(
-            f"{what}: shape {table.shape} is neither items by classes nor seeds by items by classes; give one row an item"
+            f"{what}: shape {table.shape} is neither items by classes nor seeds by items by classes; give one row for "
+            "each item"
         )
     return table.reshape(-1, *table.shape[-2:])

@@ -1,7 +1,7 @@
 """Metrics on bootstrap resamples of items, without computing any item twice.
 
 A resample is how often each item was drawn. A mean is then a matrix product; so is a measure over items that follows
-from sums, such as a correlation or a calibration error with fixed bins; and ranks within a resample are cumulated draws.
+from sums, such as a correlation or a calibration error with fixed bins; ranks within a resample are cumulated draws.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Scores:
         return ["metric", "system", *header], cells
 
     def to_markdown(self) -> str:
-        """The table as Markdown, and below it what the notes of its rows say; a dash stands where there is no number."""
+        """The table as Markdown, and below it the notes of its rows; a dash stands where there is no number."""
         header, cells = self.grid()
         return f"{markdown(header, cells)}\n\n{as_list(row.note for row in self.rows)}".rstrip()
 

@@ -21,7 +21,7 @@ from dissensus.votes.estimate import Estimate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Codes, Ints, Mask, Table
+    from dissensus.arrays import Codes, Mask, Table
     from dissensus.evaluation.metric import Metric
     from dissensus.evaluation.probabilities import Runs
     from dissensus.evaluation.strata import Stratum
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     Resampled = dict[str, dict[str, Table]]
     """By metric and system, (1 + resamples, seeds) values on one stratum; NaN where undefined."""
 
-BY_VOTES: Final = "strata chosen by the votes themselves have no noise floor, corrected score or ceiling: their votes are no random draw"
+BY_VOTES: Final = (
+    "strata that the votes chose have no noise floor, corrected score and ceiling: chosen votes are no longer a random "
+    "draw"
+)
+"""Why some strata lack them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -135,29 +139,31 @@ def score_rows(
 ) -> list[Score]:
     """A score for each metric and system of a stratum with items."""
     rows = []
+    items = int(stratum.items.sum())
     for metric, values in resampled.items():
+        floor = None if panel is None else panel.floors.get(metric)
+        ceiling = None if panel is None else panel.ceilings.get(metric)
         for name, each in values.items():
-            known = {"system": name, "metric": metric, "stratum": stratum.name, "seeds": each.shape[1]}
-            floor = None if panel is None else panel.floors.get(metric)
-            ceiling = None if panel is None else panel.ceilings.get(metric)
-            items = int(stratum.items.sum())
-            if not np.isfinite(each[0]).all():
-                note = f"{metric} is undefined where people, or the model, are equally unsure of all items"
-                rows.append(Score(**known, items=items, value=None, floor=floor, ceiling=ceiling, note=note))
-                continue
+            defined = bool(np.isfinite(each[0]).all())
             corrected = None
-            if panel is not None and metric in panel.floors:
+            if defined and panel is not None and metric in panel.floors:
                 runs = systems[name].runs[:, stratum.items]
                 corrected = _corrected(metric, panel.labels, runs, resamples=resamples, seed=seed)
             rows.append(
                 Score(
-                    **known,
+                    system=name,
+                    metric=metric,
+                    stratum=stratum.name,
                     items=items,
-                    value=estimate_over_seeds(each, seed=seed),
-                    sd=float(each[0].std(ddof=1)) if each.shape[1] > 1 else None,
+                    seeds=each.shape[1],
+                    value=estimate_over_seeds(each, seed=seed) if defined else None,
+                    sd=float(each[0].std(ddof=1)) if defined and each.shape[1] > 1 else None,
                     floor=floor,
                     corrected=corrected,
                     ceiling=ceiling,
+                    note=""
+                    if defined
+                    else f"{metric} is undefined where people, or the model, are equally unsure of all",
                 )
             )
     return rows
@@ -190,6 +196,8 @@ def _corrected(metric: str, labels: LabelDistribution, runs: Runs, *, resamples:
     if len(known) == 1:
         return known[0]
     values = np.array([each.value for each in known])
+    if any(each.low is None for each in known):
+        return Estimate(float(values.mean()))
     low, high = (np.mean([getattr(each, end) for each in known]) for end in ("low", "high"))
     value, seeds = values.mean(), stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values))
     return Estimate(

@@ -60,7 +60,7 @@ def by_agreement(human: LabelDistribution) -> tuple[Stratum, ...]:
 def by_entropy(human: LabelDistribution, *, parts: int = 4) -> tuple[Stratum, ...]:
     """All items, and equal parts by human entropy, the surest first.
 
-    Items of equal entropy are in one part, so parts are unequal where many items share an entropy, and one may be empty.
+    Items of equal entropy are in one part, so parts are unequal where many items share one, and a part may be empty.
     """
     if parts < 2:
         raise InputError(f"strata: {parts} parts by entropy; give 2 or more")
