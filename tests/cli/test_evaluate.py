@@ -58,7 +58,7 @@ def test_a_table_of_scores_with_floor_ceiling_and_baselines_is_printed(files: di
     lines = result.stdout.splitlines()
     assert lines[0] == "All 30 items, 3 classes"
     start = next(place for place, line in enumerate(lines) if line.startswith("KL(human || model), nats ↓"))
-    assert [line.split("  ")[1] for line in lines[start + 1 : start + 6]] == [
+    assert [line.split("  ")[0] for line in lines[start + 1 : start + 6]] == [
         "good",
         "uniform",
         "marginal",

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr
 from scipy.stats import binom
@@ -26,30 +26,32 @@ FUNCTIONS = {"entropy": entropy, "distance": distance, "jsd": jsd_of_cell}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@settings(max_examples=15)
 @given(
-    p=st.floats(0, 1),
-    k=st.sampled_from([1, 2, 3, 5, 8, 13, 40]),
+    k=st.sampled_from([1, 2, 3, 5, 8, 13]),
     kind=st.sampled_from(["sparse", "flat", "mixed"]),
-    row=st.integers(0, 59),
-    seed=st.integers(0, 5),
+    seed=st.integers(0, 1000),
 )
 def test_whatever_the_true_probability_the_mean_over_votes_brackets_the_function(
-    name: str, p: float, k: int, kind: str, row: int, seed: int
+    name: str, k: int, kind: str, seed: int
 ) -> None:
     function = FUNCTIONS[name]
     truth = true_distributions(kind, 60, classes=3, seed=seed)
     model = model_of(truth, "perturbed", seed=seed)
     labels = panel_of(truth, k, seed=seed)
-    fitted = fit_polynomials(function, labels.counts, model, panel_size=labels.panel_size)
+    fitted = fit_polynomials(function, labels.counts, model, panel_size=labels.panel_size, parts=96)
 
-    # One cell, its q from the model, and every number of votes that it could have got.
-    votes, said = np.arange(k + 1)[:, None], np.full((k + 1, 1), model[row, 0])
-    bracket = fitted.bracket(votes, said, panel_size=np.full(k + 1, k))
-    chance = binom.pmf(votes[:, 0], k, p)
+    rng = np.random.default_rng(seed)
+    for q in rng.choice(model[:, 0], 5):
+        # One cell, and every number of votes that it could have got.
+        votes, said = np.arange(k + 1)[:, None], np.full((k + 1, 1), q)
+        bracket = fitted.bracket(votes, said, panel_size=np.full(k + 1, k))
+        p = np.concatenate([[0.0, 1.0, q, 1e-4], rng.random(300)])
+        chance = binom.pmf(votes[:, 0], k, p[:, None])
 
-    # The comparison is made on a grid of p; between its points entropy can stick out by a little.
-    assert chance @ bracket.low <= function(p, model[row, 0]) + 5e-4
-    assert chance @ bracket.high >= function(p, model[row, 0]) - 5e-4
+        # The comparison is made on a grid of p; between its points entropy can stick out by a little.
+        assert (chance @ bracket.low <= function(p, q) + 5e-4).all()
+        assert (chance @ bracket.high >= function(p, q) - 5e-4).all()
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -59,7 +61,7 @@ def test_the_bracket_narrows_with_votes(name: str) -> None:
     gaps = []
     for k in (3, 10, 50):
         labels = panel_of(truth, k)
-        fitted = fit_polynomials(FUNCTIONS[name], labels.counts, model, panel_size=labels.panel_size)
+        fitted = fit_polynomials(FUNCTIONS[name], labels.counts, model, panel_size=labels.panel_size, parts=96)
         bracket = fitted.bracket(labels.counts, model, panel_size=labels.panel_size)
         gaps.append(bracket.high.mean() - bracket.low.mean())
         assert bracket.low.mean() <= bracket.middle.mean() <= bracket.high.mean()
@@ -70,7 +72,7 @@ def test_votes_beyond_a_fitted_degree_keep_the_polynomial_and_lower_the_variance
     truth = true_distributions("flat", 200)
     model, labels = model_of(truth, "perturbed"), panel_of(truth, 50)
     fitted = fit_polynomials(
-        entropy, labels.counts, model, panel_size=labels.panel_size, sizes=np.array([50, 57], dtype=np.int64)
+        entropy, labels.counts, model, panel_size=labels.panel_size, sizes=np.array([50, 57]), parts=12
     )
     p = np.linspace(0, 1, 11)[:, None]
     fewer, more = (binom.pmf(np.arange(k + 1), k, p) @ fitted.ends[k].transpose(0, 2, 1) for k in (50, 57))
@@ -92,7 +94,7 @@ def test_votes_beyond_a_fitted_degree_keep_the_polynomial_and_lower_the_variance
 )
 def test_panels_without_any_spread_are_bracketed_too(counts: Any, model: Any) -> None:
     c, q = np.array(counts), np.array(model)
-    fitted = fit_polynomials(entropy, c, q, panel_size=c.sum(axis=1))
+    fitted = fit_polynomials(entropy, c, q, panel_size=c.sum(axis=1), parts=24)
     bracket = fitted.bracket(c, q, panel_size=c.sum(axis=1))
     assert np.isfinite([bracket.low, bracket.high]).all()
     assert (bracket.low <= bracket.high + 1e-9).all()
@@ -101,7 +103,7 @@ def test_panels_without_any_spread_are_bracketed_too(counts: Any, model: Any) ->
 def test_a_scaled_bracket_keeps_its_ends_in_order() -> None:
     truth = true_distributions("flat", 50)
     labels = panel_of(truth, 5)
-    bracket = fit_polynomials(entropy, labels.counts, truth, panel_size=labels.panel_size).bracket(
+    bracket = fit_polynomials(entropy, labels.counts, truth, panel_size=labels.panel_size, parts=24).bracket(
         labels.counts, truth, panel_size=labels.panel_size
     )
     turned = bracket.scaled(-2.0, shift=1.0)

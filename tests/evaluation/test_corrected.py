@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr, softmax
 
@@ -33,33 +33,35 @@ def score(name: str, human: Table, model: Table) -> float:
     return float(value)
 
 
-@pytest.mark.parametrize("k", PANELS)
 @pytest.mark.parametrize("model_kind", MODELS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_corrected_score_is_near_the_truth_where_the_plain_one_is_visibly_off(
-    kind: str, model_kind: str, k: int
-) -> None:
-    truth = true_distributions(kind, 1500, seed=10)
+def test_the_corrected_score_is_near_the_truth_where_the_plain_one_is_visibly_off(kind: str, model_kind: str) -> None:
+    truth = true_distributions(kind, 1000, seed=10)
     model = model_of(truth, model_kind)
-    labels = panel_of(truth, k)
-    for name in CORRECTED:
-        right = score(name, truth, model)
-        plain = score(name, labels.probabilities, model)
-        estimate = correct(name, labels.counts, model, resamples=300).estimate
-        if name == "entropy_pearson" and k < 4:
-            assert estimate is None
-            continue
-        assert estimate is not None
-        assert estimate.low is not None
-        assert estimate.high is not None
-        near = abs(estimate.value - right) <= 0.02 * abs(right)
-        assert near or estimate.low <= right <= estimate.high, name
-        if k <= 5 and name not in ("entce", "wasserstein"):
-            assert abs(plain - right) > 0.04 * abs(right), name
-            assert abs(estimate.value - right) < 0.7 * abs(plain - right), name
-        if k == 3 and name in ("kl", "jsd", "tvd", "brier"):
-            assert plain > 1.25 * right
-            assert not estimate.low <= plain <= estimate.high
+    missed = []
+    for k in PANELS:
+        labels = panel_of(truth, k)
+        for name in CORRECTED:
+            right = score(name, truth, model)
+            plain = score(name, labels.probabilities, model)
+            estimate = correct(name, labels.counts, model, resamples=300, splits=5).estimate
+            if name == "entropy_pearson" and k < 4:
+                assert estimate is None
+                continue
+            assert estimate is not None
+            assert estimate.low is not None
+            assert estimate.high is not None
+            near = abs(estimate.value - right) <= 0.02 * abs(right)
+            if not (near or estimate.low <= right <= estimate.high):
+                missed.append((name, k))
+            if k <= 5 and name not in ("entce", "wasserstein"):
+                assert abs(plain - right) > 0.04 * abs(right), (name, k)
+                assert abs(estimate.value - right) < 0.7 * abs(plain - right), (name, k)
+            if k == 3 and name in ("kl", "jsd", "tvd", "brier"):
+                assert plain > 1.25 * right, (name, k)
+                assert not estimate.low <= plain <= estimate.high, (name, k)
+    # An interval at the 95 % level misses one time in twenty; these are 27.
+    assert len(missed) <= 2, missed
 
 
 @pytest.mark.parametrize(
@@ -132,8 +134,8 @@ def test_scores_linear_in_people_are_left_as_they_are(name: str) -> None:
 
 
 def test_panels_of_unequal_size_are_corrected_together() -> None:
-    truth = true_distributions("sparse", 3000)
-    votes = np.random.default_rng(0).integers(1, 30, 3000)
+    truth = true_distributions("sparse", 2000)
+    votes = np.random.default_rng(0).integers(1, 12, 2000)
     labels, model = panel_of(truth, votes), model_of(truth, "perturbed")
     for name in ("kl", "tvd", "jsd", "entropy_pearson"):
         estimate = correct(name, labels.counts, model, resamples=200).estimate
@@ -159,6 +161,7 @@ def test_scores_that_are_the_same_thing_are_corrected_the_same() -> None:
     assert value("soft_nll") - value("kl") == pytest.approx(-value("entce") + entr(model).sum(axis=1).mean())
 
 
+@settings(max_examples=5)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_items_and_classes_does_not_matter(random: np.random.Generator) -> None:
     truth = true_distributions("flat", 40)
@@ -200,7 +203,7 @@ def test_a_wide_interval_says_so() -> None:
     truth = true_distributions("flat", 300)
     model = model_of(truth, "perturbed")
     assert "quote the interval" in correct("kl", panel_of(truth, 3).counts, model).note
-    assert "quote the interval" not in correct("entce", panel_of(truth, 50).counts, model[::-1]).note
+    assert "quote the interval" not in correct("kl", panel_of(truth, 10).counts, model[::-1]).note
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from dissensus.cli import data, labels, study, votes
+from dissensus.cli import data, evaluate, labels, study, votes
 from dissensus.errors import InputError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.add_typer(votes.app, name="votes")
 app.command("labels")(labels.labels)
+app.command("evaluate")(evaluate.evaluate)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 

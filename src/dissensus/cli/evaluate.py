@@ -163,35 +163,42 @@ def _result(result: Evaluation, systems: list[str]) -> dict[str, Any]:
 def _print(result: Evaluation, systems: list[str]) -> None:
     out = console()
     out.print(f"[bold]All {result.items:,} items[/], {len(result.classes)} classes")
-    out.print(_table(*result.overall.grid()))
+    _print_grid(*result.overall.grid())
     for idea, scores in result.strata.items():
         out.print()
         out.print(f"[bold]By {plain(idea)}[/]")
-        out.print(_table(*scores.grid()))
+        _print_grid(*scores.grid())
     if len(systems) > 1:
         out.print()
         out.print(f"[bold]Minus {plain(systems[0])}[/], over the same items and seeds")
-        out.print(_table(*result.difference(systems[0]).grid()))
+        _print_grid(*result.difference(systems[0]).grid())
     tables = (result.overall, *result.strata.values())
     for sentence in dict.fromkeys([*(row.note for table in tables for row in table.rows), *result.notes]):
         if sentence:
             note(sentence)
 
 
-def _table(header: list[str], rows: list[list[str]]) -> Any:
-    """A table in groups: the first column heads a group of rows in place of being repeated in each."""
+def _print_grid(header: list[str], rows: list[list[str]]) -> None:
+    """Print a table in groups: the first cell heads the rows that share it, in place of being repeated in each."""
+    from itertools import groupby
+
     from rich.table import Table
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for place, name in enumerate(header[1:]):
-        table.add_column(plain(name), justify="right" if place else "left", no_wrap=place > 0)
-    group = None
-    for head, *cells in rows:
-        if head != group:
-            table.add_row(f"[bold]{plain(head)}[/]")
-            group = head
-        table.add_row(f"  {plain(cells[0])}", *map(plain, cells[1:]))
-    return table
+    out = console()
+    widths = [max(len(row[place]) for row in (header, *rows)) for place in range(1, len(header))]
+
+    def table(cells: list[list[str]], *, headed: bool = False) -> Table:
+        made = Table(box=None, padding=(0, 2, 0, 0), show_header=headed)
+        for place, (name, width) in enumerate(zip(header[1:], widths, strict=True)):
+            made.add_column(plain(name), justify="right" if place else "left", min_width=width, no_wrap=place > 0)
+        for row in cells:
+            made.add_row(*map(plain, row[1:]))
+        return made
+
+    out.print(table([], headed=True))
+    for head, members in groupby(rows, key=lambda row: row[0]):
+        out.print(f"[bold]{plain(head)}[/]")
+        out.print(table(list(members)))
 
 
 def _print_metrics() -> None:

@@ -100,7 +100,13 @@ class Polynomials:
 
 
 def fit_polynomials(
-    function: CellFunction, counts: Counts, model: Table, *, panel_size: Ints, sizes: Ints | None = None
+    function: CellFunction,
+    counts: Counts,
+    model: Table,
+    *,
+    panel_size: Ints,
+    sizes: Ints | None = None,
+    parts: int,
 ) -> Polynomials:
     """Polynomials below and above h(p, q), as close as these votes warrant.
 
@@ -110,8 +116,9 @@ def fit_polynomials(
         model: (items, cells) the model's probabilities.
         panel_size: (items,) votes of each item, at least 1.
         sizes: the numbers of votes that brackets are wanted for; without it those of `panel_size`.
+        parts: into how many parts q is divided; few do where h hardly bends in q.
     """
-    nodes = _nodes(model)
+    nodes = _nodes(model, parts)
     reference = _reference(counts, model, panel_size, nodes)
     plain = function(counts / panel_size[:, None], model).sum(axis=1)
     # The weight of a variance in the half-width of a 95 % interval around a mean of items.
@@ -125,11 +132,11 @@ def fit_polynomials(
     return Polynomials(function, nodes, ends)
 
 
-def _nodes(model: Table) -> Floats:
+def _nodes(model: Table, parts: int) -> Floats:
     """From the least to the greatest q, denser where the model's probabilities are."""
     angle = np.arcsin(np.sqrt(np.clip(model, 0.0, 1.0)))
     low, high = float(angle.min()), float(angle.max())
-    spread = np.concatenate([np.quantile(angle, np.linspace(0, 1, 193)), np.linspace(low, high, 33)])
+    spread = np.concatenate([np.quantile(angle, np.linspace(0, 1, parts + 1)), np.linspace(low, high, parts // 6 + 1)])
     steps = np.unique(np.rint(spread / 0.002)) * 0.002
     inner = np.sin(steps[(steps > low + 0.001) & (steps < high - 0.001)]) ** 2
     return np.unique(np.concatenate([[model.min()], inner, [model.max()]]))

@@ -130,7 +130,7 @@ def _entropy_pearson(counts: Counts, model: Table, *, resamples: int, splits: in
         return Correction(None, "too few items have four votes: the entropy of a half that is one vote is always 0")
     c, q, k = counts[some], model[some], k[some]
     one, other = (k + 1) // 2, k // 2
-    fitted = fit_polynomials(_entropy_of_cell, c, q, panel_size=k, sizes=np.concatenate([k, one, other]))
+    fitted = fit_polynomials(_entropy_of_cell, c, q, panel_size=k, sizes=np.concatenate([k, one, other]), parts=48)
     rng = np.random.default_rng(seed)
     first, second, product = np.zeros(len(c)), np.zeros(len(c)), np.zeros(len(c))
     for _ in range(splits):
@@ -164,11 +164,11 @@ def _entropy_of_cell(p: Any, q: Any) -> Any:
 
 
 def _entropies(counts: Counts, model: Table) -> Bracket:
-    return _bracket(_entropy_of_cell, counts, model, counts.sum(axis=1))
+    return _bracket(_entropy_of_cell, counts, model, counts.sum(axis=1), parts=48)
 
 
-def _bracket(function: CellFunction, counts: Counts, model: Table, panel_size: Ints) -> Bracket:
-    fitted = fit_polynomials(function, counts, model, panel_size=panel_size)
+def _bracket(function: CellFunction, counts: Counts, model: Table, panel_size: Ints, *, parts: int) -> Bracket:
+    fitted = fit_polynomials(function, counts, model, panel_size=panel_size, parts=parts)
     return fitted.bracket(counts, model, panel_size=panel_size)
 
 
@@ -181,16 +181,16 @@ def _entce(counts: Counts, model: Table) -> Bracket:
 
 
 def _jsd(counts: Counts, model: Table) -> Bracket:
-    return _bracket(jsd_of_cell, counts, model, counts.sum(axis=1))
+    return _bracket(jsd_of_cell, counts, model, counts.sum(axis=1), parts=96)
 
 
 def _tvd(counts: Counts, model: Table) -> Bracket:
-    return _bracket(lambda p, q: np.abs(p - q) / 2, counts, model, counts.sum(axis=1))
+    return _bracket(lambda p, q: np.abs(p - q) / 2, counts, model, counts.sum(axis=1), parts=192)
 
 
 def _wasserstein(counts: Counts, model: Table) -> Bracket:
     reached, said = np.cumsum(counts, axis=1)[:, :-1], np.cumsum(model, axis=1)[:, :-1]
-    return _bracket(lambda p, q: np.abs(p - q), reached, np.clip(said, 0.0, 1.0), counts.sum(axis=1))
+    return _bracket(lambda p, q: np.abs(p - q), reached, np.clip(said, 0.0, 1.0), counts.sum(axis=1), parts=192)
 
 
 def _shares(counts: Counts) -> Table:

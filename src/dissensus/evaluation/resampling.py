@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Statistic = Callable[[Table], Floats]
     """(resamples, items) numbers of draws to (resamples,) values; NaN where a resample has none."""
 
-DRAWS: Final = 1 << 21
+DRAWS: Final = 1 << 19
 """Numbers of draws held at once."""
 
 
@@ -148,9 +148,12 @@ class _Ranking:
 
     def __call__(self, draws: Table) -> tuple[Table, Floats]:
         """(resamples, items) average ranks minus their mean, and the (resamples,) sums of their squares."""
-        size = np.add.reduceat(draws[:, self.order], self.first, axis=1)
-        rank = np.cumsum(size, axis=1) - (size - 1) / 2 - (draws.shape[1] + 1) / 2
-        return rank[:, self.group], np.einsum("rg,rg,rg->r", size, rank, rank)
+        size = draws.take(self.order, axis=1)
+        if self.first.size < self.order.size:
+            size = np.add.reduceat(size, self.first, axis=1)
+        rank = np.cumsum(size, axis=1)
+        rank -= size / 2 + draws.shape[1] / 2
+        return rank.take(self.group, axis=1), np.einsum("rg,rg,rg->r", size, rank, rank)
 
 
 def _correlation(together: Floats, one: Floats, other: Floats) -> Floats:

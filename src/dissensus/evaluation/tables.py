@@ -19,7 +19,7 @@ def shown(number: Any) -> str:
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; the first column and those with text are as they come, bars in cells are escaped."""
+    """A Markdown table; bars in cells are escaped."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 

@@ -1,0 +1,45 @@
+"""What models said of each item after every epoch: data maps, forgetting, divergence between epochs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissensus.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dissensus.dynamics.divergence import EpochDivergence as EpochDivergence
+    from dissensus.dynamics.divergence import StratumDivergence as StratumDivergence
+    from dissensus.dynamics.divergence import epoch_divergence as epoch_divergence
+    from dissensus.dynamics.forgetting import Forgetting as Forgetting
+    from dissensus.dynamics.forgetting import forgetting_events as forgetting_events
+    from dissensus.dynamics.human_uncertainty import UncertaintyCorrelation as UncertaintyCorrelation
+    from dissensus.dynamics.human_uncertainty import uncertainty_correlations as uncertainty_correlations
+    from dissensus.dynamics.maps import DataMap as DataMap
+    from dissensus.dynamics.maps import MapMeans as MapMeans
+    from dissensus.dynamics.maps import data_map as data_map
+    from dissensus.dynamics.maps import data_maps as data_maps
+    from dissensus.dynamics.recorded import read_dynamics as read_dynamics
+    from dissensus.dynamics.regions import Regions as Regions
+    from dissensus.dynamics.regions import regions_by_rank as regions_by_rank
+    from dissensus.dynamics.regions import regions_by_threshold as regions_by_threshold
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "DataMap": "maps",
+        "EpochDivergence": "divergence",
+        "Forgetting": "forgetting",
+        "MapMeans": "maps",
+        "Regions": "regions",
+        "StratumDivergence": "divergence",
+        "UncertaintyCorrelation": "human_uncertainty",
+        "data_map": "maps",
+        "data_maps": "maps",
+        "epoch_divergence": "divergence",
+        "forgetting_events": "forgetting",
+        "read_dynamics": "recorded",
+        "regions_by_rank": "regions",
+        "regions_by_threshold": "regions",
+        "uncertainty_correlations": "human_uncertainty",
+    },
+)

@@ -1,0 +1,96 @@
+"""Does a model waver where people do? Rank correlations of human uncertainty with the axes of a data map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from dissensus.dynamics.maps import DataMap
+from dissensus.dynamics.rank_correlation import resampled_spearman
+from dissensus.errors import InputError
+from dissensus.evaluation.intervals import estimate_over_seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Floats
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.votes.estimate import Estimate
+
+HumanMeasure: TypeAlias = Literal["mean_uncertainty", "unsure_proportion", "entropy"]
+"""How unsure people are of an item; see `LabelDistribution`."""
+
+MapAxis: TypeAlias = Literal["confidence", "variability"]
+"""What a data map says of an item."""
+
+AXES: Final[tuple[MapAxis, ...]] = ("confidence", "variability")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncertaintyCorrelation:
+    """Spearman's correlation over items of a measure of human uncertainty with an axis of a data map.
+
+    Attributes:
+        human: mean_uncertainty, unsure_proportion or entropy.
+        model: confidence or variability.
+        spearman: with its interval; None where it is undefined, because one of the two is the same for all items.
+        items: how many.
+    """
+
+    human: HumanMeasure
+    model: MapAxis
+    spearman: Estimate | None
+    items: int
+
+
+def uncertainty_correlations(
+    human: LabelDistribution,
+    maps: DataMap | Sequence[DataMap],
+    *,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> tuple[UncertaintyCorrelation, ...]:
+    """Every measure of human uncertainty that there is, against confidence and variability.
+
+    One map (of seeds together) gives one correlation, with an interval over items. Maps of seeds apart give the mean of
+    the seeds' correlations, with an interval over items and seeds. The two differ: averaging over seeds first removes
+    the noise of single runs, so the correlation of seeds together is mostly the stronger.
+
+    Args:
+        human: what people said of the items of the map, in their order.
+        maps: from `data_map`, or from `data_maps`.
+        level: of the intervals.
+        resamples: of items, behind each interval.
+        seed: of the draws.
+    """
+    seeds = [maps] if isinstance(maps, DataMap) else list(maps)
+    if not seeds or any(len(each) != len(human) for each in seeds):
+        sizes = ", ".join(f"{len(each):,}" for each in seeds) or "no"
+        raise InputError(
+            f"human uncertainty: maps of {sizes} items and people's answers on {len(human):,}; give the label "
+            "distributions of the mapped items, in their order"
+        )
+    people = _measures(human)
+    model = np.stack([getattr(each, axis) for axis in AXES for each in seeds])
+    values = resampled_spearman(np.stack(list(people.values())), model, resamples=resamples, seed=seed)
+    found = []
+    for row, name in enumerate(people):
+        for column, axis in enumerate(AXES):
+            by_seed = values[:, row, column * len(seeds) : (column + 1) * len(seeds)]
+            defined = bool(np.isfinite(by_seed[0]).all())
+            estimate = estimate_over_seeds(by_seed, level=level, seed=seed) if defined else None
+            found.append(UncertaintyCorrelation(human=name, model=axis, spearman=estimate, items=len(human)))
+    return tuple(found)
+
+
+def _measures(human: LabelDistribution) -> dict[HumanMeasure, Floats]:
+    measures: dict[HumanMeasure, Floats] = {}
+    if human.mean_uncertainty is not None:
+        measures["mean_uncertainty"] = human.mean_uncertainty
+    if human.unsure_proportion is not None:
+        measures["unsure_proportion"] = human.unsure_proportion
+    measures["entropy"] = human.entropy
+    return measures

@@ -1,0 +1,188 @@
+"""Data maps: where each item lies between easy, ambiguous and hard, by how a model's probability of it moved.
+
+Swayamdipta et al. (2020) over one run and a gold label; here over several seeds, and against a distribution of labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dissensus.dynamics.recorded import as_runs, checked_epoch
+from dissensus.dynamics.tracked import Track, tracked
+from dissensus.errors import InputError
+from dissensus.evaluation.arithmetic import by_rows, row_dot
+from dissensus.evaluation.choices import expected_accuracy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Floats, Names
+    from dissensus.dynamics.recorded import Recorded
+    from dissensus.dynamics.tracked import Tracked
+    from dissensus.evaluation.strata import Stratum
+    from dissensus.labels.distribution import LabelDistribution
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DataMap:
+    """The place of each item on a data map, over all values of its tracked probability: one an epoch and seed.
+
+    Attributes:
+        items: (items,) names.
+        tracked: what the probability is of: labels, majority, or agreement (sum_k p_k q_k).
+        confidence: (items,) mean of the tracked probability.
+        variability: (items,) its population standard deviation; `variability**2 = across_seeds + within_runs`.
+        correctness: (items,) share of epochs and seeds in which the model's top class is the label or the majority,
+            ties counted in expectation; for agreement, the share of people who chose that class, in the mean.
+        across_seeds: (items,) population variance over seeds of a run's mean; 0 for one seed.
+        within_runs: (items,) mean over seeds of the population variance over a run's epochs.
+        seeds: how many.
+        epochs: how many of each run.
+    """
+
+    items: Names
+    tracked: Literal["labels", "majority", "agreement"]
+    confidence: Floats
+    variability: Floats
+    correctness: Floats
+    across_seeds: Floats
+    within_runs: Floats
+    seeds: int
+    epochs: int
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def by_stratum(self, strata: Sequence[Stratum]) -> tuple[MapMeans, ...]:
+        """The means over the items of each stratum; strata without items are left out."""
+        return tuple(
+            MapMeans(
+                stratum=stratum.name,
+                items=int(stratum.items.sum()),
+                confidence=float(self.confidence[stratum.items].mean()),
+                variability=float(self.variability[stratum.items].mean()),
+                correctness=float(self.correctness[stratum.items].mean()),
+                across_seeds=float(self.across_seeds[stratum.items].mean()),
+                within_runs=float(self.within_runs[stratum.items].mean()),
+            )
+            for stratum in strata
+            if stratum.items.any()
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapMeans:
+    """A data map in the mean over the items of a stratum; the fields are those of `DataMap`.
+
+    Attributes:
+        stratum: its name.
+        items: how many it has.
+        confidence: mean of the items' confidences.
+        variability: mean of their standard deviations.
+        correctness: mean of their shares.
+        across_seeds: mean of their variances across seeds.
+        within_runs: mean of their variances within runs.
+    """
+
+    stratum: str
+    items: int
+    confidence: float
+    variability: float
+    correctness: float
+    across_seeds: float
+    within_runs: float
+
+
+def data_map(
+    dynamics: Any, target: LabelDistribution | Any, *, epochs: int | slice = 5, track: Track = "majority"
+) -> DataMap:
+    """The data map of one run, or of several seeds together.
+
+    All epochs and seeds count alike, as in the soft-digits paper (the last 5 epochs of 6 seeds are 30 values an item).
+    Their variance is the variance of the seeds' means plus the mean variance within a run (law of total variance).
+    Probabilities are taken as they were recorded, and summed in float64.
+
+    Args:
+        dynamics: (seeds, epochs, items, classes) probabilities after each epoch; or those of one run; or a sequence of
+            runs, which may have stopped after different numbers of epochs.
+        target: (items,) class indices; or label distributions or (items, classes) probabilities of people.
+        epochs: the last so many of each run, or a slice of its epochs, from 0.
+        track: of distributions, the probability of the majority (equal parts where it is tied), or the expected human
+            agreement sum_k p_k q_k, which is at most max_k p_k: an item that divides people is never easy by it.
+    """
+    runs = as_runs(dynamics)
+    what = tracked(target, runs[0].shape[1:], track=track)
+    return _pooled([_run_moments(run, what, _chosen(run, epochs), number=k) for k, run in enumerate(runs)], what)
+
+
+def data_maps(
+    dynamics: Any, target: LabelDistribution | Any, *, epochs: int | slice = 5, track: Track = "majority"
+) -> tuple[DataMap, ...]:
+    """The data map of each seed apart; the arguments are those of `data_map`."""
+    runs = as_runs(dynamics)
+    what = tracked(target, runs[0].shape[1:], track=track)
+    return tuple(_pooled([_run_moments(run, what, _chosen(run, epochs), number=k)], what) for k, run in enumerate(runs))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Of one run: (items,) mean and population variance of the tracked probability, and mean correctness."""
+
+    mean: Floats
+    variance: Floats
+    correctness: Floats
+    epochs: int
+
+
+def _run_moments(run: Recorded, what: Tracked, chosen: range, *, number: int) -> _Moments:
+    mean, squares, correctness = np.zeros((3, run.shape[1]))
+    for seen, epoch in enumerate(chosen, start=1):
+        model = checked_epoch(run, epoch, number=number, items=what.items)
+        value = by_rows(row_dot, what.weights, model)
+        # Welford's update: exact enough where all values are close, and no table of epochs is kept.
+        away = value - mean
+        mean += away / seen
+        squares += away * (value - mean)
+        correctness += expected_accuracy(what.weights, model)
+    return _Moments(mean, squares / len(chosen), correctness / len(chosen), len(chosen))
+
+
+def _pooled(runs: Sequence[_Moments], what: Tracked) -> DataMap:
+    if len({run.epochs for run in runs}) > 1:
+        counts = ", ".join(str(run.epochs) for run in runs)
+        raise InputError(
+            f"data map: the slice of epochs takes {counts} epochs of the runs; give a number of last epochs, or a "
+            "slice that takes as many of each"
+        )
+    means = np.stack([run.mean for run in runs])
+    across = means.var(axis=0)
+    within = np.mean([run.variance for run in runs], axis=0)
+    return DataMap(
+        items=what.items,
+        tracked=what.what,
+        confidence=means.mean(axis=0),
+        variability=np.sqrt(across + within),
+        correctness=np.mean([run.correctness for run in runs], axis=0),
+        across_seeds=across,
+        within_runs=within,
+        seeds=len(runs),
+        epochs=runs[0].epochs,
+    )
+
+
+def _chosen(run: Recorded, epochs: int | slice) -> range:
+    """The numbers of the chosen epochs, from 0."""
+    recorded = range(run.shape[0])
+    if isinstance(epochs, slice):
+        chosen = recorded[epochs]
+        if not chosen:
+            raise InputError(f"data map: the slice takes none of {len(recorded)} recorded epochs; give one that does")
+        return chosen
+    if not 1 <= epochs <= len(recorded):
+        raise InputError(
+            f"data map: the last {epochs} epochs of a run that recorded {len(recorded)}; ask for 1 to {len(recorded)}"
+        )
+    return recorded[-epochs:]

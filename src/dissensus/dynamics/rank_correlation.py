@@ -1,0 +1,69 @@
+"""Spearman's correlation of many pairs of series on the same bootstrap resamples of items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.evaluation.overall import DECIMALS
+from dissensus.evaluation.resampling import DRAWS
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Floats, Table
+    from dissensus.votes.estimate import Seed
+
+
+def resampled_spearman(human: Table, model: Table, *, resamples: int, seed: Seed) -> np.ndarray[Any, Any]:
+    """(1 + resamples, human series, model series) correlations of the sample (first) and of resamples of its items.
+
+    Pearson's correlation of average ranks; ranks are taken anew in every resample, from how often each item was drawn,
+    so that nothing is sorted twice. NaN where a series is constant in a resample.
+
+    Args:
+        human: (series, items) values; those that agree to 10 decimals are tied.
+        model: (series, items) values of the same items.
+        resamples: number of resamples, 0 or more.
+        seed: of the draws.
+    """
+    items = human.shape[1]
+    rankings = [_Ranking(np.round(series, DECIMALS)) for series in (*human, *model)]
+    rng = np.random.default_rng(seed)
+    values = np.empty((1 + resamples, len(human), len(model)))
+    values[0] = _correlations(np.ones((1, items)), rankings, people=len(human))[0]
+    step = max(1, DRAWS // items)
+    for first in range(1, 1 + resamples, step):
+        size = min(step, 1 + resamples - first)
+        drawn = rng.integers(0, items, size=(size, items)) + np.arange(size)[:, None] * items
+        draws = np.bincount(drawn.ravel(), minlength=size * items).reshape(size, items).astype(np.float64)
+        values[first : first + size] = _correlations(draws, rankings, people=len(human))
+    return values
+
+
+class _Ranking:
+    """Ranks of the same values in any resample: values are sorted once."""
+
+    def __init__(self, values: Floats) -> None:
+        _, self.group, size = np.unique(values, return_inverse=True, return_counts=True)
+        self.order = np.argsort(self.group, kind="stable")
+        self.first = np.cumsum(size) - size
+
+    def __call__(self, draws: Table) -> Table:
+        """(resamples, items) average ranks minus their mean, scaled to unit length; NaN where all are tied."""
+        size = np.add.reduceat(draws[:, self.order], self.first, axis=1)
+        rank = np.cumsum(size, axis=1) - (size - 1) / 2 - (draws.shape[1] + 1) / 2
+        # Ranks are multiples of a half: where all are tied the sum is 0, not a hair beside it.
+        squares = np.einsum("rg,rg,rg->r", size, rank, rank)
+        scaled = rank / np.sqrt(np.where(squares > 0, squares, np.nan))[:, None]
+        return np.asarray(scaled[:, self.group])
+
+
+def _correlations(draws: Table, rankings: list[_Ranking], *, people: int) -> np.ndarray[Any, Any]:
+    """(resamples, human series, model series)."""
+    human = [ranking(draws) * draws for ranking in rankings[:people]]
+    out = np.empty((len(draws), people, len(rankings) - people))
+    for column, ranking in enumerate(rankings[people:]):
+        ranks = ranking(draws)
+        for row, weighted in enumerate(human):
+            out[:, row, column] = np.einsum("ri,ri->r", weighted, ranks)
+    return np.clip(out, -1.0, 1.0)

@@ -1,0 +1,84 @@
+"""Recorded runs: every item's probabilities after each epoch, as engines and `Recorder` leave them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.evaluation.arithmetic import to_numpy
+from dissensus.evaluation.distributions import check_distributions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dissensus.arrays import Names
+    from dissensus.training.store import RunStore
+
+Recorded: TypeAlias = np.ndarray[tuple[int, int, int], Any]
+"""(epochs, items, classes) probabilities of one run after each epoch, in any precision; mostly float16."""
+
+HALF_TOLERANCE: Final = 1e-3
+"""How far from 1 a recorded row may sum: float16 keeps 11 bits, which leaves a sum at most 2^-11 off."""
+
+
+def read_dynamics(store: RunStore, keys: Iterable[str], *, split: str = "train") -> tuple[Recorded, ...]:
+    """For each run, its (epochs, items, classes) probabilities on a split, items in the order of the split.
+
+    Args:
+        store: where the runs are.
+        keys: of the runs, most often those of one method, a run a seed.
+        split: whose items.
+    """
+    runs = []
+    for key in keys:
+        dynamics = store.load(key, weights=False).dynamics
+        if split not in dynamics:
+            known = f"; it has {', '.join(dynamics)}" if dynamics else ""
+            raise InputError(
+                f"{store.folder}: run {key} recorded nothing on the split '{split}'{known}: train it with "
+                "dynamics = true, or ask for another split"
+            )
+        runs.append(dynamics[split])
+    return tuple(runs)
+
+
+def as_runs(dynamics: Any) -> tuple[Recorded, ...]:
+    """Each run of (seeds, epochs, items, classes), of (epochs, items, classes), or of a sequence of the latter.
+
+    Runs in a sequence may differ in their number of epochs (some stopped early), not in items and classes.
+    """
+    if isinstance(dynamics, (list, tuple)):
+        runs = tuple(to_numpy(each) for each in dynamics)
+    else:
+        array = to_numpy(dynamics)
+        runs = (array,) if array.ndim == 3 else tuple(array) if array.ndim == 4 else ()
+    if not runs or any(run.ndim != 3 or 0 in run.shape or run.dtype.kind != "f" for run in runs):
+        shapes = ", ".join(sorted({f"{np.shape(run)}" for run in (runs or (dynamics,))}))
+        raise InputError(
+            f"dynamics: shape {shapes} is not seeds by epochs by items by classes of real numbers; give the recorded "
+            "probabilities of one run or of several"
+        )
+    if len({run.shape[1:] for run in runs}) > 1:
+        shapes = ", ".join(str(run.shape) for run in runs)
+        raise InputError(
+            f"dynamics: runs of shapes {shapes} differ in items or classes; give runs over the same items in the same "
+            "order"
+        )
+    return runs
+
+
+def checked_epoch(run: Recorded, epoch: int, *, number: int, items: Names | None = None) -> Any:
+    """(items, classes) the probabilities of one epoch, refused where they are none.
+
+    Args:
+        run: the recorded run.
+        epoch: from 0.
+        number: of the run, for a sentence.
+        items: names, for a sentence.
+    """
+    probabilities = run[epoch]
+    what = f"dynamics of run {number}, epoch {epoch}"
+    check_distributions(probabilities, what=what, items=items, tolerance=HALF_TOLERANCE)
+    return probabilities

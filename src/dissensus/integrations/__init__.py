@@ -1,0 +1,13 @@
+"""Recorders for training loops of other people's making."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissensus.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dissensus.integrations.recorder import Recorder as Recorder
+    from dissensus.integrations.recorder import recorded_items as recorded_items
+
+__getattr__, __dir__ = lazy_names(__name__, {"Recorder": "recorder", "recorded_items": "recorder"})
