@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dissensus.datasets import load as load
     from dissensus.delivery import deliver as deliver
     from dissensus.errors import InputError as InputError
+    from dissensus.evaluation import evaluate as evaluate
     from dissensus.labels import LabelDistribution as LabelDistribution
     from dissensus.labels import label as label
     from dissensus.votes import Votes as Votes
@@ -32,6 +33,7 @@ __getattr__, __dir__ = lazy_names(
         "Votes": "votes",
         "count_votes": "votes",
         "deliver": "delivery",
+        "evaluate": "evaluation",
         "inspect": "votes",
         "label": "labels",
         "load": "datasets",

@@ -16,6 +16,8 @@ from dissensus.evaluation.distances import kl
 from dissensus.evaluation.registry import METRICS
 from dissensus.labels.schemes import frequency
 from dissensus.votes.official.chaosnli import read_chaosnli
+from dissensus.votes.reliability import split_half_reliability
+from dissensus.votes.simulate import simulate_votes
 from tests.evaluation.simulated import KINDS, MODELS, PANELS, model_of, panel_of, true_distributions
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def test_intervals_hold_the_population_s_score_at_the_nominal_rate(name: str, k:
     population = true_distributions("sparse", 100_000, seed=1)
     right = score(name, population, model_of(population, "perturbed"))
     held = []
-    for trial in range(40):
+    for trial in range(30):
         truth = true_distributions("sparse", 300, seed=100 + trial)
         model = model_of(truth, "perturbed", seed=200 + trial)
         counts = panel_of(truth, k, seed=300 + trial).counts
@@ -185,6 +187,19 @@ def test_every_metric_is_corrected_or_says_why_not() -> None:
     same = {"manhattan", "soft_accuracy", "soft_micro_f1", "po_jsd"}
     assert corrected == {*CORRECTED, *linear, *same}
     assert all(correct(name, counts, model, resamples=20, splits=2).note for name in METRICS)
+
+
+def test_the_reliability_of_plain_entropies_would_overcorrect() -> None:
+    truth = true_distributions("flat", 3000)
+    model, votes = model_of(truth, "perturbed"), simulate_votes(truth, 5, annotators=10, seed=2)
+    human = frequency(votes)
+    right, plain = (score("entropy_pearson", each, model) for each in (truth, human.probabilities))
+    reliability = split_half_reliability(votes, splits=5, resamples=0).entropy
+    estimate = correct("entropy_pearson", human.counts, model, resamples=0).estimate
+    assert reliability is not None
+    assert estimate is not None
+    assert plain / np.sqrt(reliability.value) > 1.3 * right
+    assert estimate.value == pytest.approx(right, rel=0.1)
 
 
 def test_an_entropy_correlation_needs_four_votes_and_some_spread() -> None:

@@ -11,7 +11,7 @@ from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, note, plain
 
 if TYPE_CHECKING:
-    from dissensus.evaluation.evaluate import Evaluation
+    from dissensus.evaluation.evaluating import Evaluation
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
 
@@ -82,7 +82,7 @@ def evaluate(
 ) -> None:
     """How close a model is to people: scores with intervals, noise floors, human ceilings and baselines."""
     from dissensus.errors import InputError
-    from dissensus.evaluation.evaluate import evaluate as score
+    from dissensus.evaluation.evaluating import evaluate as score
     from dissensus.evaluation.predictions import align_predictions, read_predictions
     from dissensus.labels.labelling import label as make
 
@@ -204,7 +204,7 @@ def _print_grid(header: list[str], rows: list[list[str]]) -> None:
 def _print_metrics() -> None:
     from rich.table import Table
 
-    from dissensus.evaluation.evaluate import DEFAULT_METRICS
+    from dissensus.evaluation.evaluating import DEFAULT_METRICS
     from dissensus.evaluation.registry import METRICS
 
     table = Table(box=None, padding=(0, 2, 0, 0))

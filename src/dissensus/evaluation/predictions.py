@@ -196,7 +196,7 @@ def align_predictions(
 
 
 def _refuse_one_sided(name: str, judged: Names, predicted: Names, place: Ints) -> None:
-    remedy = "give one prediction for each item with votes, or evaluate only the common items (only_common)"
+    remedy = "give one prediction for each item with votes, or evaluate only the common items (--only-common)"
     missing = np.flatnonzero(place < 0)
     if missing.size:
         raise InputError(

@@ -12,7 +12,7 @@ from scipy.special import softmax
 from dissensus.errors import InputError
 from dissensus.evaluation.choices import accuracy
 from dissensus.evaluation.distances import kl, tvd
-from dissensus.evaluation.evaluate import DEFAULT_METRICS, Evaluation, evaluate
+from dissensus.evaluation.evaluating import DEFAULT_METRICS, Evaluation, evaluate
 from dissensus.evaluation.overall import entropy_pearson
 from dissensus.evaluation.registry import METRICS
 from dissensus.evaluation.strata import by_attribute, by_entropy

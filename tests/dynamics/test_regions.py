@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissensus.dynamics import DataMap, data_map, regions_by_rank, regions_by_threshold
+from dissensus.errors import InputError
+from tests.dynamics.runs import people, recorded
+
+
+def of(confidence: list[float], variability: list[float]) -> DataMap:
+    zero = np.zeros(len(confidence))
+    return DataMap(
+        items=np.arange(len(confidence)),
+        tracked="labels",
+        confidence=np.array(confidence),
+        variability=np.array(variability),
+        correctness=zero,
+        across_seeds=zero,
+        within_runs=np.array(variability) ** 2,
+        seeds=1,
+        epochs=5,
+    )
+
+
+def test_regions_are_the_ends_of_the_two_axes() -> None:
+    made = regions_by_rank(of([0.9, 0.8, 0.5, 0.4, 0.1, 0.2], [0.0, 0.1, 0.4, 0.3, 0.1, 0.2]), fraction=1 / 3)
+    assert made.name.tolist() == ["easy", "easy", "ambiguous", "ambiguous", "hard", "hard"]
+
+
+def test_an_item_in_two_regions_is_named_ambiguous_first_then_hard() -> None:
+    made = regions_by_rank(of([0.9, 0.5, 0.1], [0.1, 0.2, 0.3]), fraction=2 / 3)
+    assert made.easy.tolist() == [True, True, False]
+    assert made.ambiguous.tolist() == [False, True, True]
+    assert made.hard.tolist() == [False, True, True]
+    assert made.name.tolist() == ["easy", "ambiguous", "ambiguous"]
+    both = regions_by_rank(of([0.9, 0.5, 0.1, 0.6], [0.1, 0.1, 0.3, 0.3]), fraction=0.75)
+    assert both.name[(both.easy & both.hard & ~both.ambiguous)].tolist() in (["hard"], [])
+
+
+@given(seed=st.integers(0, 1000), fraction=st.sampled_from([0.01, 0.05, 0.1, 0.1667, 0.25, 0.3319, 0.5, 0.75, 1.0]))
+def test_each_region_holds_the_share_that_ranks_first(seed: int, fraction: float) -> None:
+    made = data_map(recorded(seed=seed), people(seed=seed))
+    regions = regions_by_rank(made, fraction=fraction)
+    size = int(np.ceil(fraction * 40))
+    for chosen, value in (
+        (regions.easy, made.confidence),
+        (regions.ambiguous, made.variability),
+        (regions.hard, -made.confidence),
+    ):
+        assert chosen.sum() == size
+        assert size == 40 or value[chosen].min() >= value[~chosen].max() - 1e-12
+
+
+def test_a_fraction_is_not_rounded_up_by_a_hair() -> None:
+    made = of(np.linspace(0, 1, 100).tolist(), [0.1] * 100)
+    assert 0.07 * 100 > 7
+    assert regions_by_rank(made, fraction=0.07).easy.sum() == 7
+
+
+@given(seed=st.integers(0, 1000), names=st.sampled_from(["numbers", "text"]))
+def test_ties_do_not_depend_on_the_order_of_items(seed: int, names: str) -> None:
+    rng = np.random.default_rng(seed)
+    made = of(rng.choice([0.0, 0.5, 1.0], 30).tolist(), rng.choice([0.0, 0.25], 30).tolist())
+    if names == "text":
+        made = replace(made, items=made.items.astype(np.dtypes.StringDType()))
+    order = rng.permutation(30)
+    moved = replace(
+        made,
+        **{
+            axis: getattr(made, axis)[order]
+            for axis in ("items", "confidence", "variability", "correctness", "across_seeds", "within_runs")
+        },
+    )
+    np.testing.assert_array_equal(regions_by_rank(moved).name, regions_by_rank(made).name[order])
+
+
+def test_of_equally_confident_items_the_steadiest_is_easy_first() -> None:
+    assert regions_by_rank(of([1.0, 1.0, 1.0], [0.2, 0.0, 0.1]), fraction=1 / 3).easy.tolist() == [False, True, False]
+
+
+def test_thresholds_are_kept_exactly() -> None:
+    made = regions_by_threshold(of([0.8, 0.79, 0.3, 0.31], [0.2, 0.19, 0.0, 0.5]), easy=0.8, ambiguous=0.2, hard=0.3)
+    assert made.easy.tolist() == [True, False, False, False]
+    assert made.ambiguous.tolist() == [True, False, False, True]
+    assert made.hard.tolist() == [False, False, True, False]
+    assert made.name.tolist() == ["ambiguous", "other", "hard", "ambiguous"]
+
+
+def test_impossible_regions_are_refused() -> None:
+    made = of([0.5], [0.1])
+    with pytest.raises(InputError, match="a fraction of 0; give one above 0"):
+        regions_by_rank(made, fraction=0)
+    with pytest.raises(InputError, match="give hard < easy"):
+        regions_by_threshold(made, easy=0.3, ambiguous=0.2, hard=0.3)
