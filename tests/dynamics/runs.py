@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.labels.distribution import LabelDistribution
 from dissensus.labels.schemes import frequency
 from dissensus.votes.simulate import simulate_votes
+
+if TYPE_CHECKING:
+    from dissensus.labels.distribution import LabelDistribution
 
 
 def recorded(
@@ -17,7 +19,7 @@ def recorded(
     """(seeds, epochs, items, classes) random probabilities."""
     logits = np.random.default_rng(seed).normal(scale=2.0, size=(seeds, epochs, items, classes))
     odds = np.exp(logits)
-    return (odds / odds.sum(axis=-1, keepdims=True)).astype(dtype)
+    return np.asarray(odds / odds.sum(axis=-1, keepdims=True), dtype=dtype)
 
 
 def people(items: int = 40, classes: int = 4, *, votes: int = 5, seed: int = 0) -> LabelDistribution:

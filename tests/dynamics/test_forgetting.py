@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def test_counts_equal_a_plain_loop(seed: int) -> None:
     for s in range(3):
         for i in range(12):
             right = [p[i, dynamics[s, t, i].argmax()] > p[i].max() - 1e-9 for t in range(8)]
-            lost = sum(a and not b for a, b in zip(right, right[1:], strict=False))
+            lost = sum(a and not b for a, b in pairwise(right))
             assert made.events[s, i] == lost
             assert made.first_learnt[s, i] == (right.index(True) if any(right) else -1)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -8,13 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from dissensus.dynamics import DataMap, data_map, data_maps, uncertainty_correlations
+from dissensus.dynamics import data_map, data_maps, uncertainty_correlations
 from dissensus.dynamics.rank_correlation import resampled_spearman
 from dissensus.errors import InputError
 from tests.dynamics.runs import people, recorded
 
+if TYPE_CHECKING:
+    from dissensus.dynamics import DataMap
+    from dissensus.labels.distribution import LabelDistribution
 
-def with_unsure(items: int = 40) -> tuple[object, DataMap]:
+
+def with_unsure(items: int = 40) -> tuple[LabelDistribution, DataMap]:
     rng = np.random.default_rng(1)
     human = replace(
         people(items),
@@ -26,7 +31,7 @@ def with_unsure(items: int = 40) -> tuple[object, DataMap]:
 
 def test_every_measure_meets_every_axis_as_in_scipy() -> None:
     human, made = with_unsure()
-    found = uncertainty_correlations(human, made, resamples=50)  # type: ignore[arg-type]
+    found = uncertainty_correlations(human, made, resamples=50)
     assert [(each.human, each.model) for each in found] == [
         (measure, axis)
         for measure in ("mean_uncertainty", "unsure_proportion", "entropy")

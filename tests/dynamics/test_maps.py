@@ -69,7 +69,7 @@ def test_every_target_equals_an_independent_computation_in_float64(
 def test_variance_across_seeds_and_within_runs_add_up_to_the_total(
     shape: tuple[int, int, int, int], seed: int, track: Track
 ) -> None:
-    seeds, epochs, items, classes = shape
+    _, epochs, items, classes = shape
     dynamics, human = recorded(*shape, seed=seed), people(items, classes, seed=seed)
     made = data_map(dynamics, human, epochs=epochs, track=track)
     weights = human.probabilities if track == "agreement" else majority_weights(human.probabilities)
