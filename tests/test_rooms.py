@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-ROOMS = ["", ".votes", ".labels", ".delivery", ".training", ".evaluation", ".studies", ".datasets"]
+ROOMS = ["", ".votes", ".labels", ".delivery", ".training", ".evaluation", ".dynamics", ".integrations", ".studies", ".datasets"]
 
 
 @pytest.mark.parametrize("room", ROOMS)

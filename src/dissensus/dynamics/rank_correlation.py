@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.evaluation.overall import DECIMALS
-from dissensus.evaluation.resampling import DRAWS
+from dissensus.evaluation.resampling import DRAWS, Ranking
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Floats, Table
+    from dissensus.arrays import Table
     from dissensus.votes.estimate import Seed
 
 
@@ -27,7 +27,7 @@ def resampled_spearman(human: Table, model: Table, *, resamples: int, seed: Seed
         seed: of the draws.
     """
     items = human.shape[1]
-    rankings = [_Ranking(np.round(series, DECIMALS)) for series in (*human, *model)]
+    rankings = [Ranking(np.round(series, DECIMALS)) for series in (*human, *model)]
     rng = np.random.default_rng(seed)
     values = np.empty((1 + resamples, len(human), len(model)))
     values[0] = _correlations(np.ones((1, items)), rankings, people=len(human))[0]
@@ -40,30 +40,19 @@ def resampled_spearman(human: Table, model: Table, *, resamples: int, seed: Seed
     return values
 
 
-class _Ranking:
-    """Ranks of the same values in any resample: values are sorted once."""
-
-    def __init__(self, values: Floats) -> None:
-        _, self.group, size = np.unique(values, return_inverse=True, return_counts=True)
-        self.order = np.argsort(self.group, kind="stable")
-        self.first = np.cumsum(size) - size
-
-    def __call__(self, draws: Table) -> Table:
-        """(resamples, items) average ranks minus their mean, scaled to unit length; NaN where all are tied."""
-        size = np.add.reduceat(draws[:, self.order], self.first, axis=1)
-        rank = np.cumsum(size, axis=1) - (size - 1) / 2 - (draws.shape[1] + 1) / 2
-        # Ranks are multiples of a half: where all are tied the sum is 0, not a hair beside it.
-        squares = np.einsum("rg,rg,rg->r", size, rank, rank)
-        scaled = rank / np.sqrt(np.where(squares > 0, squares, np.nan))[:, None]
-        return np.asarray(scaled[:, self.group])
+def _unit_ranks(ranking: Ranking, draws: Table) -> Table:
+    """(resamples, items) average ranks minus their mean, scaled to unit length; NaN where all are tied."""
+    rank, squares = ranking(draws)
+    # Ranks are multiples of a half: where all are tied the sum is 0, not a hair beside it.
+    return np.asarray(rank / np.sqrt(np.where(squares > 0, squares, np.nan))[:, None])
 
 
-def _correlations(draws: Table, rankings: list[_Ranking], *, people: int) -> np.ndarray[Any, Any]:
+def _correlations(draws: Table, rankings: list[Ranking], *, people: int) -> np.ndarray[Any, Any]:
     """(resamples, human series, model series)."""
-    human = [ranking(draws) * draws for ranking in rankings[:people]]
+    human = [_unit_ranks(ranking, draws) * draws for ranking in rankings[:people]]
     out = np.empty((len(draws), people, len(rankings) - people))
     for column, ranking in enumerate(rankings[people:]):
-        ranks = ranking(draws)
+        ranks = _unit_ranks(ranking, draws)
         for row, weighted in enumerate(human):
             out[:, row, column] = np.einsum("ri,ri->r", weighted, ranks)
     return np.clip(out, -1.0, 1.0)

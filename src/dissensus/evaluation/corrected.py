@@ -9,7 +9,7 @@ Three ways, by what a metric allows:
   low mean to the upper end of the high mean, and holds without any assumption about p.
 - Split-half. The Pearson correlation of entropies is divided by the square root of the reliability of the human
   entropies, from two halves of the panel (Spearman 1904). Plain entropies of halves are biased by unlike amounts, which
-  makes that quotient too large (1.5 for a true 0.9 at 5 votes), so each half's entropy is the bracketed one.
+  makes that quotient too large (1.1 to 1.5 for a true 0.9 at 5 votes), so each half's entropy is the bracketed one.
 
 Corrected values may lie a little outside the range of the metric, as unbiased estimates of a small number must.
 """
@@ -153,9 +153,7 @@ def _entropy_pearson(counts: Counts, model: Table, *, resamples: int, splits: in
     if left_out:
         note += f"; {left_out:,} items with fewer than four votes are left out"
     if k.min() < 8:
-        note += (
-            "; with fewer than eight votes an item it can be some hundredths off, and more for an over-confident model"
-        )
+        note += "; with fewer than eight votes an item its interval holds the truth about 90 times in 100, not 95"
     return Correction(percentile_estimate(np.clip(r, -1.0, 1.0), level=LEVEL), note)
 
 

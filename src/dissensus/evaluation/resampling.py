@@ -129,7 +129,7 @@ def _entropy_pearson(human: Table, model: Table) -> Statistic:
 
 
 def _entropy_spearman(human: Table, model: Table) -> Statistic:
-    rankings = [_Ranking(np.round(entropy(each), DECIMALS)) for each in (human, model)]
+    rankings = [Ranking(np.round(entropy(each), DECIMALS)) for each in (human, model)]
 
     def statistic(draws: Table) -> Floats:
         (rank, spread), (other_rank, other_spread) = (ranking(draws) for ranking in rankings)
@@ -138,7 +138,7 @@ def _entropy_spearman(human: Table, model: Table) -> Statistic:
     return statistic
 
 
-class _Ranking:
+class Ranking:
     """Ranks of the same values in any resample: values are sorted once."""
 
     def __init__(self, values: Floats) -> None:
