@@ -67,7 +67,7 @@ def test_the_corrected_score_is_near_the_truth_where_the_plain_one_is_visibly_of
 
 
 @pytest.mark.parametrize(
-    ("name", "k", "at_least"), [("brier", 3, 0.85), ("kl", 3, 0.95), ("tvd", 5, 0.95), ("entropy_pearson", 6, 0.8)]
+    ("name", "k", "at_least"), [("brier", 3, 0.85), ("kl", 3, 0.95), ("tvd", 5, 0.95), ("entropy_pearson", 8, 0.85)]
 )
 def test_intervals_hold_the_population_s_score_at_the_nominal_rate(name: str, k: int, at_least: float) -> None:
     population = true_distributions("sparse", 100_000, seed=1)
@@ -190,7 +190,7 @@ def test_every_metric_is_corrected_or_says_why_not() -> None:
 
 
 def test_the_reliability_of_plain_entropies_would_overcorrect() -> None:
-    truth = true_distributions("flat", 3000)
+    truth = true_distributions("sparse", 3000)
     model, votes = model_of(truth, "perturbed"), simulate_votes(truth, 5, annotators=10, seed=2)
     human = frequency(votes)
     right, plain = (score("entropy_pearson", each, model) for each in (truth, human.probabilities))
@@ -198,7 +198,7 @@ def test_the_reliability_of_plain_entropies_would_overcorrect() -> None:
     estimate = correct("entropy_pearson", human.counts, model, resamples=0).estimate
     assert reliability is not None
     assert estimate is not None
-    assert plain / np.sqrt(reliability.value) > 1.3 * right
+    assert plain / np.sqrt(reliability.value) > 1.15 * right
     assert estimate.value == pytest.approx(right, rel=0.1)
 
 

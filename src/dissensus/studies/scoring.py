@@ -1,0 +1,61 @@
+"""A study's runs against people, as the evaluation room scores them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.evaluation.evaluating import evaluate
+from dissensus.training.data import TRAIN
+
+if TYPE_CHECKING:
+    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.studies.running import Plan
+
+    Systems = dict[str, np.ndarray[Any, np.dtype[np.float64]]]
+    """By name of the system, (seeds, items, classes) probabilities."""
+
+
+def held_out_split(plan: Plan) -> str:
+    """The split that a study is scored on: test, or else the last that is not trained on, or else train."""
+    others = [name for name in plan.data.splits if name != TRAIN]
+    return "test" if "test" in others else others[-1] if others else TRAIN
+
+
+def study_systems(plan: Plan, split: str) -> Systems:
+    """The predictions of each method on a split, its seeds together; the model is named where there are several."""
+    missing = sum(run not in plan.store for run in plan.runs)
+    if missing:
+        raise InputError(
+            f"study {plan.study.name}: {missing} of {len(plan.runs)} runs are not in {plan.store.folder}; run the study first"
+        )
+    parts: dict[str, list[np.ndarray[Any, Any]]] = {}
+    several_models, several_targets = (len({getattr(run, part) for run in plan.runs}) > 1 for part in ("model", "target"))
+    for run in plan.runs:
+        name = run.method if several_targets else run.method.removeprefix(f"{run.target} / ")
+        name = f"{run.model}: {name}" if several_models else name
+        found = plan.store.load(run.key, dynamics=False, weights=False).predictions[split]
+        parts.setdefault(name, []).append(found.astype(np.float64))
+    return {name: np.stack(runs) for name, runs in parts.items()}
+
+
+def evaluate_study(plan: Plan, *, resamples: int = 1000, seed: int = 0, **options: Any) -> Evaluation:
+    """Every method of a study against people on its held-out items, with baselines.
+
+    Where the study trains on majority labels, that method is the model behind the baselines with temperature and
+    smoothing; the marginal baseline comes from the training items.
+    """
+    split = held_out_split(plan)
+    systems = study_systems(plan, split)
+    human = plan.data.human
+    return evaluate(
+        human.take(plan.data.splits[split]),
+        systems,
+        training=human.take(plan.data.splits[TRAIN]) if split != TRAIN else None,
+        majority=next((name for name in systems if name.endswith("majority")), None),
+        resamples=resamples,
+        seed=seed,
+        **options,
+    )
