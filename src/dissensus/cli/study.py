@@ -34,17 +34,24 @@ def run_(
     ] = None,
 ) -> None:
     """Train what is not in the store yet, then show the table. Can be stopped and started again at any time."""
-    from dissensus.studies import plan_study, read_study, run_plan
+    from dissensus.studies import plan_study, read_study
 
     plan = plan_study(read_study(source), store, engine=engine, device=device)
+    train_with_progress(plan)
+    _show_results(plan, json)
+
+
+def train_with_progress(plan: Plan) -> None:
+    """Train what is left of a study, with a bar on a terminal."""
+    from dissensus.studies import run_plan
+
     done = len(plan.runs) - len(plan.waiting)
     note(
-        f"{plan.study.name}: {len(plan.runs)} runs, {done} in {store} already; {plan.choice.engine} on "
+        f"{plan.study.name}: {len(plan.runs)} runs, {done} in {plan.store.folder} already; {plan.choice.engine} on "
         f"{plan.choice.device} ({plan.choice.why})"
     )
     if plan.waiting:
         _with_progress(run_plan(plan), total=len(plan.runs), done=done)
-    _show_results(plan, json)
 
 
 @app.command("list")

@@ -29,10 +29,13 @@ def study_systems(plan: Plan, split: str) -> Systems:
     missing = sum(run not in plan.store for run in plan.runs)
     if missing:
         raise InputError(
-            f"study {plan.study.name}: {missing} of {len(plan.runs)} runs are not in {plan.store.folder}; run the study first"
+            f"study {plan.study.name}: {missing} of {len(plan.runs)} runs are not in {plan.store.folder}; run "
+            "the study first"
         )
     parts: dict[str, list[np.ndarray[Any, Any]]] = {}
-    several_models, several_targets = (len({getattr(run, part) for run in plan.runs}) > 1 for part in ("model", "target"))
+    several_models, several_targets = (
+        len({getattr(run, part) for run in plan.runs}) > 1 for part in ("model", "target")
+    )
     for run in plan.runs:
         name = run.method if several_targets else run.method.removeprefix(f"{run.target} / ")
         name = f"{run.model}: {name}" if several_models else name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.evaluation.metrics import accuracy, kl, soft_nll
-from dissensus.training.data import TRAIN
+from dissensus.studies.scoring import held_out_split
 
 if TYPE_CHECKING:
     from dissensus.studies.running import Plan
@@ -18,11 +18,9 @@ SHOWN: Final = {"kl": kl, "soft_nll": soft_nll, "accuracy": accuracy}
 def summarise(plan: Plan) -> list[dict[str, Any]]:
     """By model and method, over seeds: KL(human || model), soft NLL and accuracy against the majority.
 
-    Measured on the test split, or where there is none on the last split that is not trained on. Each number has mean
-    and sd (with n - 1) over seeds.
+    Measured on the held-out split. Each number has mean and sd (with n - 1) over seeds.
     """
-    held_out = [name for name in plan.data.splits if name != TRAIN]
-    split = "test" if "test" in held_out else held_out[-1] if held_out else TRAIN
+    split = held_out_split(plan)
     human = plan.data.human.take(plan.data.splits[split])
     scores: dict[tuple[str, str], list[list[float]]] = {}
     for run in plan.runs:
