@@ -171,8 +171,8 @@ def main() -> None:
     )
     row(*["---"] * 7)
     if cpu:
-        compare("simple-ffn", digits, device="cpu", runs=12, epochs=20, plain_runs=2, bar=3)
-        compare("lenet", digits, device="cpu", runs=12, epochs=5, plain_runs=2, bar=2)
+        compare("simple-ffn", digits, device="cpu", runs=12, epochs=60, plain_runs=2, bar=3)
+        compare("lenet", digits, device="cpu", runs=12, epochs=15, plain_runs=1, bar=2)
     else:
         compare("simple-ffn", digits, device=given.device, runs=48, epochs=60, plain_runs=1, bar=100)
         compare("deeper-ffn", digits, device=given.device, runs=48, epochs=60, plain_runs=1, bar=100)

@@ -19,6 +19,7 @@ from dissensus.training.loop import (
     autocast,
     log_probabilities,
     make_optimiser,
+    placed,
     selection_metric,
     snapshot,
     soft_cross_entropy,
@@ -119,8 +120,7 @@ class _Streamed:
 
     def __init__(self, run: Run, data: TrainingData, train_features: Tensor, place: torch.device) -> None:
         self.run, self.place, self.train_features = run, place, train_features
-        model = build(run.model, data.shape, classes=data.classes, seed=run.seed).to(place)
-        self.model = model.to(memory_format=torch.channels_last) if len(data.shape) == 3 else model  # type: ignore[call-overload]
+        self.model = placed(build(run.model, data.shape, classes=data.classes, seed=run.seed), data.shape, place)
         self.rate = torch.zeros((), device=place)
         self.optimiser = make_optimiser(self.model, run.training, rate=self.rate)
         _begin_from_zero(self.optimiser)

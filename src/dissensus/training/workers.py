@@ -29,8 +29,10 @@ _data: TrainingData | None = None
 def train_in_workers(runs: Sequence[Run], data: TrainingData) -> Iterator[RunResult]:
     """Train runs side by side; results come as they are finished, not in order."""
     count = min(len(os.sched_getaffinity(0)), len(runs))
-    # A forked child would inherit the parent's thread pools in whatever state they are; a spawned one starts clean.
-    context = multiprocessing.get_context("spawn")
+    # A child forked from here would inherit thread pools in whatever state they are. The fork server has imported PyTorch
+    # and run nothing, so that its children start clean and at once.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["dissensus.training.loop"])
     with ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(data,)) as pool:
         # Long runs first would need a guess; runs of one study are alike enough that order hardly matters.
         futures = [pool.submit(_train, run) for run in runs]
