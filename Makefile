@@ -7,10 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: demo test format clean
 
 demo: $(VENV)/demo.installed
-	@mkdir -p demo
-	$(BIN)/dissensus votes inspect words
-	$(BIN)/dissensus labels words -o demo/labels.csv
-	$(BIN)/dissensus study run words --store demo/runs
+	$(BIN)/dissensus demo
 
 test: $(VENV)/test.installed
 	$(BIN)/ruff format --check

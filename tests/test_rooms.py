@@ -10,7 +10,19 @@ import sys
 
 import pytest
 
-ROOMS = ["", ".votes", ".labels", ".delivery", ".training", ".evaluation", ".dynamics", ".integrations", ".studies", ".datasets"]
+ROOMS = [
+    "",
+    ".votes",
+    ".labels",
+    ".delivery",
+    ".training",
+    ".evaluation",
+    ".dynamics",
+    ".integrations",
+    ".studies",
+    ".report",
+    ".datasets",
+]
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -29,8 +29,8 @@ _data: TrainingData | None = None
 def train_in_workers(runs: Sequence[Run], data: TrainingData) -> Iterator[RunResult]:
     """Train runs side by side; results come as they are finished, not in order."""
     count = min(len(os.sched_getaffinity(0)), len(runs))
-    # A child forked from here would inherit thread pools in whatever state they are. The fork server has imported PyTorch
-    # and run nothing, so that its children start clean and at once.
+    # A child forked from here would inherit thread pools in whatever state they are. The fork server has imported
+    # PyTorch and run nothing, so that its children start clean and at once.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["dissensus.training.loop"])
     with ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(data,)) as pool:

@@ -1,0 +1,158 @@
+"""Items as a reader sees them: their text or image, the votes they got, and what each model said."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Floats, Ints
+    from dissensus.report.results import Results
+
+LARGEST: Final = 48
+"""Pixels of the longer side of an image on the page; larger ones are thinned to it."""
+
+LONGEST: Final = 300
+"""Characters of an item's text in a tooltip."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """A class's part of a distribution, for a bar.
+
+    Attributes:
+        name: of the class.
+        share: from 0 to 1.
+        colour: of the class.
+    """
+
+    name: str
+    share: float
+    colour: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """A contested item.
+
+    Attributes:
+        text: its name, whole.
+        image: a data URI, or None.
+        entropy: of people, in nats.
+        votes: in words.
+        bars: by who speaks (people, then each system), the parts of the classes.
+    """
+
+    text: str
+    image: str | None
+    entropy: float
+    votes: str
+    bars: tuple[tuple[str, tuple[Share, ...]], ...]
+
+
+def images(features: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
+    """(items, height, width, 1 or 3) bytes, where features are images; None where they are not.
+
+    Images are (items, height, width) or (items, channels, height, width) with 1 or 3 channels, at least 8 pixels high
+    and wide. Their values are scaled so that the largest among these items is white.
+    """
+    if features.ndim == 3:
+        features = features[:, None]
+    if features.ndim != 4 or features.shape[1] not in (1, 3) or min(features.shape[2:]) < 8:
+        return None
+    step = -(-max(features.shape[2:]) // LARGEST)
+    small = features[:, :, ::step, ::step]
+    low, high = min(float(small.min()), 0.0), float(small.max())
+    scaled = (small - low) * (255 / ((high - low) or 1.0))
+    return np.ascontiguousarray(np.rint(scaled).astype(np.uint8).transpose(0, 2, 3, 1))
+
+
+def data_uri(image: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
+    """A (height, width, 1 or 3) image as a PNG in a data URI."""
+    height, width, channels = image.shape
+    lines = np.concatenate([np.zeros((height, 1), np.uint8), image.reshape(height, width * channels)], axis=1)
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
+    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines.tobytes(), 9))
+    return "data:image/png;base64," + base64.b64encode(png + chunk(b"IEND", b"")).decode()
+
+
+def in_words(row: Sequence[float], classes: Sequence[str], *, most: int = 3) -> str:
+    """The classes of largest probability with their shares: `positive 62 %, neutral 30 %`."""
+    order = sorted(range(len(row)), key=lambda k: -row[k])[:most]
+    return ", ".join(f"{clipped(classes[k], 40)} {100 * row[k]:.0f} %" for k in order if row[k] >= 0.005)
+
+
+def votes_in_words(counts: Sequence[int], classes: Sequence[str]) -> str:
+    """Votes by class, most first: `positive 7, neutral 3`."""
+    order = sorted((k for k in range(len(counts)) if counts[k]), key=lambda k: -counts[k])
+    return ", ".join(f"{clipped(classes[k], 40)} {counts[k]:,}" for k in order)
+
+
+def clipped(text: str, longest: int = LONGEST) -> str:
+    """A text, cut where it is too long for its place, with a note that it was."""
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
+
+
+def contested(results: Results, *, shown: int) -> list[Card]:
+    """The evaluated items that divide people most; among equals those with more judgements, then in item order."""
+    human, classes = results.human, results.human.classes
+    order = np.lexsort((np.arange(len(human)), -human.panel_size, -np.round(human.entropy, 10)))[:shown]
+    order = order[human.entropy[order] > 0]
+    colours = class_colours(len(classes), ordered=human.ordered)
+    said = {name: system.mean(results.split)[order] for name, system in results.systems.items()}
+    pictures = images(results.plan.data.features[results.plan.data.splits[results.split][order]])
+
+    def bar(row: Floats) -> tuple[Share, ...]:
+        return tuple(
+            Share(name=name, share=share, colour=colour)
+            for name, share, colour in zip(classes, row.tolist(), colours, strict=True)
+            if share >= 0.0005
+        )
+
+    return [
+        Card(
+            text=str(human.items[item]),
+            image=None if pictures is None else data_uri(pictures[place]),
+            entropy=float(human.entropy[item]),
+            votes=votes_in_words(human.counts[item].tolist(), classes),
+            bars=(
+                ("people", bar(human.probabilities[item])),
+                *((name, bar(rows[place])) for name, rows in said.items()),
+            ),
+        )
+        for place, item in enumerate(order.tolist())
+    ]
+
+
+def thinned(n_items: int, *, most: int, seed: int) -> Ints:
+    """Indices of at most so many items, drawn at random and in order."""
+    if n_items <= most:
+        return np.arange(n_items)
+    return np.sort(np.random.default_rng(seed).choice(n_items, most, replace=False))
+
+
+PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C", "#9A8B00")
+"""Okabe and Ito's colours, told apart by colour-blind readers, without black, which the dark page would swallow."""
+
+_SCALE: Final = ((179, 88, 6), (241, 163, 64), (205, 205, 205), (153, 142, 195), (110, 70, 170))
+"""From orange over grey to purple, for ordered classes."""
+
+
+def class_colours(classes: int, *, ordered: bool) -> list[str]:
+    """A colour for each class: a scale where classes are one, else the palette, which repeats itself."""
+    if not ordered:
+        return [PALETTE[k % len(PALETTE)] for k in range(classes)]
+    places = np.linspace(0, len(_SCALE) - 1, classes)
+    channels = [np.interp(places, np.arange(len(_SCALE)), [stop[c] for stop in _SCALE]) for c in range(3)]
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.rint(np.transpose(channels)).astype(int).tolist()]
