@@ -114,3 +114,11 @@ def test_a_damaged_run_is_named_with_the_remedy(store: RunStore) -> None:
     (folder / "run.json").write_text(json.dumps(about))
     with pytest.raises(InputError, match="cannot be read"):
         store.load(RESULT.run.key)
+
+
+def test_a_store_remembers_the_studies_whose_runs_it_keeps(store: RunStore, tmp_path: Path) -> None:
+    assert store.studies() == {}
+    store.remember_study("one", tmp_path / "one.toml")
+    store.remember_study("two", tmp_path / "two.toml")
+    store.remember_study("one", tmp_path / "one.toml")
+    assert store.studies() == {name: str((tmp_path / f"{name}.toml").resolve()) for name in ("one", "two")}

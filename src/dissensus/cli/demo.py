@@ -12,6 +12,7 @@ from dissensus.cli.study import train_with_progress
 
 if TYPE_CHECKING:
     from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.studies import Study
 
 SHOWN = ("kl", "accuracy", "entropy_pearson")
 
@@ -21,11 +22,18 @@ def demo(
     json: Annotated[bool, typer.Option("--json", help="Print the table as JSON and nothing else.")] = False,
 ) -> None:
     """Train on 75,200 real ratings in four ways, compare with people on held-out words, and write the report."""
+    from dissensus.studies import read_study
+
+    show_study(read_study("words"), folder, json=json)
+
+
+def show_study(study: Study, folder: Path, *, json: bool) -> None:
+    """Train a study, print its table, and write its report; as JSON the table alone."""
     from dissensus.report import write_report
-    from dissensus.studies import plan_study, read_study
+    from dissensus.studies import plan_study
     from dissensus.studies.scoring import evaluate_study
 
-    plan = plan_study(read_study("words"), folder / "runs")
+    plan = plan_study(study, folder / "runs")
     train_with_progress(plan)
     evaluation = evaluate_study(plan, metrics=SHOWN, strata=())
     if json:
@@ -45,7 +53,7 @@ def _table(evaluation: Evaluation) -> Any:
     from dissensus.evaluation.scores import headline
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(f"on {evaluation.items:,} held-out words")
+    table.add_column(f"on {evaluation.items:,} held-out items")
     for metric in SHOWN:
         table.add_column(headline(metric).split(",")[0], justify="right", no_wrap=True)
     for system in evaluation.systems:
@@ -69,6 +77,6 @@ def _answer(evaluation: Evaluation) -> str:
     return (
         f"Trained on all the votes (soft), KL to people is {abs(gap.value) / base.value:.0%} "
         f"{'lower' if gap.value < 0 else 'higher'} than trained on their majority: "
-        f"difference {gap.value:.3f} nats, 95 % interval {gap.low:.3f} to {gap.high:.3f}. Mean ± sd over six seeds; "
-        "grey rows are baselines; a perfect model cannot score 0 against ten votes a word."
+        f"difference {gap.value:.3f} nats, 95 % interval {gap.low:.3f} to {gap.high:.3f}. Mean ± sd over seeds; "
+        "grey rows are baselines; a perfect model cannot score 0 against so few votes."
     )

@@ -12,7 +12,7 @@ from dissensus.cli.printing import console, note, plain
 
 def report(
     source: Annotated[
-        str, typer.Argument(metavar="STUDY", help="A study file (.toml), or the name of one that is shipped.")
+        str, typer.Argument(metavar="STUDY|STORE", help="A study file (.toml), the name of one, or a run store.")
     ],
     store: Annotated[Path, typer.Option(help="The folder that the study's results are kept in.")] = Path(
         "dissensus-runs"
@@ -27,8 +27,22 @@ def report(
     from dissensus.report import write_report
     from dissensus.studies import plan_study, read_study
 
+    if Path(source).is_dir():
+        store, source = Path(source), _only_study(Path(source))
     if not store.is_dir():
         raise InputError(f"{store}: there is no such run store; run the study first: dissensus study run")
     written = write_report(plan_study(read_study(source), store), output, seed=seed)
     console().print(plain(str(written)), soft_wrap=True)
     note(f"figures and tables are in {written.with_name(f'{written.stem}-files')}")
+
+
+def _only_study(store: Path) -> str:
+    """The file of the study whose runs a store keeps."""
+    from dissensus.errors import InputError
+    from dissensus.training import RunStore
+
+    known = RunStore(store).studies()
+    if len(known) != 1:
+        held = f"keeps the runs of {', '.join(known)}" if known else "is not the run store of a study"
+        raise InputError(f"{store}: the folder {held}; name one study: dissensus report STUDY --store {store}")
+    return next(iter(known.values()))

@@ -68,6 +68,7 @@ def plan_study(study: Study, store: str | Path, *, engine: str = "auto", device:
     _check(runs, data)
     opened = RunStore(Path(store))
     opened.open_for_writing()
+    opened.remember_study(study.name, study.path)
     return Plan(study, data, runs, tuple(run for run in runs if run not in opened), opened, choice)
 
 

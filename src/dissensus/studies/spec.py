@@ -76,7 +76,7 @@ class Study:
         models: names or import paths.
         seeds: of runs.
         training: settings.
-        folder: what relative paths are relative to.
+        path: the file that it was read from; relative paths in it are relative to its folder.
     """
 
     name: str
@@ -92,7 +92,12 @@ class Study:
     models: tuple[str, ...]
     seeds: tuple[int, ...]
     training: Training
-    folder: Path
+    path: Path
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths are relative to."""
+        return self.path.parent
 
     @property
     def size(self) -> int:
@@ -155,7 +160,7 @@ class _Reader:
             models=tuple(self.model(each) for each in self.listed(grid, "models", ["simple-ffn"])),
             seeds=self.seeds(grid.get("seeds", 1)),
             training=self.training(training),
-            folder=self.path.parent,
+            path=self.path,
         )
         self.consistent(study)
         return study

@@ -5,6 +5,7 @@ STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions
                predictions.npz  by split, (items, classes) float32
                dynamics.npz     by split, (epochs, items, classes) float16, where asked for
                weights.npz      by name
+STORE/studies.json              the studies whose runs these are, and where their files lie
 STORE/partial/                  runs being written; whatever a killed process left there is swept away
 """
 
@@ -59,6 +60,24 @@ class RunStore:
     @property
     def _partial(self) -> Path:
         return self.folder / "partial"
+
+    def remember_study(self, name: str, path: Path) -> None:
+        """Note that a study keeps its runs here, so that it can be found from the folder alone."""
+        known = {**self.studies(), name: str(path.resolve())}
+        part = self._partial / f"studies-{uuid.uuid4().hex}"
+        try:
+            _write_json(part, known)
+            part.replace(self.folder / "studies.json")
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
+    def studies(self) -> dict[str, str]:
+        """By name, the files of the studies that keep their runs here."""
+        try:
+            known = json.loads((self.folder / "studies.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {str(name): str(path) for name, path in known.items()} if isinstance(known, dict) else {}
 
     def __contains__(self, run: Run) -> bool:
         return (self._runs / run.key / "run.json").is_file()

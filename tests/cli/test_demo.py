@@ -1,0 +1,37 @@
+"""A small version of the demo, end to end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dissensus.cli.demo import show_study
+from dissensus.cli.report import report
+from dissensus.errors import InputError
+from dissensus.studies import read_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_demo_prints_its_table_and_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = read_study("words")
+    small = replace(study, models=("linear",), seeds=(0, 1), training=replace(study.training, epochs=3, patience=None))
+    show_study(small, tmp_path, json=False)
+    printed = capsys.readouterr()
+    assert all(name in printed.out for name in ("majority", "soft", "sls", "multipass", "marginal", "a perfect model"))
+    assert "lower than trained on their majority" in printed.out
+    assert str(tmp_path / "report.html") in printed.err
+    assert small.question in (tmp_path / "report.html").read_text(encoding="utf-8")
+    show_study(small, tmp_path, json=True)
+    found = json.loads(capsys.readouterr().out)
+    scores = {(row["system"], row["metric"]): row["value"]["value"] for row in found["overall"] if row["value"]}
+    assert scores["soft", "kl"] < scores["majority", "kl"]
+
+
+def test_a_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not the run store of a study"):
+        report(str(tmp_path), output=tmp_path / "report.html")
