@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.studies import Study
 
-SHOWN = ("kl", "accuracy", "entropy_pearson")
+SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_pearson": "entropy correlation ↑"}
 
 
 def demo(
@@ -35,7 +35,7 @@ def show_study(study: Study, folder: Path, *, json: bool) -> None:
 
     plan = plan_study(study, folder / "runs")
     train_with_progress(plan)
-    evaluation = evaluate_study(plan, metrics=SHOWN, strata=())
+    evaluation = evaluate_study(plan, metrics=list(SHOWN), strata=())
     if json:
         json_to(Path("-"), evaluation.to_dict())
         return
@@ -50,12 +50,10 @@ def show_study(study: Study, folder: Path, *, json: bool) -> None:
 def _table(evaluation: Evaluation) -> Any:
     from rich.table import Table
 
-    from dissensus.evaluation.scores import headline
-
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column(f"on {evaluation.items:,} held-out items")
-    for metric in SHOWN:
-        table.add_column(headline(metric).split(",")[0], justify="right", no_wrap=True)
+    for title in SHOWN.values():
+        table.add_column(title, justify="right", no_wrap=True)
     for system in evaluation.systems:
         scores = [evaluation.overall.get(system, metric) for metric in SHOWN]
         cells = ["-" if score.value is None else _number(score.value.value, score.sd) for score in scores]
