@@ -82,7 +82,8 @@ def _print(found: Inspection, source: str) -> None:
     panel = "anonymous" if found.annotators is None else f"{found.annotators:,} annotators"
     out.print(
         f"[bold]{plain(source)}[/]: {found.votes:,} votes, {found.items:,} items, {len(found.classes)} "
-        f"{'ordered ' if found.ordered else ''}classes, {panel}"
+        f"{'ordered ' if found.ordered else ''}classes, {panel}",
+        soft_wrap=True,
     )
     facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     per = found.judgements_per_item
