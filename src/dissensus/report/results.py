@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.dynamics.recorded import read_dynamics
-from dissensus.errors import InputError
 from dissensus.evaluation.baselines import MAJORITY
 from dissensus.evaluation.comparison import with_holm
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.registry import METRICS as REGISTRY
 from dissensus.evaluation.scoring import Panel, panel_of
 from dissensus.evaluation.strata import ALL
+from dissensus.studies.scoring import held_out_split, runs_by_system
 from dissensus.training.data import TRAIN
 
 if TYPE_CHECKING:
@@ -126,19 +126,11 @@ def read_results(plan: Plan, *, resamples: int, seed: int) -> Results:
         resamples: of items and seeds, behind each interval.
         seed: of everything random.
     """
-    missing = [run for run in plan.runs if run not in plan.store]
-    if missing:
-        raise InputError(
-            f"report of {plan.study.name}: {len(missing):,} of {len(plan.runs):,} runs are not in {plan.store.folder}; "
-            "run the study first: dissensus study run"
-        )
     data = plan.data
-    held_out = [name for name in data.splits if name != TRAIN]
-    split = "test" if "test" in held_out else held_out[-1] if held_out else TRAIN
-    systems = _systems(plan)
+    split, systems = held_out_split(plan), _systems(plan)
     references = _references(systems)
     reference = systems[next(iter(references.values()))]
-    fitted_on = next((name for name in held_out if name != split), None)
+    fitted_on = next((name for name in data.splits if name not in (TRAIN, split)), None)
     human = data.human.take(data.splits[split])
     majority = reference.name if _is_majority(reference) else None
     fit = None if fitted_on is None or majority is None else data.human.take(data.splits[fitted_on])
@@ -173,20 +165,15 @@ def read_results(plan: Plan, *, resamples: int, seed: int) -> Results:
 
 
 def _systems(plan: Plan) -> dict[str, System]:
-    grouped: dict[tuple[str, str], list[Run]] = {}
-    for run in plan.runs:
-        grouped.setdefault((run.model, run.method), []).append(run)
-    several_models, several_targets = len(plan.study.models) > 1, len(plan.study.targets) > 1
     made = {}
-    for (model, method), runs in grouped.items():
-        short = method if several_targets else method.removeprefix(f"{runs[0].target} / ")
-        name = f"{model}: {short}" if several_models else short
+    for name, runs in runs_by_system(plan).items():
+        model = runs[0].model
         results = [plan.store.load(run.key, dynamics=False, weights=False) for run in runs]
         made[name] = System(
             name=name,
             model=model,
-            method=short,
-            runs=tuple(runs),
+            method=name.removeprefix(f"{model}: "),
+            runs=runs,
             predictions={
                 split: np.stack([result.predictions[split] for result in results]) for split in results[0].predictions
             },

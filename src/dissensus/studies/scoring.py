@@ -13,6 +13,7 @@ from dissensus.training.data import TRAIN
 if TYPE_CHECKING:
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.studies.running import Plan
+    from dissensus.training.run import Run
 
     Systems = dict[str, np.ndarray[Any, np.dtype[np.float64]]]
     """By name of the system, (seeds, items, classes) probabilities."""
@@ -24,24 +25,34 @@ def held_out_split(plan: Plan) -> str:
     return "test" if "test" in others else others[-1] if others else TRAIN
 
 
-def study_systems(plan: Plan, split: str) -> Systems:
-    """The predictions of each method on a split, its seeds together; the model is named where there are several."""
+def runs_by_system(plan: Plan) -> dict[str, tuple[Run, ...]]:
+    """The runs of each system, that is, of a method with its seeds; the model is named where there are several.
+
+    Refuses a study whose runs are not all in its store.
+    """
     missing = sum(run not in plan.store for run in plan.runs)
     if missing:
         raise InputError(
-            f"study {plan.study.name}: {missing} of {len(plan.runs)} runs are not in {plan.store.folder}; run "
-            "the study first"
+            f"study {plan.study.name}: {missing:,} of {len(plan.runs):,} runs are not in {plan.store.folder}; run the "
+            "study first: dissensus study run"
         )
-    parts: dict[str, list[np.ndarray[Any, Any]]] = {}
     several_models, several_targets = (
         len({getattr(run, part) for run in plan.runs}) > 1 for part in ("model", "target")
     )
+    grouped: dict[str, list[Run]] = {}
     for run in plan.runs:
         name = run.method if several_targets else run.method.removeprefix(f"{run.target} / ")
-        name = f"{run.model}: {name}" if several_models else name
-        found = plan.store.load(run.key, dynamics=False, weights=False).predictions[split]
-        parts.setdefault(name, []).append(found.astype(np.float64))
-    return {name: np.stack(runs) for name, runs in parts.items()}
+        grouped.setdefault(f"{run.model}: {name}" if several_models else name, []).append(run)
+    return {name: tuple(runs) for name, runs in grouped.items()}
+
+
+def study_systems(plan: Plan, split: str) -> Systems:
+    """The predictions of each system on a split, its seeds together."""
+
+    def predictions(run: Run) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return plan.store.load(run.key, dynamics=False, weights=False).predictions[split].astype(np.float64)
+
+    return {name: np.stack([predictions(run) for run in runs]) for name, runs in runs_by_system(plan).items()}
 
 
 def evaluate_study(plan: Plan, *, resamples: int = 1000, seed: int = 0, **options: Any) -> Evaluation:
