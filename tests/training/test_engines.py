@@ -111,6 +111,12 @@ def test_dropout_repeats_with_the_seed_and_leaves_the_global_generator_alone() -
     assert torch.equal(state, torch.get_rng_state())
 
 
+def test_a_fleet_trains_nets_with_dropout_as_the_loop_does() -> None:
+    runs = [run(DATA, model="tests.training.test_engines:dropped", seed=seed, training=SGD) for seed in (0, 1)]
+    for one, other in zip(runs, fleet.train_group(runs, DATA, CPU), strict=True):
+        assert_same(train_loop(one, DATA), other, tolerance=0.0)
+
+
 def test_runs_are_grouped_by_model_settings_and_shape() -> None:
     runs = [
         run(DATA, delivery="soft"),

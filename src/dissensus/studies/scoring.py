@@ -63,12 +63,13 @@ def evaluate_study(plan: Plan, *, resamples: int = 1000, seed: int = 0, **option
     """
     split = held_out_split(plan)
     systems = study_systems(plan, split)
+    hard = (name for name, runs in runs_by_system(plan).items() if runs[0].delivery == "majority")
     human = plan.data.human
     return evaluate(
         human.take(plan.data.splits[split]),
         systems,
         training=human.take(plan.data.splits[TRAIN]) if split != TRAIN else None,
-        majority=next((name for name in systems if name.endswith("majority")), None),
+        majority=next(hard, None),
         resamples=resamples,
         seed=seed,
         **options,

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from dissensus.errors import InputError
-from dissensus.training.loop import same_bits
+from dissensus.training.loop import same_bits, train_loop
 from dissensus.training.models import build
 from dissensus.training.progress import Progress
 from dissensus.training.run import Run, RunResult, delivery_of
-from dissensus.training.stacked import StackedRuns, stackable
+from dissensus.training.stacked import StackedRuns, draws_itself, stackable
 from dissensus.training.streams import StreamedRuns
 from dissensus.training.workers import train_in_workers
 
@@ -116,7 +116,15 @@ def train_fleet(runs: Sequence[Run], data: TrainingData, *, device: str | torch.
 
 
 def train_group(group: Sequence[Run], data: TrainingData, place: torch.device) -> Iterator[RunResult]:
-    """Train runs of one group together, or where they do not fit the device in halves, quarters, ..."""
+    """Train runs of one group together, or where they do not fit the device in halves, quarters, ...
+
+    Runs with layers that draw random numbers go one by one: such a layer draws from the one global generator, which
+    only the loop starts from the run's own seed.
+    """
+    if draws_itself(build(group[0].model, data.shape, classes=data.classes, seed=group[0].seed)):
+        for run in group:
+            yield train_loop(run, data, device=place)
+        return
     try:
         with same_bits():
             results = train_together(start_together(group, data, place), group, device=place)

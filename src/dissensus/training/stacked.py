@@ -38,8 +38,13 @@ ADAM_BETAS, ADAM_EPSILON = (0.9, 0.999), 1e-8  # torch.optim.Adam's own
 
 def stackable(model: nn.Module) -> bool:
     """Whether runs of this network can be stacked: no buffers (batch statistics) and nothing random inside."""
+    return not list(model.buffers()) and not draws_itself(model)
+
+
+def draws_itself(model: nn.Module) -> bool:
+    """Whether a layer of this network draws random numbers of its own (dropout)."""
     random = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.RReLU)
-    return not list(model.buffers()) and not any(isinstance(module, random) for module in model.modules())
+    return any(isinstance(module, random) for module in model.modules())
 
 
 class StackedRuns:
