@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dissensus.datasets.catalogue import load as load
     from dissensus.datasets.images import read_cifar_batch as read_cifar_batch
     from dissensus.datasets.images import read_idx as read_idx
+    from dissensus.datasets.sources import Source as Source
+    from dissensus.datasets.sources import read_source as read_source
     from dissensus.datasets.text import character_ngrams as character_ngrams
     from dissensus.datasets.words import read_words as read_words
     from dissensus.datasets.words import word_texts as word_texts
@@ -24,6 +26,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "DATASETS": "catalogue",
         "Dataset": "catalogue",
+        "Source": "sources",
         "character_ngrams": "text",
         "data_folder": "catalogue",
         "find": "catalogue",
@@ -31,6 +34,7 @@ __getattr__, __dir__ = lazy_names(
         "load": "catalogue",
         "read_cifar_batch": "images",
         "read_idx": "images",
+        "read_source": "sources",
         "read_words": "words",
         "word_texts": "words",
     },

@@ -1,0 +1,270 @@
+"""Anybody's items without votes: images in a folder, an npz, idx or CIFAR batch; texts in a table.
+
+Duplicates are looked for among them, strangers are drawn from them, and annotators are shown them.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.datasets.images import Images, read_cifar_batch, read_idx
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dissensus.arrays import Names
+
+IMAGE_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+TABLE_SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+ITEM_COLUMNS: Final = ("item", "item_id", "id", "uid", "name")
+TEXT_COLUMNS: Final = ("text", "sentence", "comment", "content", "tweet", "document")
+LABEL_COLUMNS: Final = ("label", "labels", "class", "gold", "original_label")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Source:
+    """Items from one place, with what can be seen of them.
+
+    Attributes:
+        name: of the source.
+        items: (items,) names, each once.
+        images: (items, channels, height, width) uint8; None for texts.
+        texts: (items,) None for images.
+        labels: (items,) names of classes; None where the source tells none.
+        columns: by name, (items,) further columns of a table, as text.
+    """
+
+    name: str
+    items: Names
+    images: Images | None = None
+    texts: Names | None = None
+    labels: Names | None = None
+    columns: Mapping[str, Names] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def take(self, members: np.ndarray[Any, Any]) -> Source:
+        """The items at the given places, in that order."""
+        return Source(
+            name=self.name,
+            items=self.items[members],
+            images=None if self.images is None else self.images[members],
+            texts=None if self.texts is None else self.texts[members],
+            labels=None if self.labels is None else self.labels[members],
+            columns={name: values[members] for name, values in self.columns.items()},
+        )
+
+
+def read_source(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    shape: tuple[int, int, int] | None = None,
+    item: str | None = None,
+    text: str | None = None,
+    label: str | None = None,
+) -> Source:
+    """Items from a folder of images, an `.npz` or idx file, a CIFAR-10 batch, or a table of texts.
+
+    Args:
+        path: the folder or file.
+        name: of the source; the file's own name if not given.
+        shape: (channels, height, width) that images are brought to; if not given, images of a folder must agree in
+            size. A grey image becomes three equal channels, a coloured one its luminance.
+        item: the column of a table that names items; rows are numbered where there is none.
+        text: the column of a table that holds the text.
+        label: the column of a table that holds the class. In a folder, a class is the name of a sub-folder.
+    """
+    path = Path(path)
+    called = name or (path.name if path.is_dir() else path.name.split(".")[0])
+    if path.is_dir():
+        source = _folder(path, called, shape)
+    elif path.suffix in TABLE_SUFFIXES:
+        return _table(path, called, item=item, text=text, label=label)
+    elif path.suffix == ".npz":
+        source = _npz(path, called)
+    elif path.suffix == ".bin":
+        images, classes = read_cifar_batch(path)
+        source = Source(name=called, items=_numbers(len(images)), images=images, labels=classes.astype(np.str_))
+    elif "idx" in path.name:
+        source = _idx(path, called)
+    else:
+        raise InputError(
+            f"{path}: not a folder of images and not a kind of file that is known; give a folder, .npz, idx, CIFAR-10 "
+            f".bin, or a table ({', '.join(TABLE_SUFFIXES)})"
+        )
+    if shape is None or source.images is None or source.images.shape[1:] == shape:
+        return source
+    return Source(name=called, items=source.items, images=_brought_to(source.images, shape), labels=source.labels)
+
+
+def image_paths(folder: Path) -> list[Path]:
+    """The image files of a folder and its sub-folders, in the order of their names."""
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file())
+
+
+def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None) -> Source:
+    paths = image_paths(folder)
+    if not paths:
+        raise InputError(f"{folder}: no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
+    pixels = [_pixels(path) for path in paths]
+    if shape is None:
+        channels = max(image.shape[0] for image in pixels)
+        shape = (channels, *pixels[0].shape[1:])
+        other = next((n for n, image in enumerate(pixels) if image.shape[1:] != pixels[0].shape[1:]), None)
+        if other is not None:
+            raise InputError(
+                f"{paths[other]}: {pixels[other].shape[2]} x {pixels[other].shape[1]} pixels, while {paths[0].name} "
+                f"has {pixels[0].shape[2]} x {pixels[0].shape[1]}; bring the images to one size"
+            )
+    images = np.concatenate([_brought_to(image[None], shape) for image in pixels])
+    parents = [path.parent.relative_to(folder).as_posix() for path in paths]
+    return Source(
+        name=name,
+        items=np.array([path.relative_to(folder).as_posix() for path in paths]),
+        images=images,
+        labels=np.array(parents) if "." not in parents else None,
+    )
+
+
+def _pixels(path: Path) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """(1 or 3, height, width) of an image file."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as opened:
+            grey = opened.mode in ("1", "L", "LA", "I", "I;16", "F")
+            pixels = np.asarray(opened.convert("L" if grey else "RGB"), dtype=np.uint8)
+    except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as error:
+        raise InputError(f"{path}: the image cannot be read ({error}); remove it or save it anew") from error
+    return pixels[None] if grey else pixels.transpose(2, 0, 1)
+
+
+def _brought_to(images: np.ndarray[Any, np.dtype[np.uint8]], shape: tuple[int, int, int]) -> Images:
+    """Images with the given channels, height and width."""
+    from PIL import Image
+
+    channels, height, width = shape
+    if images.shape[1] == 3 and channels == 1:
+        images = np.rint(images.transpose(0, 2, 3, 1) @ np.array([0.299, 0.587, 0.114])).astype(np.uint8)[:, None]
+    if images.shape[1] == 1 and channels == 3:
+        images = images.repeat(3, axis=1)
+    if images.shape[1] != channels:
+        raise InputError(f"images: {images.shape[1]} channels cannot become {channels}; give grey or RGB images")
+    if images.shape[2:] == (height, width):
+        return images
+    planes = images.reshape(-1, *images.shape[2:])
+    scaled = [np.asarray(Image.fromarray(plane).resize((width, height), Image.Resampling.BILINEAR)) for plane in planes]
+    return np.stack(scaled).reshape(len(images), channels, height, width)
+
+
+def _npz(path: Path, name: str) -> Source:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as opened:
+            arrays = {key: opened[key] for key in opened.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: cannot be read ({error}); give an .npz with an array 'images' of bytes") from error
+    images = arrays.get("images")
+    if images is None or images.dtype != np.uint8 or images.ndim not in (3, 4):
+        raise InputError(
+            f"{path}: no array 'images' of bytes with 3 or 4 axes (it has {', '.join(arrays) or 'nothing'}); "
+            "save images as uint8 (items, height, width) or (items, height, width, channels)"
+        )
+    if images.ndim == 3:
+        images = images[:, None]
+    elif images.shape[-1] in (1, 3) and images.shape[1] not in (1, 3):
+        images = images.transpose(0, 3, 1, 2)
+    items, labels = arrays.get("items", _numbers(len(images))), arrays.get("labels")
+    for told, values in (("items", items), ("labels", labels)):
+        if values is not None and len(values) != len(images):
+            raise InputError(f"{path}: {len(values):,} {told} for {len(images):,} images; give one each")
+    return Source(
+        name=name,
+        items=_once(items.astype(np.str_), path),
+        images=np.ascontiguousarray(images),
+        labels=None if labels is None else labels.astype(np.str_),
+    )
+
+
+def _idx(path: Path, name: str) -> Source:
+    """Images of an idx file, with the labels of the file that lies beside it as MNIST's does."""
+    images = read_idx(path)
+    if images.ndim != 3:
+        raise InputError(f"{path}: {images.ndim} axes; give the file of images, items x height x width")
+    beside = path.with_name(path.name.replace("images-idx3", "labels-idx1").replace("images.idx3", "labels.idx1"))
+    labels = read_idx(beside) if beside != path and beside.is_file() else None
+    if labels is not None and labels.shape != (len(images),):
+        raise InputError(f"{beside}: {labels.shape} labels for {len(images):,} images; fetch both again")
+    return Source(
+        name=name,
+        items=_numbers(len(images)),
+        images=images[:, None],
+        labels=None if labels is None else labels.astype(np.str_),
+    )
+
+
+def _table(path: Path, name: str, *, item: str | None, text: str | None, label: str | None) -> Source:
+    import polars as pl
+
+    readers = {
+        ".csv": lambda: pl.read_csv(path, infer_schema=False),
+        ".tsv": lambda: pl.read_csv(path, separator="\t", infer_schema=False),
+        ".jsonl": lambda: pl.read_ndjson(path),
+        ".ndjson": lambda: pl.read_ndjson(path),
+        ".parquet": lambda: pl.read_parquet(path),
+    }
+    try:
+        table = readers[path.suffix]()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: the table cannot be read ({error}); give a table in UTF-8 with a header") from error
+    found = {
+        "item": _column(path, table.columns, item, ITEM_COLUMNS),
+        "text": _column(path, table.columns, text, TEXT_COLUMNS),
+        "label": _column(path, table.columns, label, LABEL_COLUMNS),
+    }
+    if found["text"] is None:
+        raise InputError(f"{path}: no column of texts among {', '.join(table.columns)}; name it with --text")
+    if table.height == 0:
+        raise InputError(f"{path}: the table has no rows; give one row an item")
+
+    def column(called: str) -> Names:
+        values = table[called]
+        if values.dtype.is_nested():
+            raise InputError(f"{path}: column {called} holds lists; give one text a cell")
+        return np.array(values.cast(pl.String).fill_null("").to_list(), dtype=np.str_)
+
+    nested = {called for called in table.columns if table[called].dtype.is_nested()}
+    items = _numbers(table.height) if found["item"] is None else _once(column(found["item"]), path)
+    return Source(
+        name=name,
+        items=items,
+        texts=column(found["text"]),
+        labels=None if found["label"] is None else column(found["label"]),
+        columns={called: column(called) for called in table.columns if called not in {*found.values(), *nested}},
+    )
+
+
+def _column(path: Path, columns: list[str], given: str | None, usual: tuple[str, ...]) -> str | None:
+    if given is not None:
+        if given not in columns:
+            raise InputError(f"{path}: no column '{given}'; there are {', '.join(columns)}")
+        return given
+    return next((name for wanted in usual for name in columns if name.lower() == wanted), None)
+
+
+def _numbers(n: int) -> Names:
+    return np.arange(n).astype(np.str_)
+
+
+def _once(items: Names, path: Path) -> Names:
+    names, count = np.unique(items, return_counts=True)
+    if (count > 1).any():
+        raise InputError(f"{path}: item '{names[int((count > 1).argmax())]}' is there twice; give every item one name")
+    return items
