@@ -9,7 +9,7 @@ import pytest
 
 from dissensus.errors import InputError
 from dissensus.training.loop import train_loop
-from dissensus.training.store import RunStore
+from dissensus.training.store import RunStore, measurement_key
 from tests.training.problems import SGD, images, run
 
 if TYPE_CHECKING:
@@ -114,6 +114,18 @@ def test_a_damaged_run_is_named_with_the_remedy(store: RunStore) -> None:
     (folder / "run.json").write_text(json.dumps(about))
     with pytest.raises(InputError, match="cannot be read"):
         store.load(RESULT.run.key)
+
+
+def test_a_measurement_is_found_by_what_it_is_of_and_how_it_was_made(store: RunStore) -> None:
+    settings = {"items": 500, "seed": 0}
+    key = measurement_key("a run", settings)
+    assert key == measurement_key("a run", dict(reversed(settings.items())))
+    assert key != measurement_key("a run", {**settings, "seed": 1})
+    assert store.measurement("basins", key) is None
+    store.keep_measurement("basins", key, {"trace": 1.5})
+    assert store.measurement("basins", key) == {"trace": 1.5}
+    (store.folder / "measured" / "basins" / f"{key}.json").write_text("{", encoding="utf-8")
+    assert store.measurement("basins", key) is None
 
 
 def test_a_store_remembers_the_studies_whose_runs_it_keeps(store: RunStore, tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions
                predictions.npz  by split, (items, classes) float32
                dynamics.npz     by split, (epochs, items, classes) float16, where asked for
                weights.npz      by name
+STORE/measured/KIND/KEY.json     what was measured of a run after its training: basins, ood
 STORE/studies.json              the studies whose runs these are, and where their files lie
 STORE/partial/                  runs being written; whatever a killed process left there is swept away
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -27,7 +29,7 @@ from dissensus.training.run import Run, RunResult
 from dissensus.training.settings import Training
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
@@ -78,6 +80,27 @@ class RunStore:
         except (OSError, ValueError):
             return {}
         return {str(name): str(path) for name, path in known.items()} if isinstance(known, dict) else {}
+
+    def keep_measurement(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
+        """Keep what was measured, by the key of what it is of and how it was measured (`measurement_key`)."""
+        final = self.folder / "measured" / kind / f"{key}.json"
+        part = self._partial / f"measured-{uuid.uuid4().hex}"
+        try:
+            final.parent.mkdir(parents=True, exist_ok=True)
+            self._partial.mkdir(parents=True, exist_ok=True)
+            _write_json(part, value)
+            part.replace(final)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise self._cannot_write(error) from error
+
+    def measurement(self, kind: str, key: str) -> dict[str, Any] | None:
+        """What was kept under a key; None where nothing was, or nothing that can be read."""
+        try:
+            value = json.loads((self.folder / "measured" / kind / f"{key}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return value if isinstance(value, dict) else None
 
     def __contains__(self, run: Run) -> bool:
         return (self._runs / run.key / "run.json").is_file()
@@ -144,6 +167,12 @@ class RunStore:
             f"{self.folder}: the run store cannot be written ({os.strerror(error.errno) if error.errno else error}); "
             "runs that are stored are unharmed: make room or choose another folder with --store, and run again"
         )
+
+
+def measurement_key(*of: Any) -> str:
+    """The hash of what was measured and how: keys of runs, settings, fingerprints, as plain values."""
+    canonical = json.dumps(of, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:20]
 
 
 def _write_json(path: Path, value: Any) -> None:
