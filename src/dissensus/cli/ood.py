@@ -1,0 +1,135 @@
+"""`dissensus ood`: how well stored runs tell strange items from familiar ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, json_to, note, plain
+
+if TYPE_CHECKING:
+    from dissensus.ood.results import OodResult, StrangeSummary
+
+
+def ood(
+    source: Annotated[
+        str, typer.Argument(metavar="STUDY|STORE", help="A study file (.toml), the name of one, or a run store.")
+    ],
+    strange: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]PATH",
+            help="A folder of images, an .npz of images or features, an idx or CIFAR file, or a table of texts; repeat "
+            "for more.",
+        ),
+    ] = None,
+    scores: Annotated[
+        str | None, typer.Option(help="Separated by commas: msp, max-logit, energy, ...; all if not given.")
+    ] = None,
+    store: Annotated[Path, typer.Option(help="The folder that the study's results are kept in.")] = Path(
+        "dissensus-runs"
+    ),
+    items: Annotated[
+        int | None, typer.Option(help="At most so many items of each set, drawn at random; 0 takes all.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Column of texts in strange tables.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
+    seed: Annotated[int | None, typer.Option(help="Of drawn items and resamples.")] = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Measure OOD detection of stored runs: AUROC, AUPR and FPR95 of each score against each strange set.
+
+    What the study's own [ood] table says holds where an option is not given.
+    """
+    from dataclasses import replace
+
+    from dissensus.ood import OodSettings
+    from dissensus.studies import plan_study, read_study
+    from dissensus.studies.measuring import study_ood
+
+    given: dict[str, Any] = {
+        "strange": _named(strange) if strange else None,
+        "scores": None if scores is None else tuple(name.strip() for name in scores.split(",")),
+        "items": items,
+        "text": text,
+        "seed": seed,
+    }
+    told = {name: value for name, value in given.items() if value is not None}
+    study, store = opt.study_and_store(source, store, command="ood")
+    plan = plan_study(read_study(study), store, device=device)
+    own = plan.study.ood
+    result = study_ood(plan, OodSettings(**{"strange": {}, **told}) if own is None else replace(own, **told))
+    if json is not None:
+        json_to(json, result.to_dict())
+    if str(json) != "-":
+        show_ood(result)
+
+
+def show_ood(result: OodResult) -> None:
+    """Print what a reader should know before the numbers, a table for each strange set, and how they are read."""
+    for sentence in result.notes():
+        note(sentence)
+    for each in result.strange:
+        _show(result, each)
+    _explain(result)
+
+
+def _named(given: list[str]) -> dict[str, str]:
+    """Strange sets by name: the one given before =, or that of the file."""
+    from dissensus.errors import InputError
+
+    named: dict[str, str] = {}
+    for each in given:
+        name, equals, path = each.partition("=")
+        if not equals or Path(each).exists():
+            name, path = Path(each).name.split(".")[0], each
+        if not name or name in named:
+            raise InputError(f"--strange {each}: another set is called '{name}'; name each as NAME=PATH, unlike")
+        named[name] = path
+    return named
+
+
+def _show(result: OodResult, strange: StrangeSummary) -> None:
+    from rich.table import Table
+
+    from dissensus.ood.measures import MEASURES
+
+    several = len(result.systems) > 1
+    table = Table(
+        title=plain(
+            f"{strange.name}: {strange.items:,} strange items ({strange.how}) against {result.familiar:,} familiar "
+            f"items of the split {result.split}"
+        ),
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
+    table.add_column("score")
+    table.add_column("system")
+    table.add_column("AUROC", justify="right", no_wrap=True)
+    if several:
+        table.add_column(f"AUROC minus that of {plain(result.systems[0])}", justify="right", min_width=23)
+    rest = [measure for measure in MEASURES if measure != "auroc"]
+    for measure in rest:
+        table.add_column(MEASURES[measure].title.replace(", ", "\n").replace(" ", "\n"), justify="right", no_wrap=True)
+    for score in result.settings["scores"]:
+        for system in result.systems:
+            difference = result.difference(strange.name, score, system=system)
+            numbers = [str(result.get(strange.name, score, system=system).value)]
+            if several:
+                numbers.append("" if difference is None else str(difference.value))
+            numbers += [f"{result.get(strange.name, score, system=system, measure=m).value.value:.3f}" for m in rest]
+            table.add_row(score, plain(system), *numbers)
+    console().print(table)
+
+
+def _explain(result: OodResult) -> None:
+    runs = sorted({len(seeds) for seeds in result.seeds.values()})
+    note(
+        f"mean over {' or '.join(map(str, runs))} seeds with 95 % intervals over items and seeds; AUROC 0.5 is chance; "
+        "FPR95 with strange positive is the share of familiar items flagged where 95 % of strange items are, with "
+        "familiar positive the share of strange items let through where 95 % of familiar items are"
+    )

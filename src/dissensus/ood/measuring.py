@@ -1,0 +1,263 @@
+"""Stored runs on strange items: every system, score and strange set, on the same items and resamples."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+
+from dissensus.errors import InputError
+from dissensus.evaluation.intervals import estimate_over_seeds
+from dissensus.ood.measures import MEASURES, resampled_measures
+from dissensus.ood.results import OodDifference, OodMeasure, OodResult, ScoreHistogram, StrangeSummary
+from dissensus.ood.scores import strangeness
+from dissensus.ood.strangers import StrangeSet, pixel_scale, read_strangers, same_items
+from dissensus.training.data import TRAIN
+from dissensus.training.loop import placed
+from dissensus.training.models import build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torch import Tensor, nn
+
+    from dissensus.arrays import Floats, Table
+    from dissensus.ood.settings import OodSettings
+    from dissensus.training.data import TrainingData
+    from dissensus.training.run import RunResult
+    from dissensus.votes.estimate import Estimate
+
+    Features = np.ndarray[Any, np.dtype[np.float32]]
+
+BINS: Final = 40
+"""Of a histogram."""
+
+FAMILIAR: Final = ""
+"""Familiar items among the sets that are scored; a strange set has a name."""
+
+
+def measure_ood(
+    systems: Mapping[str, Iterable[RunResult]],
+    data: TrainingData,
+    settings: OodSettings,
+    *,
+    split: str | None = None,
+    device: str | torch.device = "cpu",
+) -> OodResult:
+    """How well the scores of each system tell strange items from held-out familiar ones.
+
+    Scores that compare with training items use all of them, with their majority label, the same for every system. All
+    systems and seeds see the same items and resamples; differences are paired, and taken to the first system.
+
+    Args:
+        systems: by name, the runs of each system, one a seed, with weights; loaded one by one where they are given by
+            a generator.
+        data: what the runs were trained on.
+        settings: strange sets, scores and their settings.
+        split: where familiar items are from; test, or else the last split that is not trained on.
+        device: where models are evaluated.
+    """
+    split = _held_out(data, split)
+    strangers = {
+        name: read_strangers(path, data, name=name, text=settings.text) for name, path in settings.strange.items()
+    }
+    members = data.splits[split]
+    familiar = data.features[members[_some(len(members), settings, 0)]]
+    sets = {
+        name: each.features[_some(len(each), settings, 1 + number)]
+        for number, (name, each) in enumerate(strangers.items())
+    }
+    values, seeds = _scored(systems, data, settings, {FAMILIAR: familiar, **sets}, device=torch.device(device))
+    measures, differences = _measured(values, seeds, settings)
+    return OodResult(
+        split=split,
+        familiar=len(familiar),
+        strange=tuple(_summary(strangers[name], sets[name], familiar, data, settings) for name in sets),
+        seeds=seeds,
+        settings={
+            **asdict(settings),
+            "strange": {name: str(path) for name, path in settings.strange.items()},
+            "scores": list(settings.scores),
+        },
+        measures=tuple(measures),
+        differences=tuple(differences),
+        histograms=tuple(
+            _histogram(of[name][score], of[FAMILIAR][score], strange=name, score=score, system=system)
+            for name in sets
+            for score in settings.scores
+            for system, of in values.items()
+        ),
+    )
+
+
+def _held_out(data: TrainingData, split: str | None) -> str:
+    others = [name for name in data.splits if name != TRAIN]
+    if split is None and others:
+        return "test" if "test" in others else others[-1]
+    if split not in others:
+        remedy = f"choose {', '.join(others)}" if others else "give the study a test split"
+        raise InputError(
+            f"ood: familiar items must be held out, and '{split or TRAIN}' of {data.name} is not; {remedy}"
+        )
+    return split
+
+
+def _some(there: int, settings: OodSettings, number: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Which items of a set are scored, in their order."""
+    if not settings.items or there <= settings.items:
+        return np.arange(there)
+    rng = np.random.default_rng([settings.seed, number])
+    return np.sort(rng.choice(there, settings.items, replace=False))
+
+
+def _scored(
+    systems: Mapping[str, Iterable[RunResult]],
+    data: TrainingData,
+    settings: OodSettings,
+    sets: Mapping[str, Features],
+    *,
+    device: torch.device,
+) -> tuple[dict[str, dict[str, dict[str, Table]]], dict[str, tuple[int, ...]]]:
+    """By system, set and score, (seeds, items) values; and by system, its seeds."""
+    mean, deviation = data.normalisation
+
+    def inputs(features: Features) -> Tensor:
+        return torch.from_numpy(((features - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False))
+
+    given = {name: inputs(features) for name, features in sets.items()}
+    train = data.splits[TRAIN]
+    training, labels = (
+        inputs(data.features[train]),
+        torch.from_numpy(data.human.majority().label[train].astype(np.int64)),
+    )
+    values: dict[str, dict[str, dict[str, Table]]] = {}
+    seeds: dict[str, tuple[int, ...]] = {}
+    for system, results in systems.items():
+        found: list[dict[str, dict[str, Floats]]] = []
+        for result in results:
+            scored = strangeness(
+                trained_model(result, data, device=device),
+                given,
+                scores=settings.scores,
+                training=training,
+                labels=labels,
+                temperature=settings.temperature,
+                # Inputs are features divided by their deviation, and so is a step that is told in features.
+                epsilon=settings.epsilon * (pixel_scale(data) or 1.0) / deviation,
+                k=settings.k,
+                layer=settings.layer,
+            )
+            _refuse_infinite(scored, system, result.run.seed)
+            found.append(scored)
+            seeds[system] = (*seeds.get(system, ()), result.run.seed)
+        if not found:
+            raise InputError(f"ood: system '{system}' has no runs; give at least one run a system")
+        values[system] = {
+            name: {score: np.stack([each[name][score] for each in found]) for score in settings.scores} for name in sets
+        }
+    if not values:
+        raise InputError("ood: there are no systems; give at least one system with its runs")
+    return values, seeds
+
+
+def trained_model(result: RunResult, data: TrainingData, *, device: torch.device) -> nn.Module:
+    """The network of a run with the weights it kept, in evaluation mode."""
+    run = result.run
+    if run.data != data.fingerprint:
+        raise InputError(
+            f"run {run.key} was trained on other data than {data.name} is now; run the study again, or give its data"
+        )
+    if not result.weights:
+        raise InputError(f"run {run.key} comes without weights; load it with its weights, or run the study again")
+    model = build(run.model, data.shape, classes=data.classes, seed=run.seed)
+    try:
+        model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in result.weights.items()})
+    except RuntimeError as error:
+        told = str(error).splitlines()[-1].strip()
+        raise InputError(
+            f"run {run.key}: its weights do not fit the model {run.model} ({told}); run it again"
+        ) from error
+    return placed(model, data.shape, device).eval()
+
+
+def _refuse_infinite(scored: Mapping[str, Mapping[str, Floats]], system: str, seed: int) -> None:
+    for of_set in scored.values():
+        for score, values in of_set.items():
+            if not np.isfinite(values).all():
+                raise InputError(
+                    f"ood: {score} of system '{system}', seed {seed}, is not finite for "
+                    f"{int((~np.isfinite(values)).sum()):,} items; the run diverged, or that score does not suit it: "
+                    "leave one of them out"
+                )
+
+
+def _measured(
+    values: Mapping[str, Mapping[str, Mapping[str, Table]]],
+    seeds: Mapping[str, tuple[int, ...]],
+    settings: OodSettings,
+) -> tuple[list[OodMeasure], list[OodDifference]]:
+    measures, differences = [], []
+    reference = next(iter(values))
+    for strange in settings.strange:
+        rows = [(system, score) for system in values for score in settings.scores]
+        resampled = resampled_measures(
+            np.concatenate([values[system][FAMILIAR][score] for system, score in rows]),
+            np.concatenate([values[system][strange][score] for system, score in rows]),
+            resamples=settings.resamples,
+            seed=settings.seed,
+        )
+        ends = np.cumsum([len(seeds[system]) for system, _ in rows])[:-1]
+        for measure in MEASURES:
+            of = dict(zip(rows, np.split(resampled[measure], ends, axis=1), strict=True))
+            for (system, score), each in of.items():
+                told = {"strange": strange, "score": score, "system": system, "measure": measure}
+                value = _within(estimate_over_seeds(each, seed=settings.seed), 0.0, 1.0)
+                measures.append(OodMeasure(**told, value=value, by_seed=tuple(each[0].tolist())))
+                shared = [seed for seed in seeds[system] if seed in seeds[reference]]
+                if system == reference or not shared:
+                    continue
+                here, there = ([seeds[one].index(seed) for seed in shared] for one in (system, reference))
+                paired = each[:, here] - of[reference, score][:, there]
+                difference = _within(estimate_over_seeds(paired, seed=settings.seed), -1.0, 1.0)
+                differences.append(OodDifference(**told, reference=reference, value=difference, seeds=len(shared)))
+    return measures, differences
+
+
+def _within(estimate: Estimate, low: float, high: float) -> Estimate:
+    """The estimate with its interval cut to what the measure can be: seeds are added to it as if it had no bounds."""
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    return replace(estimate, low=max(low, estimate.low), high=min(high, estimate.high))
+
+
+def _histogram(stranger: Table, familiar: Table, *, strange: str, score: str, system: str) -> ScoreHistogram:
+    low, high = np.quantile(np.concatenate([stranger.ravel(), familiar.ravel()]), [0.001, 0.999])
+    if high <= low:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, BINS + 1)
+    counts = (np.histogram(np.clip(each, low, high), bins=edges)[0] for each in (familiar, stranger))
+    inside, outside = (tuple(each.tolist()) for each in counts)
+    return ScoreHistogram(
+        strange=strange,
+        score=score,
+        system=system,
+        edges=tuple(edges.tolist()),
+        familiar=inside,
+        stranger=outside,
+    )
+
+
+def _summary(
+    strangers: StrangeSet, scored: Features, familiar: Features, data: TrainingData, settings: OodSettings
+) -> StrangeSummary:
+    return StrangeSummary(
+        name=strangers.name,
+        path=str(settings.strange[strangers.name]),
+        items=len(scored),
+        there=len(strangers),
+        how=strangers.how,
+        familiar_too=int(same_items(scored, familiar).sum()),
+        trained_on=int(same_items(scored, data.features[data.splits[TRAIN]]).sum()),
+    )

@@ -1,0 +1,62 @@
+"""What is measured: the strange sets, the scores and their settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dissensus.errors import InputError
+from dissensus.ood.scores import SCORES, known_score
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class OodSettings:
+    """How runs are measured on strange items.
+
+    Attributes:
+        strange: by name, the folder or file of each strange set.
+        scores: names in `SCORES`.
+        items: at most so many familiar items, and so many of each strange set, drawn at random; 0 takes all.
+        temperature: of ODIN.
+        epsilon: of ODIN: the step in every dimension, in units of the features; for images, of pixels from 0 to 1.
+        k: of kNN: which neighbour.
+        layer: the module whose output is the features; None takes the input of the last `nn.Linear`.
+        text: the column of texts in strange tables; None looks for it.
+        resamples: of items, for intervals.
+        seed: of drawn items and resamples.
+    """
+
+    strange: Mapping[str, str | Path]
+    scores: tuple[str, ...] = tuple(SCORES)
+    items: int = 2000
+    temperature: float = 1000.0
+    epsilon: float = 0.0014
+    k: int = 50
+    layer: str | None = None
+    text: str | None = None
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.strange:
+            raise InputError(
+                "ood: no strange set is given; name a folder, npz or table with --strange, or in an [ood] table"
+            )
+        if not self.scores or len(set(self.scores)) != len(self.scores):
+            raise InputError(f"ood: scores are {list(self.scores)}; name at least one, each once: {', '.join(SCORES)}")
+        for name in self.scores:
+            known_score(name)
+        for key, right, what in (
+            ("items", self.items == 0 or self.items >= 2, "2 or more, or 0 for all"),
+            ("temperature", self.temperature > 0, "above 0"),
+            ("epsilon", self.epsilon >= 0, "0 or more"),
+            ("k", self.k >= 1, "1 or more"),
+            ("resamples", self.resamples >= 0, "0 for no interval, or about 1000"),
+            ("seed", self.seed >= 0, "0 or more"),
+        ):
+            if not right:
+                raise InputError(f"ood: {key} is {getattr(self, key)}; it must be {what}")

@@ -1,0 +1,204 @@
+"""Every score against its formula, by hand or by another library."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp, softmax
+from scipy.stats import entropy as scipy_entropy
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.neighbors import NearestNeighbors
+from torch import Tensor, nn
+
+from dissensus.errors import InputError
+from dissensus.ood.outputs import model_outputs
+from dissensus.ood.scores import SCORES, energy, entropy, knn, mahalanobis, max_logit, msp, odin, strangeness
+
+
+def normal(*shape: int, seed: int = 0) -> Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape))
+
+
+def net(seed: int = 0) -> nn.Sequential:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return nn.Sequential(
+            nn.Flatten(), nn.Linear(6, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Dropout(0.5), nn.Linear(5, 3)
+        )
+
+
+def test_scores_of_logits_are_their_formulas() -> None:
+    logits = normal(50, 4) * 3
+    q = softmax(logits.numpy(), axis=1)
+    assert msp(logits).numpy() == pytest.approx(1 - q.max(axis=1))
+    assert max_logit(logits).numpy() == pytest.approx(-logits.numpy().max(axis=1))
+    assert entropy(logits).numpy() == pytest.approx(scipy_entropy(q, axis=1))
+    assert energy(logits).numpy() == pytest.approx(-logsumexp(logits.numpy(), axis=1))
+
+
+def test_very_sure_items_still_differ_in_msp() -> None:
+    logits = torch.tensor([[60.0, 0.0], [70.0, 0.0]], dtype=torch.float64)
+    assert msp(logits).tolist() == pytest.approx([np.exp(-60.0), np.exp(-70.0)])
+    assert msp(torch.zeros(1, 2)).item() == 0.5
+
+
+def test_mahalanobis_is_scipys_distance_with_scikit_learns_covariance() -> None:
+    training, labels = normal(200, 5) @ normal(5, 5, seed=1), torch.arange(200) % 3
+    items = normal(30, 5, seed=2)
+    x, y = training.numpy(), labels.numpy()
+    means = np.stack([x[y == c].mean(axis=0) for c in range(3)])
+    precision = EmpiricalCovariance(assume_centered=True).fit(x - means[y]).precision_
+    expected = cdist(items.numpy(), means, "mahalanobis", VI=precision).min(axis=1) ** 2
+    assert mahalanobis(items, training, labels).numpy() == pytest.approx(expected)
+
+
+def test_mahalanobis_leaves_out_directions_without_variance_and_classes_without_items() -> None:
+    training, labels = normal(200, 4), torch.arange(200) % 3
+    items = normal(30, 4, seed=2)
+    dead, repeated = torch.zeros(200, 1), training[:, :1]
+    wider = torch.cat([training, dead, repeated], dim=1)
+    # The repeated column has the same variance twice: the pseudo-inverse counts it once.
+    seen = torch.cat([items, 5 + torch.zeros(30, 1), items[:, :1]], dim=1)
+    expected = mahalanobis(items, training, labels)
+    assert mahalanobis(seen, wider, labels * 7).numpy() == pytest.approx(expected.numpy())
+    with pytest.raises(InputError, match="do not vary within classes"):
+        mahalanobis(items, torch.ones(5, 4), torch.zeros(5, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("k", [1, 7, 120])
+def test_knn_is_the_distance_that_scikit_learn_finds(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dissensus.ood.scores.DISTANCES", 500)
+    training, items = normal(120, 6), normal(40, 6, seed=1) * 10
+    one, other = (each.numpy() / np.linalg.norm(each.numpy(), axis=1, keepdims=True) for each in (training, items))
+    expected = NearestNeighbors(n_neighbors=k).fit(one).kneighbors(other)[0][:, -1]
+    assert knn(items, training, k=k).numpy() == pytest.approx(expected, abs=1e-7)
+
+
+def test_knn_of_more_neighbours_than_items_is_refused() -> None:
+    with pytest.raises(InputError, match="k is 5 and there are 4 training items"):
+        knn(normal(2, 3), normal(4, 3), k=5)
+
+
+def test_odin_is_the_step_along_the_gradient_by_hand() -> None:
+    weight, bias = normal(3, 6), normal(3, seed=1)
+    linear = nn.Linear(6, 3).double()
+    linear.load_state_dict({"weight": weight, "bias": bias})
+    x, temperature, epsilon = normal(20, 6, seed=2), 10.0, 0.05
+    q = softmax((x @ weight.T + bias).numpy() / temperature, axis=1)
+    # d ln q_top / dx = (w_top - sum_k q_k w_k) / T
+    gradient = (weight.numpy()[q.argmax(axis=1)] - q @ weight.numpy()) / temperature
+    moved = x.numpy() + epsilon * np.sign(gradient)
+    expected = 1 - softmax((moved @ weight.numpy().T + bias.numpy()) / temperature, axis=1).max(axis=1)
+    assert odin(linear, x, temperature=temperature, epsilon=epsilon).numpy() == pytest.approx(expected)
+    assert (odin(linear, x, temperature=temperature, epsilon=epsilon) < odin(linear, x, temperature=temperature)).all()
+
+
+def test_odin_without_a_step_at_temperature_one_is_msp() -> None:
+    model, x = net(), normal(20, 6).float()
+    expected = msp(model_outputs(model, x).logits)
+    assert odin(model, x, temperature=1.0, epsilon=0.0).numpy() == pytest.approx(expected.numpy(), rel=1e-6)
+
+
+def test_outputs_come_in_batches_from_evaluation_mode_and_leave_the_model_as_it_was() -> None:
+    model, x = net(), normal(23, 6).float()
+    model[2].eval()
+    modes = [module.training for module in model.modules()]
+    out = model_outputs(model, x, batch=5)
+    odin(model, x)
+    assert [module.training for module in model.modules()] == modes
+    assert all(not module._forward_pre_hooks for module in model.modules())
+    assert all(parameter.grad is None for parameter in model.parameters())
+    model.eval()
+    assert out.features is not None
+    assert out.features.numpy() == pytest.approx(model[:-1](x).detach().numpy(), abs=1e-6)
+    assert out.logits.numpy() == pytest.approx(model(x).detach().numpy(), abs=1e-6)
+
+
+class Backwards(nn.Module):
+    """Its layers are defined in another order than they run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(4, 2)
+        self.body = nn.Linear(6, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.body(x).tanh())  # type: ignore[no-any-return]
+
+
+def test_features_are_the_input_of_the_linear_layer_that_runs_last_or_the_output_of_a_named_one() -> None:
+    model, x = Backwards(), normal(9, 6).float()
+    last, named = model_outputs(model, x).features, model_outputs(model, x, layer="body").features
+    assert last is not None
+    assert named is not None
+    assert last.numpy() == pytest.approx(model.body(x).tanh().detach().numpy(), abs=1e-6)
+    assert named.numpy() == pytest.approx(model.body(x).detach().numpy(), abs=1e-6)
+
+
+def test_features_of_maps_are_flattened_and_a_layer_that_is_not_there_is_refused() -> None:
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    x = normal(4, 1, 6, 6).float()
+    assert model_outputs(model, x, layer="0").features.shape == (4, 2 * 4 * 4)  # type: ignore[union-attr]
+    assert model_outputs(model, x, features=False).features is None
+    with pytest.raises(InputError, match=r"no nn.Linear .* one of 0, 1, 2, 3"):
+        model_outputs(model, x)
+    with pytest.raises(InputError, match="layer 'body' is not in the model; there are 0, 1, 2, 3"):
+        model_outputs(model, x, layer="body")
+
+
+def test_strangeness_scores_each_set_as_the_functions_do() -> None:
+    model, sets = net(), {"near": normal(12, 6).float(), "far": normal(8, 6, seed=1).float() * 20}
+    training, labels = normal(90, 6, seed=2).float(), torch.arange(90) % 3
+    found = strangeness(model, sets, training=training, labels=labels, k=3, epsilon=0.01)
+    seen = model_outputs(model, training).features
+    assert seen is not None
+    assert {name: set(each) for name, each in found.items()} == {"near": set(SCORES), "far": set(SCORES)}
+    for name, x in sets.items():
+        out = model_outputs(model, x)
+        assert out.features is not None
+        expected = {
+            "energy": energy(out.logits),
+            "knn": knn(out.features, seen, k=3),
+            "mahalanobis": mahalanobis(out.features, seen, labels),
+            "odin": odin(model, x, epsilon=0.01),
+        }
+        for score, values in expected.items():
+            assert found[name][score] == pytest.approx(values.numpy(), rel=1e-5)
+
+
+def test_strangeness_is_the_same_every_time() -> None:
+    model, sets = net(), {"some": normal(40, 6).float()}
+    once, again = (strangeness(model, sets, scores=("msp", "odin")) for _ in range(2))
+    assert all((once["some"][score] == again["some"][score]).all() for score in once["some"])
+
+
+def test_a_score_that_misses_what_it_needs_says_so() -> None:
+    with pytest.raises(InputError, match="mahalanobis needs training features"):
+        strangeness(net(), {"some": normal(4, 6).float()}, scores=("msp", "mahalanobis"))
+    with pytest.raises(InputError, match="'mps' is no score; choose from msp"):
+        strangeness(net(), {"some": normal(4, 6).float()}, scores=("mps",))
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_far_items_are_stranger_by_every_score(name: str) -> None:
+    """A classifier of two clusters; strange items lie between them, and far from both in a third direction."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    x = rng.normal(0, 0.5, (400, 3))
+    x[:, 0] += np.where(y == 1, 3, -3)
+    linear = nn.Linear(3, 2)
+    linear.load_state_dict({"weight": torch.tensor([[-2.0, 0, 0], [2.0, 0, 0]]), "bias": torch.zeros(2)})
+    odd = rng.normal([0, 4, 0], 0.3, (100, 3))
+    inputs = {key: torch.from_numpy(each).float() for key, each in {"familiar": x[:100], "strange": odd}.items()}
+    found = strangeness(
+        linear,
+        inputs,
+        scores=(name,),
+        training=torch.from_numpy(x[100:]).float(),
+        labels=torch.from_numpy(y[100:]),
+        k=5,
+    )
+    assert found["strange"][name].min() > np.median(found["familiar"][name])
+    assert SCORES[name].reference
