@@ -1,0 +1,53 @@
+"""Where a run ended: curvature, sharpness and surfaces of the loss around its weights, each with its own error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissensus.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dissensus.basins.density import spectral_density as spectral_density
+    from dissensus.basins.lanczos import top_eigenvalues as top_eigenvalues
+    from dissensus.basins.last_layer import gradient_variance as gradient_variance
+    from dissensus.basins.measuring import Basin as Basin
+    from dissensus.basins.measuring import BasinPair as BasinPair
+    from dissensus.basins.measuring import BasinSettings as BasinSettings
+    from dissensus.basins.measuring import compare_basins as compare_basins
+    from dissensus.basins.measuring import measure_basins as measure_basins
+    from dissensus.basins.objectives import objective as objective
+    from dissensus.basins.operators import Operator as Operator
+    from dissensus.basins.operators import gauss_newton as gauss_newton
+    from dissensus.basins.operators import hessian as hessian
+    from dissensus.basins.sharpness import average_sharpness as average_sharpness
+    from dissensus.basins.sharpness import worst_case_sharpness as worst_case_sharpness
+    from dissensus.basins.similarity import cka as cka
+    from dissensus.basins.surfaces import loss_barrier as loss_barrier
+    from dissensus.basins.surfaces import loss_line as loss_line
+    from dissensus.basins.surfaces import loss_plane as loss_plane
+    from dissensus.basins.traces import trace as trace
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Basin": "measuring",
+        "BasinPair": "measuring",
+        "BasinSettings": "measuring",
+        "Operator": "operators",
+        "average_sharpness": "sharpness",
+        "cka": "similarity",
+        "compare_basins": "measuring",
+        "gauss_newton": "operators",
+        "gradient_variance": "last_layer",
+        "hessian": "operators",
+        "loss_barrier": "surfaces",
+        "loss_line": "surfaces",
+        "loss_plane": "surfaces",
+        "measure_basins": "measuring",
+        "objective": "objectives",
+        "spectral_density": "density",
+        "top_eigenvalues": "lanczos",
+        "trace": "traces",
+        "worst_case_sharpness": "sharpness",
+    },
+)

@@ -1,0 +1,100 @@
+"""The spectral density of an operator: how its eigenvalues are spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dissensus.basins.lanczos import Tridiagonalisation, probe
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Floats
+    from dissensus.basins.objectives import MeasuredOn
+    from dissensus.basins.operators import Operator
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SpectralDensity:
+    """Share of eigenvalues for each unit of length along the real line, seen through a Gaussian.
+
+    Attributes:
+        eigenvalue: (points,) places.
+        density: (points,) mean over probes; its integral is 1.
+        error: (points,) standard error over probes.
+        width: standard deviation of the Gaussian.
+        lowest: smallest Ritz value of all probes.
+        highest: largest.
+        probes: random starts.
+        iterations: products with vectors, all told.
+        converged: whether both ends of the spectrum were found to 1 % of its length by every probe.
+        operator: Hessian or Gauss-Newton.
+        measured_on: loss and data.
+    """
+
+    eigenvalue: Floats
+    density: Floats
+    error: Floats
+    width: float
+    lowest: float
+    highest: float
+    probes: int
+    iterations: int
+    converged: bool
+    operator: str
+    measured_on: MeasuredOn | None
+
+
+def spectral_density(
+    operator: Operator, *, probes: int = 4, steps: int = 40, points: int = 256, width: float = 0.01, seed: int = 0
+) -> SpectralDensity:
+    """Stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017).
+
+    Args:
+        operator: symmetric.
+        probes: random starts, 2 or more, for the error.
+        steps: of Lanczos for each; as many vectors are held in memory.
+        points: of the curve.
+        width: of the Gaussian, as a share of the spectrum's length.
+        seed: of the starts.
+    """
+    if probes < 2 or steps < 2 or points < 2 or width <= 0:
+        raise InputError(
+            f"spectral density: {probes} probes of {steps} steps at {points} points, width {width}; give 2 or more of "
+            "each, and a width above 0"
+        )
+    found = []
+    ends = True
+    iterations = 0
+    for number in range(probes):
+        process = Tridiagonalisation(operator, probe(operator, seed, number, kind="signs"), steps=steps, seed=seed)
+        while not process.full:
+            process.step()
+        values, residuals = process.ritz()
+        ends = ends and max(residuals[0], residuals[-1]) <= 0.01 * (values[-1] - values[0])
+        found.append(process.nodes())
+        iterations += process.done
+    lowest, highest = min(v[0] for v, _ in found), max(v[-1] for v, _ in found)
+    sigma = width * ((highest - lowest) or abs(highest) or 1.0)
+    grid = np.linspace(lowest - 4 * sigma, highest + 4 * sigma, points)
+    curves = np.stack([_gaussians(grid, values, weights, sigma) for values, weights in found])
+    return SpectralDensity(
+        eigenvalue=grid,
+        density=curves.mean(axis=0),
+        error=curves.std(axis=0, ddof=1) / probes**0.5,
+        width=float(sigma),
+        lowest=float(lowest),
+        highest=float(highest),
+        probes=probes,
+        iterations=iterations,
+        converged=bool(ends),
+        operator=operator.name,
+        measured_on=operator.measured_on,
+    )
+
+
+def _gaussians(grid: Floats, values: Floats, weights: Floats, sigma: float) -> Floats:
+    bells = np.exp(-0.5 * ((grid[:, None] - values) / sigma) ** 2) / (sigma * (2 * np.pi) ** 0.5)
+    return np.asarray(bells @ weights)

@@ -1,0 +1,412 @@
+"""Basins of stored runs: every checkpoint on the same loss and the same items, as one result that can be kept."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_type_hints
+
+import numpy as np
+import torch
+
+from dissensus.basins.density import SpectralDensity, spectral_density
+from dissensus.basins.lanczos import Eigenvalues, top_eigenvalues
+from dissensus.basins.last_layer import GradientVariance, gradient_variance, last_layer_inputs
+from dissensus.basins.objectives import MeasuredOn, mean_and_error, objective
+from dissensus.basins.operators import hessian_of
+from dissensus.basins.sharpness import (
+    AverageSharpness,
+    WorstCaseSharpness,
+    average_sharpness_of,
+    worst_case_sharpness_of,
+)
+from dissensus.basins.similarity import Similarity, cka
+from dissensus.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
+from dissensus.basins.traces import Trace, trace
+from dissensus.errors import InputError
+from dissensus.randomness import Purpose, stream
+from dissensus.training.models import build
+from dissensus.votes.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Ints
+    from dissensus.basins.objectives import Objective
+    from dissensus.training.data import TrainingData
+    from dissensus.training.run import RunResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class BasinSettings:
+    """What is measured of each run, on which items and how exactly.
+
+    Attributes:
+        split: of the items.
+        items: a random subset of this many, the same for all runs; None takes the whole split.
+        eigenvalues: how many of the largest.
+        tolerance: relative, of each eigenvalue.
+        max_iterations: of Lanczos.
+        probes: of the trace, at most.
+        trace_tolerance: relative standard error at which the trace stops; 0 uses all probes.
+        trace_method: hutchinson or hutch++.
+        density: probes of the spectral density, 2 or more; 0 leaves it out.
+        density_steps: of Lanczos for each.
+        radius: L2, of worst-case sharpness.
+        ascent_steps: of worst-case sharpness.
+        perturbations: of average sharpness.
+        scale: of plain perturbations, the standard deviation of each weight's change.
+        filter_scale: of filter-normalised perturbations, as a share of each filter's length.
+        line: points of the loss along a random line; 0 leaves it out.
+        surface: points on each side of a random loss plane; 0 leaves it out.
+        span: of line and plane, in lengths of the filters.
+        path: points between two runs, for the barrier; odd.
+        chunk: items at once.
+        seed: of the subset, the probes and the directions.
+    """
+
+    split: str = "train"
+    items: int | None = 2000
+    eigenvalues: int = 1
+    tolerance: float = 1e-3
+    max_iterations: int = 100
+    probes: int = 100
+    trace_tolerance: float = 0.05
+    trace_method: Literal["hutchinson", "hutch++"] = "hutchinson"
+    density: int = 0
+    density_steps: int = 40
+    radius: float = 0.05
+    ascent_steps: int = 5
+    perturbations: int = 20
+    scale: float = 0.01
+    filter_scale: float = 0.1
+    line: int = 21
+    surface: int = 0
+    span: float = 1.0
+    path: int = 21
+    chunk: int = 250
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not value >= least:
+                raise InputError(f"basins: {name} is {value}; it must be {least} or more")
+        for name in ("tolerance", "radius", "scale", "filter_scale", "span"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InputError(f"basins: {name} is {getattr(self, name)}; it must be a number above 0")
+        for name in ("density", "line", "surface"):
+            if getattr(self, name) == 1:
+                raise InputError(f"basins: {name} is 1; give 2 or more, or 0 to leave it out")
+        if self.trace_method not in _METHODS:
+            raise InputError(f"basins: trace_method is '{self.trace_method}'; choose {' or '.join(_METHODS)}")
+        if self.path % 2 == 0:
+            raise InputError(f"basins: path is {self.path}; give an odd number of points")
+
+
+_METHODS: Final = get_args(get_type_hints(BasinSettings)["trace_method"])
+_LEAST: Final = {
+    "items": 2,
+    "eigenvalues": 1,
+    "max_iterations": 1,
+    "probes": 2,
+    "trace_tolerance": 0,
+    "density": 0,
+    "density_steps": 2,
+    "ascent_steps": 1,
+    "perturbations": 2,
+    "line": 0,
+    "surface": 0,
+    "path": 5,
+    "chunk": 1,
+}
+DEFAULTS: Final = BasinSettings()
+"""What is measured where nothing else is asked for."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Basin:
+    """The basin that a run ended in.
+
+    Attributes:
+        run: its key.
+        measured_on: loss and data; basins compare only where these agree.
+        loss: mean over the items.
+        loss_error: its standard error over items.
+        weights: trainable ones.
+        eigenvalues: the largest of the Hessian.
+        trace: of the Hessian.
+        worst_case: sharpness in a ball.
+        average: sharpness under plain random perturbations.
+        average_filter: under filter-normalised ones.
+        gradient_variance: of the last layer, against human entropy.
+        density: of the Hessian's spectrum, where asked for.
+        line: the loss along a random line, where asked for.
+        surface: the loss over a random plane, where asked for.
+        settings: what was asked for.
+        seconds: wall clock of the run's own part (what several runs share is not in it).
+    """
+
+    run: str
+    measured_on: MeasuredOn
+    loss: float
+    loss_error: float
+    weights: int
+    eigenvalues: Eigenvalues
+    trace: Trace
+    worst_case: WorstCaseSharpness
+    average: AverageSharpness
+    average_filter: AverageSharpness
+    gradient_variance: GradientVariance
+    density: SpectralDensity | None
+    line: LossLine | None
+    surface: LossPlane | None
+    settings: BasinSettings
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON; what is not finite is null."""
+        return _plain(asdict(self))  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Basin:
+        """The basin that `to_dict` wrote."""
+        try:
+            return cls(**{each.name: _read(each.name, given[each.name]) for each in fields(cls)})
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"basins: a stored basin cannot be read ({error}); delete it and measure again") from error
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BasinPair:
+    """Two runs together.
+
+    Attributes:
+        first: key of one run.
+        second: key of the other.
+        barrier: on the straight path between them.
+        similarity: CKA of what enters their last layers.
+    """
+
+    first: str
+    second: str
+    barrier: LossBarrier
+    similarity: Similarity
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return _plain(asdict(self))  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> BasinPair:
+        """The pair that `to_dict` wrote."""
+        try:
+            return cls(**{each.name: _read(each.name, given[each.name]) for each in fields(cls)})
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"basins: a stored pair cannot be read ({error}); delete it and measure again") from error
+
+
+def measure_basins(
+    results: Sequence[RunResult],
+    data: TrainingData,
+    *,
+    settings: BasinSettings = DEFAULTS,
+    device: str | torch.device = "cpu",
+) -> tuple[Basin, ...]:
+    """The basin of each run: soft cross-entropy to the human distribution on the same items, whatever it trained on.
+
+    Sharpness of runs of one architecture is measured together, weights stacked, where that is faster: for networks
+    without batch statistics on a GPU, and without convolutions on a CPU (where stacked convolutions take twice the
+    time). ResNets fill a GPU one by one. Products with the Hessian are taken run by run: they reuse what is kept of
+    the run.
+
+    Args:
+        results: runs with their weights.
+        data: what they were trained on.
+        settings: what to measure.
+        device: where.
+    """
+    if not results:
+        return ()
+    objectives = [run_objective(result, data, settings=settings, device=device) for result in results]
+    sharpness: dict[int, dict[str, Any]] = {}
+    for group in _same_form(objectives):
+        members = [objectives[k] for k in group]
+        asked = {"probes": settings.perturbations, "seed": settings.seed}
+        worst = worst_case_sharpness_of(members, radius=settings.radius, steps=settings.ascent_steps)
+        plain = average_sharpness_of(members, normalisation="none", scale=settings.scale, **asked)
+        filtered = average_sharpness_of(members, normalisation="filter", scale=settings.filter_scale, **asked)
+        for k, *three in zip(group, worst, plain, filtered, strict=True):
+            sharpness[k] = dict(zip(("worst_case", "average", "average_filter"), three, strict=True))
+    return tuple(
+        _measured(result, measured, settings, sharpness[k])
+        for k, (result, measured) in enumerate(zip(results, objectives, strict=True))
+    )
+
+
+def compare_basins(
+    pairs: Sequence[tuple[RunResult, RunResult]],
+    data: TrainingData,
+    *,
+    settings: BasinSettings = DEFAULTS,
+    device: str | torch.device = "cpu",
+) -> tuple[BasinPair, ...]:
+    """Barrier and CKA of each pair of runs, on the items that `measure_basins` uses.
+
+    Args:
+        pairs: runs of one architecture each, with their weights: one seed and two methods, say.
+        data: what they were trained on.
+        settings: split, items, path, chunk and seed are used.
+        device: where.
+    """
+    found = []
+    for pair in pairs:
+        first, second = (run_objective(result, data, settings=settings, device=device) for result in pair)
+        found.append(
+            BasinPair(
+                first=pair[0].run.key,
+                second=pair[1].run.key,
+                barrier=loss_barrier(first, second, points=settings.path),
+                similarity=cka(last_layer_inputs(first), last_layer_inputs(second), measured_on=first.measured_on),
+            )
+        )
+    return tuple(found)
+
+
+def run_objective(
+    result: RunResult,
+    data: TrainingData,
+    *,
+    settings: BasinSettings = DEFAULTS,
+    device: str | torch.device = "cpu",
+) -> Objective:
+    """A run's mean soft cross-entropy to the human distribution over the chosen items."""
+    if not result.weights:
+        raise InputError(f"basins: run {result.run.key} was loaded without its weights; load it with them")
+    rows, name = _chosen(data, settings)
+    model = build(result.run.model, data.shape, classes=data.classes, seed=result.run.seed)
+    try:
+        model.load_state_dict({key: torch.from_numpy(np.array(value)) for key, value in result.weights.items()})
+    except RuntimeError as error:
+        raise InputError(
+            f"basins: the weights of run {result.run.key} do not fit model {result.run.model} on {data.name}; give the "
+            "data that it was trained on"
+        ) from error
+    mean, deviation = data.normalisation
+    features = ((data.features[rows] - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False)
+    return objective(
+        model.eval(),
+        features,
+        data.human.probabilities[rows].astype(np.float32),
+        data=name,
+        chunk=settings.chunk,
+        device=device,
+    )
+
+
+def _chosen(data: TrainingData, settings: BasinSettings) -> tuple[Ints, str]:
+    """The items, in the order of the split, and what they are called."""
+    if settings.split not in data.splits or not data.splits[settings.split].size:
+        raise InputError(
+            f"basins: {data.name} has no split '{settings.split}' with items; choose {', '.join(data.splits)}"
+        )
+    members = data.splits[settings.split]
+    if settings.items is None or settings.items >= members.size:
+        return members, f"{data.name}, {settings.split}"
+    drawn = stream(settings.seed, Purpose.PROBES).permutation(members.size)[: settings.items]
+    return members[np.sort(drawn)], f"{data.name}, {settings.split}, subset of seed {settings.seed}"
+
+
+def _same_form(objectives: Sequence[Objective]) -> list[list[int]]:
+    groups: dict[Any, list[int]] = {}
+    for k, each in enumerate(objectives):
+        groups.setdefault((each.names, each.shapes, each.stacked is not None), []).append(k)
+    return list(groups.values())
+
+
+def _measured(result: RunResult, measured: Objective, settings: BasinSettings, sharpness: dict[str, Any]) -> Basin:
+    began, seed = time.perf_counter(), settings.seed
+    loss, loss_error = (float(part[0]) for part in mean_and_error(measured.losses(measured.weights[None])))
+    operator = hessian_of(measured)
+    eigenvalues = top_eigenvalues(
+        operator,
+        settings.eigenvalues,
+        tolerance=settings.tolerance,
+        max_iterations=max(settings.max_iterations, settings.eigenvalues),
+        seed=seed,
+    )
+    total = trace(
+        operator,
+        probes=settings.probes,
+        tolerance=settings.trace_tolerance or None,
+        method=settings.trace_method,
+        seed=seed,
+    )
+    spectrum = (
+        spectral_density(operator, probes=settings.density, steps=settings.density_steps, seed=seed)
+        if settings.density
+        else None
+    )
+    # What the operator keeps is large, and nothing below needs it.
+    del operator
+    return Basin(
+        run=result.run.key,
+        measured_on=measured.measured_on,
+        loss=loss,
+        loss_error=loss_error,
+        weights=measured.size,
+        eigenvalues=eigenvalues,
+        trace=total,
+        **sharpness,
+        gradient_variance=gradient_variance(measured, seed=seed),
+        density=spectrum,
+        line=loss_line(measured, span=settings.span, points=settings.line, seed=seed) if settings.line else None,
+        surface=loss_plane(measured, span=settings.span, points=settings.surface, seed=seed)
+        if settings.surface
+        else None,
+        settings=settings,
+        seconds=time.perf_counter() - began,
+    )
+
+
+_PARTS: Final[dict[str, type]] = {
+    "measured_on": MeasuredOn,
+    "eigenvalues": Eigenvalues,
+    "trace": Trace,
+    "worst_case": WorstCaseSharpness,
+    "average": AverageSharpness,
+    "average_filter": AverageSharpness,
+    "gradient_variance": GradientVariance,
+    "spearman": Estimate,
+    "spearman_of_logits": Estimate,
+    "density": SpectralDensity,
+    "line": LossLine,
+    "surface": LossPlane,
+    "settings": BasinSettings,
+    "barrier": LossBarrier,
+    "similarity": Similarity,
+}
+_MAY_MISS: Final = {*_PARTS, "items", "tolerance", "low", "high"}
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, text, lists and mappings only."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def _read(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return _PARTS[name](**{each: _read(each, part) for each, part in value.items()})
+    if isinstance(value, list):
+        return tuple(value) if name == "dimensions" else np.array(value, dtype=np.float64)
+    if value is None and name not in _MAY_MISS:
+        return float("nan")
+    return value

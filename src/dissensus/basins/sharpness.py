@@ -1,0 +1,209 @@
+"""Sharpness: how much the loss rises when the weights are moved, at worst and on average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+
+from dissensus.basins.directions import filter_normalised, random_direction
+from dissensus.basins.objectives import STACKED, mean_and_error, together
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+    from dissensus.arrays import Floats
+    from dissensus.basins.objectives import MeasuredOn, Objective
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WorstCaseSharpness:
+    """The largest rise of the loss found in a ball around the weights; a lower bound of the largest there is.
+
+    Attributes:
+        value: the best rise of all steps.
+        error: its standard error over items.
+        one_step: the rise after the first step, SAM's sharpness (Foret et al. 2021).
+        rises: (steps,) after each step.
+        radius: of the ball, L2.
+        loss: at the weights themselves.
+        iterations: ascent steps.
+        converged: whether the last step raised the best value by less than 1 %.
+        measured_on: loss and data.
+    """
+
+    value: float
+    error: float
+    one_step: float
+    rises: Floats
+    radius: float
+    loss: float
+    iterations: int
+    converged: bool
+    measured_on: MeasuredOn
+
+
+@dataclass(frozen=True, kw_only=True)
+class AverageSharpness:
+    """The mean rise of the loss under random perturbations of the weights, each taken with both signs.
+
+    Both signs cancel what the gradient contributes, so that even few perturbations show the curvature: for small
+    plain ones the value is scale^2 x trace / 2.
+
+    Attributes:
+        value: the mean rise.
+        error: its standard error over perturbations.
+        normalisation: none, or filter.
+        scale: without normalisation the standard deviation of each weight's change; with it, the length of each
+            filter's change as a share of the filter's own length.
+        loss: at the weights themselves.
+        iterations: perturbations, each evaluated with both signs.
+        converged: whether the error is at most 10 % of the value.
+        measured_on: loss and data.
+    """
+
+    value: float
+    error: float
+    normalisation: Literal["none", "filter"]
+    scale: float
+    loss: float
+    iterations: int
+    converged: bool
+    measured_on: MeasuredOn
+
+
+def worst_case_sharpness(measured: Objective, *, radius: float = 0.05, steps: int = 5) -> WorstCaseSharpness:
+    """The rise of the loss at the worst point found in an L2 ball.
+
+    The first step goes to the ball's edge along the gradient (SAM); each further step goes to where the gradient at
+    the last point leads.
+
+    Args:
+        measured: the objective.
+        radius: of the ball, in the units of the weights.
+        steps: of ascent.
+    """
+    return worst_case_sharpness_of([measured], radius=radius, steps=steps)[0]
+
+
+def worst_case_sharpness_of(
+    objectives: Sequence[Objective], *, radius: float = 0.05, steps: int = 5
+) -> tuple[WorstCaseSharpness, ...]:
+    """The same for several checkpoints, together where that is faster."""
+    if not radius > 0 or steps < 1:
+        raise InputError(f"worst-case sharpness: radius {radius} and {steps} steps; give a radius above 0 and a step")
+    if len(objectives) > 1 and not together(objectives):
+        return tuple(worst_case_sharpness(each, radius=radius, steps=steps) for each in objectives)
+    first = objectives[0]
+    weights = torch.stack([each.weights for each in objectives])
+    base = first.losses(weights)
+    points, rises, changes = weights, [], []
+    for _ in range(steps):
+        slope = first.gradients(points)
+        length = slope.norm(dim=1, keepdim=True).clamp_min(torch.finfo(slope.dtype).tiny)
+        points = weights + radius * slope / length
+        changes.append(first.losses(points) - base)
+        rises.append(mean_and_error(changes[-1])[0])
+    return tuple(
+        _worst(each, base[k], [change[k] for change in changes], np.array([rise[k] for rise in rises]), radius)
+        for k, each in enumerate(objectives)
+    )
+
+
+def _worst(
+    measured: Objective, base: Tensor, changes: list[Tensor], rises: Floats, radius: float
+) -> WorstCaseSharpness:
+    best = int(rises.argmax())
+    before = float(rises[:-1].max()) if len(rises) > 1 else -np.inf
+    return WorstCaseSharpness(
+        value=float(rises[best]),
+        error=float(mean_and_error(changes[best])[1]),
+        one_step=float(rises[0]),
+        rises=rises,
+        radius=radius,
+        loss=float(mean_and_error(base)[0]),
+        iterations=len(rises),
+        converged=bool(rises[best] - before <= 0.01 * abs(rises[best])),
+        measured_on=measured.measured_on,
+    )
+
+
+def average_sharpness(
+    measured: Objective,
+    *,
+    normalisation: Literal["none", "filter"] = "none",
+    scale: float | None = None,
+    probes: int = 20,
+    seed: int = 0,
+) -> AverageSharpness:
+    """The mean rise of the loss under random perturbations of all weights.
+
+    Args:
+        measured: the objective.
+        normalisation: none perturbs every weight alike; filter in proportion to the length of its filter (the row of
+            a matrix), so that networks whose layers are scaled differently but compute the same compare alike. Biases
+            and the weights of normalisation layers are left as they are (Li et al. 2018).
+        scale: of the perturbation; see `AverageSharpness`. By default 0.01, with filter normalisation 0.1.
+        probes: perturbations, 2 or more.
+        seed: of the perturbations; checkpoints of one size measured with one seed see the same.
+    """
+    return average_sharpness_of([measured], normalisation=normalisation, scale=scale, probes=probes, seed=seed)[0]
+
+
+def average_sharpness_of(
+    objectives: Sequence[Objective],
+    *,
+    normalisation: Literal["none", "filter"] = "none",
+    scale: float | None = None,
+    probes: int = 20,
+    seed: int = 0,
+) -> tuple[AverageSharpness, ...]:
+    """The same for several checkpoints, together where that is faster."""
+    if normalisation not in ("none", "filter"):
+        raise InputError(f"average sharpness: normalisation is '{normalisation}'; choose none or filter")
+    size = scale if scale is not None else (0.01 if normalisation == "none" else 0.1)
+    if probes < 2 or not size > 0:
+        raise InputError(f"average sharpness: {probes} probes of scale {size}; give 2 or more, and a scale above 0")
+    if len(objectives) > 1 and not together(objectives):
+        return tuple(
+            average_sharpness(each, normalisation=normalisation, scale=size, probes=probes, seed=seed)
+            for each in objectives
+        )
+    first = objectives[0]
+    base = mean_and_error(first.losses(torch.stack([each.weights for each in objectives])))[0]
+    step = max(1, STACKED // (2 * len(objectives))) if first.stacked is not None else 1
+    rises = np.empty((probes, len(objectives)))
+    for start in range(0, probes, step):
+        numbers = range(start, min(start + step, probes))
+        points = [
+            each.weights + sign * _perturbation(each, normalisation, size, seed, number)
+            for number in numbers
+            for each in objectives
+            for sign in (1, -1)
+        ]
+        means = mean_and_error(first.losses(torch.stack(points)))[0]
+        rises[numbers.start : numbers.stop] = means.reshape(len(numbers), len(objectives), 2).mean(axis=2) - base
+    error = rises.std(axis=0, ddof=1) / probes**0.5
+    return tuple(
+        AverageSharpness(
+            value=float(rises[:, k].mean()),
+            error=float(error[k]),
+            normalisation=normalisation,
+            scale=size,
+            loss=float(base[k]),
+            iterations=probes,
+            converged=bool(error[k] <= 0.1 * abs(rises[:, k].mean())),
+            measured_on=each.measured_on,
+        )
+        for k, each in enumerate(objectives)
+    )
+
+
+def _perturbation(measured: Objective, normalisation: str, scale: float, seed: int, number: int) -> Tensor:
+    direction = random_direction(measured, seed, number)
+    return scale * (filter_normalised(measured, direction) if normalisation == "filter" else direction)

@@ -1,0 +1,128 @@
+"""Basins of several seeds put together: each quantity's mean and spread, and how it compares with a reference."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dissensus.basins.measuring import Basin
+
+    Read = Callable[[Basin], tuple[float, float, bool]]
+    """A quantity of a basin: its value, its own error, and whether it converged."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something measured of a basin.
+
+    Attributes:
+        title: for people.
+        read: from a basin.
+    """
+
+    title: str
+    read: Read
+
+
+def _spearman(basin: Basin) -> tuple[float, float, bool]:
+    found = basin.gradient_variance.spearman
+    if found is None:
+        return float("nan"), float("nan"), False
+    # The interval holds 95 %: 3.92 standard errors from end to end.
+    error = float("nan") if found.low is None or found.high is None else (found.high - found.low) / 3.92
+    return found.value, error, basin.gradient_variance.converged
+
+
+QUANTITIES: Final[dict[str, Quantity]] = {
+    "loss": Quantity("loss", lambda b: (b.loss, b.loss_error, True)),
+    "lambda_max": Quantity(
+        "λ max", lambda b: (float(b.eigenvalues.values[0]), float(b.eigenvalues.errors[0]), b.eigenvalues.converged)
+    ),
+    "trace": Quantity("trace", lambda b: (b.trace.value, b.trace.error, b.trace.converged)),
+    "worst_case_sharpness": Quantity(
+        "worst-case sharpness", lambda b: (b.worst_case.value, b.worst_case.error, b.worst_case.converged)
+    ),
+    "average_sharpness": Quantity(
+        "average sharpness", lambda b: (b.average.value, b.average.error, b.average.converged)
+    ),
+    "filter_sharpness": Quantity(
+        "average sharpness, by filter",
+        lambda b: (b.average_filter.value, b.average_filter.error, b.average_filter.converged),
+    ),
+    "gradient_variance": Quantity("gradient variance with entropy, Spearman", _spearman),
+}
+"""What is put together, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BasinRow:
+    """One quantity of one system over its seeds.
+
+    Attributes:
+        system: its name.
+        quantity: a name in `QUANTITIES`.
+        values: one a seed.
+        mean: over seeds.
+        sd: over seeds, n - 1; None for one seed.
+        error: the largest of the estimates' own errors.
+        converged: whether every seed's estimate did.
+        ratios: to the reference with the same seed, one for each shared seed; empty for the reference itself.
+    """
+
+    system: str
+    quantity: str
+    values: tuple[float, ...]
+    mean: float
+    sd: float | None
+    error: float
+    converged: bool
+    ratios: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON; what is not a number is null."""
+        return {
+            key: None if isinstance(value, float) and not np.isfinite(value) else value
+            for key, value in asdict(self).items()
+        }
+
+
+def summarise_basins(systems: Mapping[str, Sequence[Basin]], *, reference: str) -> list[BasinRow]:
+    """Every quantity of every system; refuses basins that were not measured on the same loss and data.
+
+    Args:
+        systems: by name, one basin a seed, the same seeds in the same order as the reference's as far as both go.
+        reference: the system that ratios are taken to.
+    """
+    measured = {basin.measured_on for basins in systems.values() for basin in basins}
+    if len(measured) > 1:
+        raise InputError(
+            f"basins: measured on different losses or items ({'; '.join(sorted(map(str, measured)))}); measure all "
+            "with the same settings"
+        )
+    rows = []
+    for name, quantity in QUANTITIES.items():
+        base = [quantity.read(basin)[0] for basin in systems[reference]]
+        for system, basins in systems.items():
+            values, errors, converged = zip(*map(quantity.read, basins), strict=True)
+            rows.append(
+                BasinRow(
+                    system=system,
+                    quantity=name,
+                    values=values,
+                    mean=float(np.mean(values)),
+                    sd=float(np.std(values, ddof=1)) if len(values) > 1 else None,
+                    error=float(np.max(errors)),
+                    converged=all(converged),
+                    ratios=()
+                    if system == reference
+                    else tuple(value / other for value, other in zip(values, base, strict=False) if other),
+                )
+            )
+    return rows

@@ -1,0 +1,284 @@
+"""The loss along lines, over planes, and on the straight path between two runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from dissensus.basins.directions import filter_normalised, random_direction
+from dissensus.basins.objectives import STACKED, mean_and_error
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch import Tensor
+
+    from dissensus.arrays import Floats, Table
+    from dissensus.basins.objectives import MeasuredOn, Objective
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LossBarrier:
+    """How far the loss on the straight path between two runs rises above the line between their own losses.
+
+    Attributes:
+        value: max over t of L(w_t) - ((1 - t) L(w_0) + t L(w_1)); 0 where the path never rises above the line.
+        error: standard error over items of that difference, at the worst t.
+        position: the worst t.
+        positions: (points,) from 0 to 1.
+        path: (points,) the loss at each.
+        path_errors: (points,) standard errors over items.
+        iterations: points evaluated.
+        converged: whether every second point alone gives the same value to 5 %, or to one standard error.
+        measured_on: loss and data.
+    """
+
+    value: float
+    error: float
+    position: float
+    positions: Floats
+    path: Floats
+    path_errors: Floats
+    iterations: int
+    converged: bool
+    measured_on: MeasuredOn
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LossLine:
+    """The loss along a direction through the weights.
+
+    Attributes:
+        position: (points,) distances along the direction; 0 is the run itself.
+        loss: (points,) mean over items.
+        error: (points,) standard errors over items.
+        direction: in words.
+        iterations: points evaluated.
+        converged: whether all losses are finite.
+        measured_on: loss and data.
+    """
+
+    position: Floats
+    loss: Floats
+    error: Floats
+    direction: str
+    iterations: int
+    converged: bool
+    measured_on: MeasuredOn
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LossPlane:
+    """The loss over a plane in weight space.
+
+    Attributes:
+        across: (columns,) positions along the first direction.
+        down: (rows,) positions along the second.
+        loss: (rows, columns) mean over items.
+        error: (rows, columns) standard errors over items.
+        runs: (runs, 2) where the runs lie, across and down; the measured run is the first, at (0, 0).
+        directions: in words.
+        iterations: points evaluated.
+        converged: whether all losses are finite.
+        measured_on: loss and data.
+    """
+
+    across: Floats
+    down: Floats
+    loss: Table
+    error: Table
+    runs: Table
+    directions: str
+    iterations: int
+    converged: bool
+    measured_on: MeasuredOn
+
+
+@dataclass(frozen=True, eq=False)
+class _Flat:
+    """Points origin + steps @ axes."""
+
+    origin: Tensor
+    axes: Tensor
+    steps: Table
+
+    def points(self, some: slice) -> Tensor:
+        return self.origin + torch.from_numpy(self.steps[some]).to(self.origin) @ self.axes
+
+
+def loss_barrier(first: Objective, second: Objective, *, points: int = 21) -> LossBarrier:
+    """The barrier on the straight path between two runs of one architecture, measured on the same loss and data.
+
+    Batch statistics, where the network has them, are interpolated as the weights are.
+
+    Args:
+        first: the run at t = 0.
+        second: the run at t = 1.
+        points: on the path, ends included; an odd number, so that half of them can check the other half.
+    """
+    if points < 5 or points % 2 == 0:
+        raise InputError(f"loss barrier: {points} points; give an odd number of 5 or more")
+    _comparable((first, second), "loss barrier")
+    t = np.linspace(0, 1, points)
+    statistics = _buffers((first, second))
+    path = _Flat(first.weights, (second.weights - first.weights)[None], t[:, None])
+    along = None if statistics is None else _Flat(statistics[0], statistics[1:] - statistics[0], t[:, None])
+    losses = torch.cat(list(_blocks(first, path, along)))
+    mean, error = mean_and_error(losses)
+    between = torch.from_numpy(t).to(losses)[:, None]
+    height, height_error = mean_and_error(losses - torch.lerp(losses[:1], losses[-1:], between))
+    # Exact at the ends, where rounding of the interpolation would leave a hair.
+    height[[0, -1]] = 0.0
+    worst = int(height.argmax())
+    coarse = float(height[::2].max())
+    return LossBarrier(
+        value=float(height[worst]),
+        error=float(height_error[worst]),
+        position=float(t[worst]),
+        positions=t,
+        path=mean,
+        path_errors=error,
+        iterations=points,
+        converged=bool(
+            np.isfinite(mean).all() and height[worst] - coarse <= max(0.05 * height[worst], height_error[worst])
+        ),
+        measured_on=first.measured_on,
+    )
+
+
+def loss_line(measured: Objective, *, span: float = 1.0, points: int = 21, seed: int = 0) -> LossLine:
+    """The loss from -span to span along a random direction, normalised filter by filter (Li et al. 2018).
+
+    Args:
+        measured: the objective.
+        span: how far to go; at 1 every filter has moved by its own length.
+        points: evaluated.
+        seed: of the direction; runs of one size measured with one seed see the same draw.
+    """
+    _enough(span, points)
+    position = np.linspace(-span, span, points)
+    direction = filter_normalised(measured, random_direction(measured, seed, 0))
+    losses = _blocks(measured, _Flat(measured.weights, direction[None], position[:, None]), None)
+    mean, error = mean_and_error(torch.cat(list(losses)))
+    return LossLine(
+        position=position,
+        loss=mean,
+        error=error,
+        direction=f"random, filter-normalised, seed {seed}",
+        iterations=points,
+        converged=bool(np.isfinite(mean).all()),
+        measured_on=measured.measured_on,
+    )
+
+
+def loss_plane(
+    measured: Objective,
+    *,
+    through: tuple[Objective, Objective] | None = None,
+    span: float = 0.5,
+    points: int = 21,
+    seed: int = 0,
+) -> LossPlane:
+    """The loss over a plane: of two random filter-normalised directions, or through two further runs.
+
+    In a plane through runs, distances are those of weight space; batch statistics are those of the nearest mixture of
+    the three runs (their weights in it are never negative).
+
+    Args:
+        measured: the objective; it lies at (0, 0).
+        through: two more runs, measured on the same loss and data.
+        span: of random directions: -span to span, 1 being the filters' own lengths. Of runs: the margin around them,
+            as a share of the extent of the three.
+        points: on each side.
+        seed: of the directions.
+    """
+    _enough(span, points)
+    if through is None:
+        axes = torch.stack(
+            [filter_normalised(measured, random_direction(measured, seed, number)) for number in range(2)]
+        )
+        runs = np.zeros((1, 2))
+        across = down = np.linspace(-span, span, points)
+        words = f"two random ones, filter-normalised, seed {seed}"
+    else:
+        _comparable((measured, *through), "loss plane")
+        axes, runs = _plane_of([measured.weights, *(each.weights for each in through)])
+        low, high = runs.min(axis=0), runs.max(axis=0)
+        margin = span * (high - low)
+        across, down = (np.linspace(low[k] - margin[k], high[k] + margin[k], points) for k in range(2))
+        words = "through three runs"
+    places = np.stack([part.ravel() for part in np.meshgrid(across, down)], axis=1)
+    statistics = None if through is None else _buffers((measured, *through))
+    mixed = (
+        None
+        if statistics is None
+        else _Flat(statistics[0], statistics[1:] - statistics[0], _mixture(places, runs[1:])[:, 1:])
+    )
+    # The losses of the items are not held for all points at once.
+    found = [mean_and_error(block) for block in _blocks(measured, _Flat(measured.weights, axes, places), mixed)]
+    mean, error = (np.concatenate(parts).reshape(points, points) for parts in zip(*found, strict=True))
+    return LossPlane(
+        across=across,
+        down=down,
+        loss=mean,
+        error=error,
+        runs=runs,
+        directions=words,
+        iterations=points * points,
+        converged=bool(np.isfinite(mean).all()),
+        measured_on=measured.measured_on,
+    )
+
+
+def _blocks(measured: Objective, weights: _Flat, buffers: _Flat | None) -> Iterator[Tensor]:
+    """(some points, items) losses over flats of weights, and of batch statistics where the network has them."""
+    for start in range(0, len(weights.steps), STACKED):
+        some = slice(start, start + STACKED)
+        yield measured.losses(weights.points(some), buffers=None if buffers is None else buffers.points(some))
+
+
+def _buffers(objectives: Sequence[Objective]) -> Tensor | None:
+    """(runs, size) batch statistics; None where the network has none."""
+    return torch.stack([each.buffers for each in objectives]) if objectives[0].buffers.numel() else None
+
+
+def _plane_of(weights: Sequence[Tensor]) -> tuple[Tensor, Table]:
+    """Two orthonormal directions of the plane through three points, and the points' coordinates from the first."""
+    first, second = weights[1] - weights[0], weights[2] - weights[0]
+    length = float(first.norm())
+    across = first / length if length else first
+    along = float(second @ across)
+    rest = second - along * across
+    height = float(rest.norm())
+    if not length or height <= 1e-6 * max(length, float(second.norm())):
+        raise InputError("loss plane: the three runs lie on one line; give three runs with different weights")
+    runs = np.array([[0.0, 0.0], [length, 0.0], [along, height]])
+    return torch.stack([across, rest / height]), runs
+
+
+def _mixture(places: Table, others: Table) -> Table:
+    """(points, 3) shares of three runs whose mixture lies at or near each place; never negative."""
+    shares = places @ np.linalg.inv(others)
+    whole = np.clip(np.concatenate([1 - shares.sum(axis=1, keepdims=True), shares], axis=1), 0, None)
+    return np.asarray(whole / whole.sum(axis=1, keepdims=True))
+
+
+def _comparable(objectives: Sequence[Objective], what: str) -> None:
+    first = objectives[0]
+    for other in objectives[1:]:
+        if other.shapes != first.shapes:
+            raise InputError(f"{what}: the runs have different architectures; give runs of one")
+        if other.measured_on != first.measured_on:
+            raise InputError(
+                f"{what}: one run is measured on {first.measured_on}, another on {other.measured_on}; measure both on "
+                "the same loss and data"
+            )
+
+
+def _enough(span: float, points: int) -> None:
+    if points < 2 or not span > 0:
+        raise InputError(f"loss surface: {points} points over a span of {span}; give 2 or more, and a span above 0")

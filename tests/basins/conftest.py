@@ -1,0 +1,7 @@
+"""Small nets on two busy cores spend their time waiting for each other: one thread."""
+
+from __future__ import annotations
+
+import torch
+
+torch.set_num_threads(1)
