@@ -21,6 +21,7 @@ class Purpose(IntEnum):
     MIXING = 4
     SPLIT = 5
     LAYERS = 6
+    PROBES = 7
 
 
 def stream(seed: int, purpose: Purpose, epoch: int = 0) -> np.random.Generator:

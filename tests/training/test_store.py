@@ -122,8 +122,8 @@ def test_a_measurement_is_found_by_what_it_is_of_and_how_it_was_made(store: RunS
     assert key == measurement_key("a run", dict(reversed(settings.items())))
     assert key != measurement_key("a run", {**settings, "seed": 1})
     assert store.measurement("basins", key) is None
-    store.keep_measurement("basins", key, {"trace": 1.5})
-    assert store.measurement("basins", key) == {"trace": 1.5}
+    store.keep_measurement("basins", key, {"trace": 1.5, "loss": 0.5})
+    assert list((store.measurement("basins", key) or {}).items()) == [("trace", 1.5), ("loss", 0.5)]
     (store.folder / "measured" / "basins" / f"{key}.json").write_text("{", encoding="utf-8")
     assert store.measurement("basins", key) is None
 

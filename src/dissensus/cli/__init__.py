@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from dissensus.cli import data, demo, evaluate, labels, report, study, votes
+from dissensus.cli import basins, data, demo, evaluate, labels, ood, report, study, votes
 from dissensus.errors import InputError
 
 app = typer.Typer(
@@ -22,6 +22,8 @@ app.command("labels")(labels.labels)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
+app.command("basins")(basins.basins)
+app.command("ood")(ood.ood)
 app.command("report")(report.report)
 app.command("demo")(demo.demo)
 

@@ -37,11 +37,13 @@ def show(name: Name) -> None:
     out.print(f"[bold]{dataset.name}[/]: {dataset.what}")
     out.print(f"reference  {dataset.reference}")
     out.print(f"licence    {dataset.licence}")
-    if dataset.address is not None:
-        out.print(f"address    {dataset.address}")
+    if dataset.file is not None:
+        out.print(f"address    {dataset.address or dataset.page}")
         out.print(f"file       {dataset.path()}")
     if dataset.present():
-        out.print(f"votes      {dataset.load()}")
+        out.print(f"votes      {dataset.contents()}")
+    elif dataset.address is None:
+        out.print("not here: download the file from this address and put it there")
     else:
         out.print(f"not here: fetch it with `dissensus data get {dataset.name}`")
 

@@ -11,7 +11,7 @@ import typer
 from dissensus.cli.printing import console, json_to, note, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dissensus.studies.running import Plan
     from dissensus.training.run import RunResult
@@ -33,12 +33,32 @@ def run_(
         Path | None, typer.Option("--json", metavar="FILE", help="Write the table; - is standard output.")
     ] = None,
 ) -> None:
-    """Train what is not in the store yet, then show the table. Can be stopped and started again at any time."""
+    """Train what is not in the store yet, then show the table, and measure basins and OOD where the study says so.
+
+    Can be stopped and started again at any time.
+    """
     from dissensus.studies import plan_study, read_study
 
-    plan = plan_study(read_study(source), store, engine=engine, device=device)
-    train_with_progress(plan)
-    _show_results(plan, json)
+    plans = [plan_study(part, store, engine=engine, device=device) for part in read_study(source).parts]
+    for plan in plans:
+        train_with_progress(plan)
+    _show_results(plans, json)
+    for plan in plans:
+        _measure(plan, quiet=str(json) == "-")
+
+
+def _measure(plan: Plan, *, quiet: bool) -> None:
+    """Measure what the study's [basins] and [ood] tables ask for, and show it."""
+    from dissensus.cli.basins import measure_with_progress, show_basins
+    from dissensus.cli.ood import show_ood
+    from dissensus.studies.measuring import study_ood
+
+    if plan.study.basins is not None:
+        show_basins(measure_with_progress(plan), quiet=quiet)
+    if plan.study.ood is not None:
+        strange = study_ood(plan)
+        if not quiet:
+            show_ood(strange)
 
 
 def train_with_progress(plan: Plan) -> None:
@@ -75,7 +95,10 @@ def show(source: Source) -> None:
     if study.question:
         out.print(plain(study.question))
     out.print(f"data        {plain(study.dataset or f'{study.votes} with {study.features}')}")
-    out.print(f"splits      {', '.join(f'{name} {share:g}' for name, share in study.splits.items())}")
+    if study.sources:
+        out.print(f"sources     {', '.join(study.sources)}")
+    shares = ", ".join(f"{name} {share:g}" for name, share in study.splits.items())
+    out.print(f"splits      {shares or 'as the dataset brings them'}")
     out.print(f"targets     {', '.join(target.name for target in study.targets)}")
     out.print(f"deliveries  {', '.join(method.delivery for method in study.methods)}")
     out.print(f"models      {plain(', '.join(study.models))}")
@@ -89,11 +112,11 @@ def status(source: Source, store: Store = Path("dissensus-runs")) -> None:
     from dissensus.studies import read_study, study_data, study_runs
     from dissensus.training import RunStore
 
-    study = read_study(source)
     opened = RunStore(store)
-    runs = study_runs(study, study_data(study))
-    done = sum(run in opened for run in runs)
-    console().print(f"{plain(study.name)}: {done} of {len(runs)} runs are in {plain(str(store))}")
+    for study in read_study(source).parts:
+        runs = study_runs(study, study_data(study))
+        done = sum(run in opened for run in runs)
+        console().print(f"{plain(study.name)}: {done} of {len(runs)} runs are in {plain(str(store))}")
 
 
 def _with_progress(results: Iterable[RunResult], *, total: int, done: int) -> None:
@@ -116,19 +139,23 @@ def _with_progress(results: Iterable[RunResult], *, total: int, done: int) -> No
             bar.update(task, rate="" if not speed else f"{60 * speed:.1f} a minute")
 
 
-def _show_results(plan: Plan, json: Path | None) -> None:
-    from rich.table import Table
-
+def _show_results(plans: Sequence[Plan], json: Path | None) -> None:
     from dissensus.studies.summary import summarise
 
-    rows: list[dict[str, Any]] = summarise(plan)
+    found = [(plan.study.name, summarise(plan)) for plan in plans]
     if json is not None:
-        json_to(json, rows)
+        json_to(json, [{"study": name, **row} for name, rows in found for row in rows])
         if str(json) == "-":
             return
-    split = rows[0]["split"]
+    for name, rows in found:
+        _show_table(name, rows)
+
+
+def _show_table(name: str, rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
     table = Table(
-        title=f"{plain(plan.study.name)}, {split} items", title_justify="left", box=None, padding=(0, 2, 0, 0)
+        title=f"{plain(name)}, {rows[0]['split']} items", title_justify="left", box=None, padding=(0, 2, 0, 0)
     )
     for column in ("model", "target / delivery"):
         table.add_column(column)

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from dissensus.datasets.catalogue import find as find
     from dissensus.datasets.catalogue import get as get
     from dissensus.datasets.catalogue import load as load
+    from dissensus.datasets.catalogue import load_labelled as load_labelled
     from dissensus.datasets.images import read_cifar_batch as read_cifar_batch
     from dissensus.datasets.images import read_idx as read_idx
     from dissensus.datasets.sources import Source as Source
     from dissensus.datasets.sources import read_source as read_source
+    from dissensus.datasets.labelled import LabelledItems as LabelledItems
+    from dissensus.datasets.soft_digits import read_soft_digits as read_soft_digits
     from dissensus.datasets.text import character_ngrams as character_ngrams
     from dissensus.datasets.words import read_words as read_words
     from dissensus.datasets.words import word_texts as word_texts
@@ -26,15 +29,18 @@ __getattr__, __dir__ = lazy_names(
     {
         "DATASETS": "catalogue",
         "Dataset": "catalogue",
+        "LabelledItems": "labelled",
         "Source": "sources",
         "character_ngrams": "text",
         "data_folder": "catalogue",
         "find": "catalogue",
         "get": "catalogue",
         "load": "catalogue",
+        "load_labelled": "catalogue",
         "read_cifar_batch": "images",
         "read_idx": "images",
         "read_source": "sources",
+        "read_soft_digits": "soft_digits",
         "read_words": "words",
         "word_texts": "words",
     },

@@ -12,18 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dissensus.datasets.images import read_cifar_votes
+from dissensus.datasets.soft_digits import read_soft_digits
 from dissensus.datasets.words import read_words
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dissensus.datasets.labelled import LabelledItems
     from dissensus.votes.table import Votes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A known set of votes.
+    """A known set of votes, or of label distributions where no votes were published.
 
     Attributes:
         name: what it is called on the command line.
@@ -32,16 +34,20 @@ class Dataset:
         reference: the paper to cite.
         file: where it lies, relative to the data folder; None where it comes with an installed package.
         address: where its authors publish it: the file itself, or a zip archive that holds it.
-        read: from the file to votes.
+        page: where a person can download it, where there is no address that stays the same.
+        read: from the file to votes; None where it holds none.
+        read_labelled: from the file to items with label distributions; None for a set of votes.
     """
 
     name: str
     what: str
     licence: str
     reference: str
-    read: Callable[[Path], Votes]
+    read: Callable[[Path], Votes] | None = None
+    read_labelled: Callable[[Path], LabelledItems] | None = None
     file: str | None = None
     address: str | None = None
+    page: str | None = None
 
     def path(self) -> Path | None:
         """Where the file is, or would be; None where no file is needed."""
@@ -54,15 +60,38 @@ class Dataset:
 
     def load(self) -> Votes:
         """The votes; refuses with the remedy where the file is missing."""
+        if self.read is None:
+            raise InputError(
+                f"{self.name}: the set was published as label distributions, without votes; use it in a study, or "
+                "take dissensus.datasets.load_labelled"
+            )
+        return self.read(self.found())
+
+    def load_labelled(self) -> LabelledItems:
+        """The items with their label distributions, of a set that was published so."""
+        if self.read_labelled is None:
+            raise InputError(f"{self.name}: this is a set of votes; take dissensus.datasets.load")
+        return self.read_labelled(self.found())
+
+    def contents(self) -> Votes | LabelledItems:
+        """What the set holds, read and checked."""
+        return self.load_labelled() if self.read is None else self.load()
+
+    def found(self) -> Path:
+        """The file; refuses with the remedy where it is missing."""
         path = self.path()
         if path is None:
-            return self.read(Path())
+            return Path()
         if not path.is_file():
-            raise InputError(
-                f"{self.name}: {path} is missing; fetch it with `dissensus data get {self.name}`, or set "
-                "DISSENSUS_DATA to the folder that holds it"
+            remedy = (
+                f"download the file from {self.page} and put it there"
+                if self.address is None
+                else f"fetch it with `dissensus data get {self.name}`"
             )
-        return self.read(path)
+            raise InputError(
+                f"{self.name}: {path} is missing; {remedy}, or set DISSENSUS_DATA to the folder that holds it"
+            )
+        return path
 
 
 def _official(name: str) -> Callable[[Path], Votes]:
@@ -149,6 +178,15 @@ DATASETS: Final = {
             address="https://raw.githubusercontent.com/microsoft/FERPlus/master/fer2013new.csv",
             read=_official("fer+"),
         ),
+        Dataset(
+            name="soft-digits",
+            what="about 6 yes/no/unsure judgements for each of 5,529 digits, 10 classes and none; label distributions",
+            licence="CC BY-SA 4.0",
+            reference="Pavlovic, Paun, Poesio 2026, An Assessment of Human vs. Model Uncertainty in Soft-Label Learning",
+            file="soft-digits/soft-digits.parquet",
+            page="https://huggingface.co/datasets/majapavlo/image-level-soft-label-digits",
+            read_labelled=read_soft_digits,
+        ),
     )
 }
 
@@ -171,6 +209,11 @@ def load(name: str) -> Votes:
     return find(name).load()
 
 
+def load_labelled(name: str) -> LabelledItems:
+    """The items of a known set that was published as label distributions: `load_labelled("soft-digits")`."""
+    return find(name).load_labelled()
+
+
 def get(name: str) -> Path | None:
     """Fetch a set from its authors, unless it is there, and check that it can be read.
 
@@ -179,7 +222,7 @@ def get(name: str) -> Path | None:
     dataset = find(name)
     path = dataset.path()
     if path is None or dataset.address is None or path.is_file():
-        dataset.load()
+        dataset.contents()
         return path
     part = path.with_name(f"{path.stem}.part{path.suffix}")
     try:
@@ -187,7 +230,8 @@ def get(name: str) -> Path | None:
         _download(dataset.address, part)
         if zipfile.is_zipfile(part):
             _unpack(part, path.name)
-        dataset.read(part)
+        if dataset.read is not None:
+            dataset.read(part)
         part.replace(path)
     except OSError as error:
         raise InputError(

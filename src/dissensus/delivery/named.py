@@ -118,6 +118,11 @@ def repeated(
 ) -> Delivery:
     """Repeated labelling (Sheng et al. 2008): every vote is an example of its own, so an epoch is longer."""
     counts = labels.counts
+    if not counts.any():
+        raise InputError(
+            f"delivery repeated: the target '{labels.scheme}' has no votes behind it; use soft or sls, which need only "
+            "the distribution"
+        )
     item = np.repeat(np.arange(len(labels)), counts.sum(axis=1))
     vote = np.repeat(np.tile(np.arange(counts.shape[1]), len(labels)), counts.ravel())
     return Fixed(torch.from_numpy(vote).to(device), torch.from_numpy(item).to(device))

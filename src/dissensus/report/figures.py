@@ -20,7 +20,7 @@ from dissensus.report.items import PALETTE, clipped, data_uri, images, in_words,
 from dissensus.training.data import TRAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dissensus.report.results import Results, System
     from dissensus.report.tables import Table
@@ -93,7 +93,7 @@ def entropies(results: Results) -> Section:
                 alt.Tooltip("y0:Q", title="model, from", format=".2f"),
             ],
         )
-        spec = _spec(alt.layer(squares, _diagonal(most)))
+        spec = spec_of(alt.layer(squares, _diagonal(most)))
         about = f"Counts of items by the entropy of people and of {system.name}"
         figures.append(Figure(slug=name, title=system.name, spec=spec, data=name, about=about))
     note = (
@@ -122,7 +122,7 @@ def calibration(results: Results) -> Section:
         base = alt.Chart(alt.NamedData(name=name)).encode(
             x=alt.X("confidence:Q", title="confidence of the model").scale(domain=[0, 1]),
             y=alt.Y("people:Q", title="share of people who agree").scale(domain=[0, 1]),
-            color=_methods(results.of_model(model)),
+            color=method_colours(results.of_model(model)),
         )
         points = base.mark_point(filled=True, opacity=1).encode(
             size=alt.Size("items:Q").scale(type="sqrt", rangeMin=12, rangeMax=130).legend(None),
@@ -133,7 +133,7 @@ def calibration(results: Results) -> Section:
                 alt.Tooltip("items:Q", title="items a seed", format=",.0f"),
             ],
         )
-        spec = _spec(alt.layer(base.mark_line(strokeWidth=2), points, _diagonal(1.0)))
+        spec = spec_of(alt.layer(base.mark_line(strokeWidth=2), points, _diagonal(1.0)))
         title = model if len(results.models) > 1 else "All methods"
         figures.append(Figure(slug=name, title=title, spec=spec, data=name, about=f"Calibration curves of {model}"))
     note = (
@@ -182,7 +182,7 @@ def data_maps(results: Results, *, seed: int) -> Section:
             Figure(
                 slug=f"map-{number}",
                 title=system.name,
-                spec=_spec(chart),
+                spec=spec_of(chart),
                 data="map-items",
                 about=f"Data map of {system.name}: confidence over variability of each training item",
             )
@@ -223,7 +223,7 @@ def divergence(results: Results) -> Section | None:
         base = alt.Chart(alt.NamedData(name=name)).encode(
             x=alt.X("epoch:Q", title="epoch").axis(tickMinStep=1, format="d").scale(nice=False),
             y=alt.Y("jsd:Q", title="divergence from the epoch before, nats"),
-            color=_methods(results.of_model(model)),
+            color=method_colours(results.of_model(model)),
         )
         dashes = alt.StrokeDash("stratum:N", title=None).legend(orient="top")
         points = base.mark_point(filled=True, size=18, opacity=1).encode(
@@ -237,7 +237,7 @@ def divergence(results: Results) -> Section | None:
         chart = alt.layer(base.mark_line(strokeWidth=2).encode(strokeDash=dashes), points)
         title = model if len(results.models) > 1 else "All methods"
         about = f"Jensen-Shannon divergence between successive epochs of {model}"
-        figures.append(Figure(slug=name, title=title, spec=_spec(chart), data=name, about=about))
+        figures.append(Figure(slug=name, title=title, spec=spec_of(chart), data=name, about=about))
     note = (
         "Jensen-Shannon divergence of each training item's probabilities from one epoch to the next, in the mean over "
         "items and the seeds that trained so long."
@@ -271,7 +271,7 @@ def panel(table: Table, *, shown: int) -> Section:
         base.mark_tick(color="#8C8C8C", thickness=2, size=12).encode(x="expected:Q"),
         base.mark_point(filled=True, size=60, opacity=1).encode(x="agreement:Q", tooltip=tooltip),
     )
-    spec = _spec(chart, height=22 * max(len(rows), 1))
+    spec = spec_of(chart, height=22 * max(len(rows), 1))
     figure = Figure(
         slug="annotators",
         title="Agreement with the rest",
@@ -312,14 +312,19 @@ def _diagonal(most: float) -> Any:
     return alt.Chart(ends).mark_line(color="#8C8C8C", strokeDash=[4, 4], strokeWidth=1).encode(x="x:Q", y="y:Q")
 
 
-def _methods(systems: list[System]) -> Any:
-    names = [system.method for system in systems]
+def method_colours(systems: list[System]) -> Any:
+    """The colours of a model's methods, the same in every figure."""
+    return named_colours([system.method for system in systems])
+
+
+def named_colours(names: Sequence[str]) -> Any:
+    """A colour for each name, with a legend; field `method`."""
     colours = [PALETTE[k % len(PALETTE)] for k in range(len(names))]
     scale = alt.Scale(domain=names, range=colours)
     return alt.Color("method:N", title=None, scale=scale).legend(orient="top", columns=4, labelLimit=220)
 
 
-def _spec(chart: Any, *, height: int = HEIGHT) -> dict[str, Any]:
+def spec_of(chart: Any, *, height: int = HEIGHT) -> dict[str, Any]:
     """The chart as Vega-Lite, as wide as its place on the page."""
     spec: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
     spec.pop("config", None)

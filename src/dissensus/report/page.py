@@ -44,6 +44,10 @@ class Page:
         calibration: curves.
         maps: data maps; None where runs recorded nothing.
         divergence: between epochs; None likewise.
+        basins: tables of curvature and of paths between runs; empty where they were not measured.
+        landscape: spectra, lines and surfaces.
+        strange: a table for each strange set; empty where runs were not measured on any.
+        histograms: of the scores behind them.
         contested: items that divide people.
         annotators: a table of them; None where votes are anonymous.
         panel: the same as a figure.
@@ -56,6 +60,10 @@ class Page:
     calibration: Section
     maps: Section | None
     divergence: Section | None
+    basins: Sequence[Table]
+    landscape: Section | None
+    strange: Sequence[Table]
+    histograms: Section | None
     contested: Sequence[Card]
     annotators: Table | None
     panel: Section | None
@@ -63,7 +71,15 @@ class Page:
     @property
     def sections(self) -> list[Section]:
         """All figures, in the order of the page."""
-        every = (self.entropies, self.calibration, self.maps, self.divergence, self.panel)
+        every = (
+            self.entropies,
+            self.calibration,
+            self.maps,
+            self.divergence,
+            self.landscape,
+            self.histograms,
+            self.panel,
+        )
         return [section for section in every if section is not None]
 
 

@@ -14,7 +14,7 @@ from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.registry import METRICS as REGISTRY
 from dissensus.evaluation.scoring import Panel, panel_of
 from dissensus.evaluation.strata import ALL
-from dissensus.studies.scoring import held_out_split, runs_by_system
+from dissensus.studies.scoring import held_out_split, runs_by_system, trains_on_majority
 from dissensus.training.data import TRAIN
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _systems(plan: Plan) -> dict[str, System]:
 
 
 def _is_majority(system: System) -> bool:
-    return system.runs[0].delivery == "majority"
+    return trains_on_majority(system.runs[0])
 
 
 def _references(systems: Mapping[str, System]) -> dict[str, str]:

@@ -148,7 +148,7 @@ def comparison(results: Results, *, stratum: str = ALL) -> Table | None:
     if results.panel is not None and stratum == ALL:
         floors, ceilings = results.panel.floors, results.panel.ceilings
         floor = tuple(Cell(_number(floors.get(metric), metric)) for metric in metrics)
-        ceiling = tuple(_estimated(ceilings.get(metric), metric) for metric in metrics)
+        ceiling = tuple(estimated(ceilings.get(metric), metric) for metric in metrics)
         rows.append(Row(name="noise floor", cells=floor, kind="people"))
         rows.append(Row(name="human ceiling", cells=ceiling, kind="people"))
     return Table(
@@ -208,7 +208,7 @@ def _cell(results: Results, score: Score, stratum: str) -> Cell:
         marks += SIGNIFICANT if difference.p_holm is not None and difference.p_holm < LEVEL else ""
         marks += APART if excludes_zero(difference.value) else ""
     spread = "" if score.sd is None else f" ± {_number(score.sd, score.metric)}"
-    under = _estimated(score.value, score.metric).under
+    under = estimated(score.value, score.metric).under
     return Cell(f"{_number(score.value.value, score.metric)}{spread}{f' {marks}' if marks else ''}", under)
 
 
@@ -240,7 +240,8 @@ def _record(results: Results, score: Score, stratum: str) -> dict[str, Any]:
     }
 
 
-def _estimated(estimate: Estimate | None, metric: str) -> Cell:
+def estimated(estimate: Estimate | None, metric: str) -> Cell:
+    """A value with its interval below it, in the digits of its metric."""
     if estimate is None:
         return Cell(DASH)
     if estimate.low is None or estimate.high is None:

@@ -10,6 +10,7 @@ import numpy as np
 from dissensus.datasets import character_ngrams, data_folder, load, read_cifar_batch, word_texts
 from dissensus.errors import InputError
 from dissensus.labels.labelling import label
+from dissensus.studies.labelled_sets import LABELLED_SETS
 from dissensus.training.data import TrainingData, split_items
 from dissensus.votes.sampling import subsample
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Names
-    from dissensus.studies.spec import Study
+    from dissensus.datasets import LabelledItems
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.studies.spec import Study, Target
     from dissensus.votes.table import Votes
 
 Features = np.ndarray[Any, np.dtype[np.float32]]
@@ -26,6 +29,8 @@ Features = np.ndarray[Any, np.dtype[np.float32]]
 
 def study_data(study: Study) -> TrainingData:
     """Read the votes, make the targets and the splits."""
+    if study.dataset in LABELLED_SETS:
+        return _of_labelled_set(study)
     votes, features, together = _sources(study)
     # People said what all their votes say; a target may be made from fewer.
     human = label(votes, "equal-weighted")
@@ -46,13 +51,43 @@ def study_data(study: Study) -> TrainingData:
     )
 
 
+def _of_labelled_set(study: Study) -> TrainingData:
+    if len(study.sources) > 1:
+        raise InputError(
+            f"study {study.name}: it is one study for each source of {study.dataset}; name one of "
+            f"{', '.join(part.name for part in study.parts)}"
+        )
+    items = LABELLED_SETS[str(study.dataset)].read()
+    if study.sources:
+        items = items.of_source(study.sources[0])
+    splits = items.splits
+    if study.splits:
+        splits = split_items(items.human.majority().label, study.splits, seed=study.split_seed)
+    return TrainingData(
+        name=" ".join([str(study.dataset), *study.sources]),
+        features=items.features,
+        human=items.human,
+        targets={target.name: _target(target, items) for target in study.targets},
+        splits={name: members for name, members in splits.items() if members.size},
+        votes=items.votes,
+    )
+
+
+def _target(target: Target, items: LabelledItems) -> LabelDistribution:
+    if target.scheme in items.targets:
+        return items.targets[target.scheme]
+    assert items.votes is not None, "the study's reader lets no other target through"
+    votes = items.votes
+    return label(votes if target.votes is None else subsample(votes, target.votes, seed=target.seed), target.scheme)
+
+
 def _sources(study: Study) -> tuple[Votes, Features, Any]:
     """Votes, features, and which items must stay in one split."""
     if study.dataset is not None:
         if study.dataset not in FEATURES:
             raise InputError(
-                f"study {study.name}: '{study.dataset}' is no dataset with features; there are {', '.join(FEATURES)}, "
-                "or give your own votes and features files"
+                f"study {study.name}: '{study.dataset}' is no dataset with features; there are "
+                f"{', '.join([*FEATURES, *LABELLED_SETS])}, or give your own votes and features files"
             )
         votes = load(study.dataset)
         features, together = FEATURES[study.dataset](votes)

@@ -46,6 +46,11 @@ def runs_by_system(plan: Plan) -> dict[str, tuple[Run, ...]]:
     return {name: tuple(runs) for name, runs in grouped.items()}
 
 
+def trains_on_majority(run: Run) -> bool:
+    """Whether the most voted class alone reaches the loss: by the delivery, or because the target is that class."""
+    return run.delivery == "majority" or (run.delivery == "soft" and run.target.split(",")[0] == "majority")
+
+
 def study_systems(plan: Plan, split: str) -> Systems:
     """The predictions of each system on a split, its seeds together."""
 
@@ -63,7 +68,7 @@ def evaluate_study(plan: Plan, *, resamples: int = 1000, seed: int = 0, **option
     """
     split = held_out_split(plan)
     systems = study_systems(plan, split)
-    hard = (name for name, runs in runs_by_system(plan).items() if runs[0].delivery == "majority")
+    hard = (name for name, runs in runs_by_system(plan).items() if trains_on_majority(runs[0]))
     human = plan.data.human
     return evaluate(
         human.take(plan.data.splits[split]),

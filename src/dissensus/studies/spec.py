@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import difflib
-import re
-import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from dissensus.basins import BasinSettings
+from dissensus.datasets import data_folder
 from dissensus.delivery import DELIVERIES, delivery_options
 from dissensus.errors import InputError
+from dissensus.ood.settings import OodSettings
+from dissensus.studies.labelled_sets import LABELLED_SETS
+from dissensus.toml_file import TomlFile
 from dissensus.training.models import MODELS
 from dissensus.training.settings import REGIMES, Training, training_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dissensus.studies.labelled_sets import LabelledSet
+
+Settings = TypeVar("Settings")
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "": ("name", "question", "dataset", "splits", "grid", "training"),
-    "dataset": ("name", "votes", "features", "format"),
+    "": ("name", "question", "dataset", "splits", "grid", "training", "basins", "ood"),
+    "dataset": ("name", "sources", "votes", "features", "format"),
     "splits": ("train", "validation", "test", "seed"),
     "grid": ("targets", "deliveries", "models", "seeds"),
     "training": ("regime", *(each.name for each in fields(Training))),
+    "basins": tuple(each.name for each in fields(BasinSettings)),
+    "ood": tuple(each.name for each in fields(OodSettings)),
 }
 """The keys of a study file, by table."""
 
@@ -69,13 +77,16 @@ class Study:
         votes: a votes file.
         features: a features file.
         format: of the votes file, where it cannot be told.
-        splits: by name, shares of items.
+        splits: by name, shares of items; empty where the dataset brings its own.
         split_seed: of the split.
         targets: what runs are trained towards.
         methods: how it reaches the loss.
         models: names or import paths.
         seeds: of runs.
         training: settings.
+        basins: how the basins of its runs are measured; None where they are not.
+        ood: how its runs are measured on strange items; None where they are not.
+        sources: of the dataset, each a study of its own (see `parts`); empty where it has none.
         path: the file that it was read from; relative paths in it are relative to its folder.
     """
 
@@ -93,6 +104,9 @@ class Study:
     seeds: tuple[int, ...]
     training: Training
     path: Path
+    sources: tuple[str, ...] = ()
+    basins: BasinSettings | None = None
+    ood: OodSettings | None = None
 
     @property
     def folder(self) -> Path:
@@ -102,7 +116,15 @@ class Study:
     @property
     def size(self) -> int:
         """The number of runs."""
-        return len(self.targets) * len(self.methods) * len(self.models) * len(self.seeds)
+        grid = len(self.targets) * len(self.methods) * len(self.models) * len(self.seeds)
+        return grid * max(len(self.sources), 1)
+
+    @property
+    def parts(self) -> tuple[Study, ...]:
+        """The study itself; where its dataset has several sources, one study for each, `NAME-SOURCE`."""
+        if len(self.sources) < 2:
+            return (self,)
+        return tuple(replace(self, name=f"{self.name}-{source}", sources=(source,)) for source in self.sources)
 
 
 def shipped_studies() -> dict[str, Path]:
@@ -112,40 +134,30 @@ def shipped_studies() -> dict[str, Path]:
 
 
 def read_study(source: str | Path) -> Study:
-    """A study from a file, or one that comes with the package by its name."""
+    """A study from a file, or one that comes with the package by its name, or a part of it by the part's name."""
     path = Path(source)
-    if not path.suffix and not path.exists():
-        known = shipped_studies()
-        if str(source) not in known:
-            raise InputError(f"'{source}' is no study; there are {', '.join(known)}, or give a .toml file")
-        path = known[str(source)]
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: the study cannot be read ({error}); give a TOML file in UTF-8") from error
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not valid TOML: {error}") from error
-    return _Reader(path, text).study(given)
+    if path.suffix or path.exists():
+        return _StudyFile(path, kind="study").study()
+    known = shipped_studies()
+    if str(source) in known:
+        return _StudyFile(known[str(source)], kind="study").study()
+    for name in (name for name in known if str(source).startswith(f"{name}-")):
+        for part in _StudyFile(known[name], kind="study").study().parts:
+            if part.name == str(source):
+                return part
+    raise InputError(f"'{source}' is no study; there are {', '.join(known)}, or give a .toml file")
 
 
-class _Reader:
+class _StudyFile(TomlFile):
     """Checks a parsed study against its text, so that every refusal names the line."""
 
-    def __init__(self, path: Path, text: str) -> None:
-        self.path, self.lines = path, text.splitlines()
-
-    def study(self, given: dict[str, Any]) -> Study:
-        for table, keys in KEYS.items():
-            inside = given if not table else given.get(table, {})
-            if not isinstance(inside, dict):
-                raise self.refuse("", table, "must be a table, written as [" + table + "]")
-            for key in inside:
-                self.known(key, keys, table)
-        dataset, splits = given.get("dataset", {}), dict(given.get("splits", {}))
-        grid, training = given.get("grid", {}), given.get("training", {})
+    def study(self) -> Study:
+        self.tables(KEYS)
+        given, dataset, splits = self.given, self.table("dataset"), dict(self.table("splits"))
+        grid, training = self.table("grid"), self.table("training")
         split_seed = splits.pop("seed", 0)
+        brought = LABELLED_SETS.get(str(dataset.get("name")))
+        shares = {} if brought is not None else {"train": 0.7, "validation": 0.15, "test": 0.15}
         study = Study(
             name=given.get("name", self.path.stem),
             question=given.get("question", ""),
@@ -153,14 +165,17 @@ class _Reader:
             votes=dataset.get("votes"),
             features=dataset.get("features"),
             format=dataset.get("format"),
-            splits=splits or {"train": 0.7, "validation": 0.15, "test": 0.15},
+            splits=splits or shares,
             split_seed=split_seed,
-            targets=tuple(self.target(each) for each in self.listed(grid, "targets", ["frequency"])),
+            targets=tuple(self.target(each, brought) for each in self.listed(grid, "targets", ["frequency"])),
             methods=tuple(self.method(each) for each in self.listed(grid, "deliveries", ["soft"])),
             models=tuple(self.model(each) for each in self.listed(grid, "models", ["simple-ffn"])),
             seeds=self.seeds(grid.get("seeds", 1)),
             training=self.training(training),
             path=self.path,
+            sources=self.sources(dataset, brought),
+            basins=self.settings("basins", BasinSettings, self.table("basins")) if "basins" in self.given else None,
+            ood=self.ood(self.table("ood")),
         )
         self.consistent(study)
         return study
@@ -175,11 +190,13 @@ class _Reader:
             if not isinstance(share, int | float) or isinstance(share, bool):
                 raise self.refuse("splits", name, f"is {share!r}; a split is a share of items such as 0.7")
         total = sum(study.splits.values())
-        if abs(total - 1) > 1e-9 or min(study.splits.values()) < 0:
+        if study.splits and (abs(total - 1) > 1e-9 or min(study.splits.values()) < 0):
             raise self.refuse(
                 "splits", next(iter(study.splits)), f"and its sisters sum to {total:g}; they must sum to 1"
             )
-        if study.training.selects and not study.splits.get(study.training.selection_split):
+        brought = LABELLED_SETS[str(study.dataset)].splits if not study.splits else ()
+        selects_on = study.training.selection_split
+        if study.training.selects and not study.splits.get(selects_on) and selects_on not in brought:
             raise self.refuse(
                 "training",
                 "selection_split",
@@ -187,7 +204,20 @@ class _Reader:
                 'it a share under [splits], or set keep = "last" in the regime fixed-horizon',
             )
 
-    def target(self, given: Any) -> Target:
+    def sources(self, dataset: dict[str, Any], brought: LabelledSet | None) -> tuple[str, ...]:
+        """The named sources of a set, or all of them."""
+        known = () if brought is None else brought.sources
+        named = dataset.get("sources", list(known))
+        if not isinstance(named, list) or ("sources" in dataset and not named):
+            raise self.refuse("dataset", "sources", f"is {named!r}; it must be a list with at least one entry")
+        for source in named:
+            if source not in known:
+                raise self.no_such("dataset", "sources", source, known)
+        if len(set(named)) != len(named):
+            raise self.refuse("dataset", "sources", "names a source twice; a repeated source is the same study")
+        return tuple(named)
+
+    def target(self, given: Any, brought: LabelledSet | None) -> Target:
         # Imported here: schemes bring SciPy's statistics along, which a look at a study's name does not need.
         from dissensus.labels.labelling import SCHEMES
 
@@ -195,8 +225,14 @@ class _Reader:
         for key in table:
             self.known(key, TARGET_KEYS, "grid", beside="targets")
         target = Target(**table) if "scheme" in table else None
-        if target is None or target.scheme not in SCHEMES:
-            raise self.no_such("targets", table.get("scheme", given), SCHEMES)
+        own = () if brought is None else brought.targets
+        known = own if brought is not None and not brought.votes else (*own, *SCHEMES)
+        if target is None or target.scheme not in known:
+            raise self.no_such("grid", "targets", table.get("scheme", given), known)
+        if target.votes is not None and target.scheme in own:
+            raise self.refuse(
+                "grid", "targets", f"keeps {target.votes!r} votes of '{target.scheme}', which the dataset brings whole"
+            )
         if target.votes is not None and (not isinstance(target.votes, int) or target.votes < 1):
             raise self.refuse("grid", "targets", f"keeps {target.votes!r} votes an item; keep 1 or more")
         return target
@@ -205,14 +241,14 @@ class _Reader:
         table = dict(given) if isinstance(given, dict) else {"name": given}
         name = table.pop("name", None)
         if name not in DELIVERIES:
-            raise self.no_such("deliveries", name if name is not None else given, DELIVERIES)
+            raise self.no_such("grid", "deliveries", name if name is not None else given, DELIVERIES)
         for key in table:
             self.known(key, tuple(delivery_options(name)), "grid", beside="deliveries")
         return Method(name, table)
 
     def model(self, name: Any) -> str:
         if name not in MODELS and ":" not in str(name):
-            raise self.no_such("models", name, MODELS)
+            raise self.no_such("grid", "models", name, MODELS)
         return str(name)
 
     def seeds(self, given: Any) -> tuple[int, ...]:
@@ -232,51 +268,36 @@ class _Reader:
     def training(self, given: dict[str, Any]) -> Training:
         regime = given.get("regime", "early-stopping")
         if regime not in REGIMES:
-            raise self.no_such("regime", regime, REGIMES, table="training")
+            raise self.no_such("training", "regime", regime, REGIMES)
+        return self.settings("training", lambda **given: training_settings(given), given)
+
+    def ood(self, given: dict[str, Any]) -> OodSettings | None:
+        if "ood" not in self.given:
+            return None
+        strange = given.get("strange")
+        if not isinstance(strange, dict) or not all(isinstance(path, str) for path in strange.values()):
+            raise self.refuse(
+                "ood", "strange", 'must name strange sets and where they are: { letters = "letters.npz" }'
+            )
+        made = {**given, "strange": {name: self.found(path) for name, path in strange.items()}}
+        if isinstance(given.get("scores"), list):
+            made["scores"] = tuple(given["scores"])
+        return self.settings("ood", OodSettings, made)
+
+    def found(self, path: str) -> Path:
+        """A path beside the study's file, or else in the folder of downloaded data."""
+        beside = self.path.parent / path
+        return beside if beside.exists() else data_folder() / path
+
+    def settings(self, table: str, kind: Callable[..., Settings], given: dict[str, Any]) -> Settings:
         try:
-            return training_settings(given)
+            return kind(**given)
         except (InputError, TypeError) as error:
-            wrong = next((key for key in given if f" {key} " in f" {error} "), "regime")
-            raise self.refuse("training", wrong, f"is refused: {error}") from error
+            wrong = next((key for key in given if f" {key} " in f" {error} "), table)
+            raise self.refuse(table, wrong, f"is refused: {error}") from error
 
     def listed(self, table: dict[str, Any], key: str, default: list[Any]) -> Sequence[Any]:
         given = table.get(key, default)
         if not isinstance(given, list) or not given:
             raise self.refuse("grid", key, f"is {given!r}; it must be a list with at least one entry")
         return given
-
-    def known(self, key: str, keys: Sequence[str], table: str, *, beside: str | None = None) -> None:
-        if key not in keys:
-            where = f"in {beside}" if beside else f"in [{table}]" if table else "at the top"
-            raise InputError(
-                f"{self.path}, line {self.line(table, beside or key)}: '{key}' is no key {where}{_nearest(key, keys)}; "
-                f"there are {', '.join(keys) or 'none'}"
-            )
-
-    def no_such(self, key: str, given: Any, known: Iterable[str], *, table: str = "grid") -> InputError:
-        names = list(known)
-        return InputError(
-            f"{self.path}, line {self.line(table, key)}: {key} names '{given}', which is not there"
-            f"{_nearest(str(given), names)}; there are {', '.join(names)}"
-        )
-
-    def refuse(self, table: str, key: str, what: str) -> InputError:
-        return InputError(f"{self.path}, line {self.line(table, key)}: '{key}' {what}")
-
-    def line(self, table: str, key: str) -> int:
-        """The line of a key in a table; of the table where the key is not written; else 1."""
-        inside, found = "", 1
-        for number, line in enumerate(self.lines, start=1):
-            header = re.match(r"\s*\[\s*([\w-]+)\s*\]", line)
-            if header:
-                inside = header[1]
-                if inside == table or (not table and inside == key):
-                    found = number
-            if inside == table and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
-                return number
-        return found
-
-
-def _nearest(given: str, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(given, list(names), n=1, cutoff=0.5)
-    return f"; did you mean '{near[0]}'?" if near else ""

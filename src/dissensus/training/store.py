@@ -88,7 +88,8 @@ class RunStore:
         try:
             final.parent.mkdir(parents=True, exist_ok=True)
             self._partial.mkdir(parents=True, exist_ok=True)
-            _write_json(part, value)
+            # In the order it was given: that of systems says which of them is the reference.
+            part.write_text(json.dumps(value, indent=1), encoding="utf-8")
             part.replace(final)
         except OSError as error:
             part.unlink(missing_ok=True)

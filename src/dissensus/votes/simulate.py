@@ -75,7 +75,8 @@ class Habits:
     """How the annotators of a simulated panel answer yes, unsure or no to one class after the other.
 
     An annotator perceives class k of item i with strength s = truth[i, k] + noise, and says yes where s reaches their
-    own threshold for yes, unsure where it comes within `doubt` below it, and no otherwise.
+    own threshold for yes, unsure where it comes within `doubt` below it, and no otherwise. A careless annotator answers
+    every item as if it were another one.
 
     Attributes:
         noise: standard deviation of the perceived strength.
@@ -83,6 +84,8 @@ class Habits:
         spread: standard deviation of those thresholds over annotators.
         doubt: width of the band below the threshold that is answered unsure.
         seconds: median seconds of an easy judgement; harder items take longer, up to twice that at full entropy.
+        careless: probability that an annotator is careless.
+        slip: probability that a judgement says no to every class, whatever was perceived.
     """
 
     noise: float = 0.08
@@ -90,10 +93,12 @@ class Habits:
     spread: float = 0.08
     doubt: float = 0.15
     seconds: float = 12.5
+    careless: float = 0.0
+    slip: float = 0.0
 
 
 def simulate_responses(
-    truth: Table,
+    truth: Table | Confusions,
     votes_per_item: int | Ints,
     *,
     annotators: int,
@@ -104,19 +109,37 @@ def simulate_responses(
     """Yes, no or unsure for every class, with seconds, by a simulated panel (see `Habits`).
 
     The votes have one class more than `truth`: a judgement of all No is the class `none`.
+
+    Args:
+        truth: (items, classes) label distributions that all annotators perceive; or (views, items, classes), where each
+            annotator perceives by one of the views.
+        votes_per_item: judgements an item gets, one number or (items,) numbers, each by another annotator.
+        annotators: size of the panel, at least the most judgements of an item.
+        seed: of all draws.
+        habits: how annotators answer.
+        classes: class names; 0, 1, 2, ... by default.
     """
-    _check_distributions(truth)
+    views = truth[None] if truth.ndim == 2 else truth
+    n_views, n_items, n_classes = views.shape
+    _check_distributions(views.reshape(n_views * n_items, n_classes))
     habit = Habits() if habits is None else habits
-    n_items, n_classes = truth.shape
     generator = np.random.default_rng(seed)
     item, annotator = _assign(n_items, votes_per_item, annotators=annotators, generator=generator)
     threshold = generator.normal(habit.threshold, habit.spread, annotators)[annotator]
-    strength = truth[item] + generator.normal(0.0, habit.noise, (item.shape[0], n_classes))
+    seen, view = item, np.zeros_like(annotator)
+    if n_views > 1:
+        view = generator.integers(0, n_views, annotators)[annotator]
+    if habit.careless > 0:
+        careless = generator.random(annotators) < habit.careless
+        seen = np.where(careless[annotator], generator.integers(0, n_items, item.shape[0]), item)
+    strength = views[view, seen] + generator.normal(0.0, habit.noise, (item.shape[0], n_classes))
+    if habit.slip > 0:
+        strength[generator.random(item.shape[0]) < habit.slip] = -np.inf
     margin = strength - threshold[:, None]
     yes, unsure = margin >= 0, (margin < 0) & (margin >= -habit.doubt)
     silent = ~(yes | unsure).any(axis=1)
     judgement, label = np.nonzero(np.column_stack([yes | unsure, silent]))
-    hardness = entr(truth).sum(axis=1) / np.log(n_classes)
+    hardness = entr(views.mean(axis=0)).sum(axis=1) / np.log(n_classes)
     seconds = habit.seconds * np.exp(generator.normal(0.0, 0.35, item.shape[0])) * (1.0 + hardness[item])
     return Votes(
         item=item[judgement],

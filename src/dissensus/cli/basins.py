@@ -1,0 +1,158 @@
+"""`dissensus basins`: how flat the minima are that stored runs ended in."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, json_to, note, plain
+
+if TYPE_CHECKING:
+    from dissensus.basins import BasinSettings
+    from dissensus.basins.summary import BasinRow
+    from dissensus.studies.measuring import StudyBasins
+    from dissensus.studies.running import Plan
+
+
+def basins(
+    source: Annotated[
+        str, typer.Argument(metavar="STUDY|STORE", help="A study file (.toml), the name of one, or a run store.")
+    ],
+    store: Annotated[Path, typer.Option(help="The folder that the study's results are kept in.")] = Path(
+        "dissensus-runs"
+    ),
+    split: Annotated[str | None, typer.Option(help="Whose items the loss is taken over; train if not given.")] = None,
+    items: Annotated[
+        int | None, typer.Option(help="At most so many items, the same for all runs; 0 takes the whole split.")
+    ] = None,
+    eigenvalues: Annotated[int | None, typer.Option(help="How many of the largest.")] = None,
+    probes: Annotated[int | None, typer.Option(help="Of the trace, at most.")] = None,
+    density: Annotated[int | None, typer.Option(help="Probes of the spectral density; 0 leaves it out.")] = None,
+    surface: Annotated[int | None, typer.Option(help="Points on a side of the loss surface; 0 leaves it out.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
+    seed: Annotated[int | None, typer.Option(help="Of the items, probes and directions.")] = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Curvature and sharpness of stored runs, all on the same loss and items, and the paths between runs.
+
+    What the study's own [basins] table says holds where an option is not given.
+    """
+    from dataclasses import replace
+
+    from dissensus.basins import BasinSettings
+    from dissensus.studies import plan_study, read_study
+
+    study, store = opt.study_and_store(source, store, command="basins")
+    plan = plan_study(read_study(study), store, device=device)
+    given: dict[str, Any] = {
+        "split": split,
+        "eigenvalues": eigenvalues,
+        "probes": probes,
+        "density": density,
+        "surface": surface,
+        "seed": seed,
+    }
+    told = {name: value for name, value in given.items() if value is not None}
+    if items is not None:
+        told["items"] = items or None
+    found = measure_with_progress(plan, replace(plan.study.basins or BasinSettings(), **told))
+    rows = show_basins(found, quiet=str(json) == "-")
+    if json is not None:
+        json_to(json, basins_dict(found, rows))
+
+
+def measure_with_progress(plan: Plan, settings: BasinSettings | None = None) -> StudyBasins:
+    """Measure what is not in the store yet, with a bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from dissensus.studies.measuring import study_basins
+
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
+        task = bar.add_task("basins", total=None)
+        return study_basins(plan, settings, told=lambda done, total: bar.update(task, completed=done, total=total))
+
+
+def basins_dict(found: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:
+    """Summary, single runs and pairs, ready for JSON."""
+    return {
+        "measured_on": str(_first(found).measured_on),
+        "reference": found.reference,
+        "summary": [row.to_dict() for row in rows],
+        "runs": {system: [basin.to_dict() for basin in basins] for system, basins in found.systems.items()},
+        "pairs": [
+            {"first": each.first, "second": each.second, "runs": [pair.to_dict() for pair in each.pairs]}
+            for each in found.pairs
+        ],
+    }
+
+
+def show_basins(found: StudyBasins, *, quiet: bool = False) -> list[BasinRow]:
+    """Print each quantity by system, then pairs; the rows that were printed."""
+    from dissensus.basins.summary import summarise_basins
+
+    rows = summarise_basins(found.systems, reference=found.reference)
+    if not quiet:
+        _print_quantities(found, rows)
+        _print_pairs(found)
+    return rows
+
+
+def _print_quantities(found: StudyBasins, rows: list[BasinRow]) -> None:
+    from rich.table import Table
+
+    from dissensus.basins.summary import QUANTITIES
+
+    first = _first(found)
+    table = Table(
+        title=plain(
+            f"Basins: {first.measured_on.loss} on {first.measured_on.items:,} items ({first.measured_on.data})"
+        ),
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
+    table.add_column("")
+    for system in found.systems:
+        table.add_column(plain(system), justify="right")
+    for name, quantity in QUANTITIES.items():
+        table.add_row(quantity.title, *(_cell(row) for row in rows if row.quantity == name))
+    console().print(table)
+    note(
+        f"mean ± sd over seeds, and times {found.reference} (mean of the seeds' ratios); ~ marks an estimate that did "
+        "not converge for some seed. Every estimate's own error is in --json."
+    )
+
+
+def _cell(row: BasinRow) -> str:
+    spread = "" if row.sd is None else f" ± {row.sd:.3g}"
+    ratio = f" ({sum(row.ratios) / len(row.ratios):.2f}x)" if row.ratios and row.quantity != "gradient_variance" else ""
+    return f"{'' if row.converged else '~'}{row.mean:.4g}{spread}{ratio}"
+
+
+def _print_pairs(found: StudyBasins) -> None:
+    from rich.table import Table
+
+    if not found.pairs:
+        return
+    table = Table(title="Between runs", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column, side in (("", "left"), ("pairs", "right"), ("loss barrier", "right"), ("CKA", "right")):
+        table.add_column(column, justify=side)  # type: ignore[arg-type]
+    for each in found.pairs:
+        name = f"{each.first}, other seeds" if each.first == each.second else f"{each.first} and {each.second}"
+        barrier, alike = ([getattr(pair, part).value for pair in each.pairs] for part in ("barrier", "similarity"))
+        numbers = (f"{sum(part) / len(part):.3f} ({min(part):.3f} to {max(part):.3f})" for part in (barrier, alike))
+        table.add_row(plain(name), str(len(each.pairs)), *numbers)
+    console().print(table)
+    note(
+        "barrier: how far the loss on the straight path rises above the line between both ends; mean (lowest to "
+        "highest)"
+    )
+
+
+def _first(found: StudyBasins) -> Any:
+    return found.systems[found.reference][0]

@@ -1,0 +1,448 @@
+"""`dissensus curate`: from raw images or texts to a set that is worth people's time, step by step over plain tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, json_to, note, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Names
+    from dissensus.curate.duplicates import Duplicates
+    from dissensus.curate.item_list import ItemList
+    from dissensus.datasets.sources import Source
+
+app = typer.Typer(
+    name="curate", help="Copies, data map, selection, splits, size, datasheet of a set.", no_args_is_help=True
+)
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE...",
+        help="A folder of images, .npz, idx, CIFAR .bin, or a table of texts; NAME=PATH gives it a name.",
+    ),
+]
+ListFile = Annotated[Path, typer.Argument(metavar="LIST", help="A list of items: a table with a column 'item'.")]
+Out = Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The list to write: .csv, .tsv or .parquet.")]
+Shape = Annotated[
+    str | None, typer.Option(help="Bring images to channels,height,width.", rich_help_panel="Reading sources")
+]
+Item = Annotated[str | None, typer.Option(help="Column of item names.", rich_help_panel="Reading sources")]
+Text = Annotated[str | None, typer.Option(help="Column of texts.", rich_help_panel="Reading sources")]
+Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="Reading sources")]
+Model = Annotated[
+    str, typer.Option(help="linear, simple-ffn, deeper-ffn, lenet, resnet18, or package.module:function.")
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")]
+
+
+@app.command()
+def duplicates(
+    sources: Paths,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write the list of items without copies.")
+    ] = None,
+    pairs: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every pair of copies.")] = None,
+    groups: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all items with their group, and which is kept.")
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="Where the split of an item stands: a column, a list of items, or 'source'."),
+    ] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Look for exact copies only.")] = False,
+    overlap: Annotated[float, typer.Option(help="Least overlap of near copies of texts.")] = 0.9,
+    shape: Shape = None,
+    item: Item = None,
+    text: Text = None,
+    label: Label = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Exact and near copies within and across sources and splits, and a list without them.
+
+    Of each group of copies one is kept: in the test split before validation before others, then of the source named
+    first, then the first.
+    """
+    from dissensus.curate.duplicates import find_duplicates
+    from dissensus.curate.item_list import write_items
+
+    read = _read(sources, shape=shape, item=item, text=text, label=label)
+    found = find_duplicates(read, splits=_splits(split, read), near=not exact, overlap=overlap)
+    if out is not None:
+        write_items(found.clean(), out)
+        note(f"{len(found.clean()):,} items without copies written to {out}")
+    if groups is not None:
+        write_items(found.grouped(), groups)
+        note(f"{len(found.items):,} items with their groups written to {groups}")
+    if pairs is not None:
+        _write_columns(found.pairs(), pairs)
+        note(f"{len(found.one):,} pairs written to {pairs}")
+    if json is not None:
+        json_to(json, _duplicates_dict(found))
+    if json is None or str(json) != "-":
+        _print_duplicates(found, [source.name for source in read])
+
+
+@app.command("map")
+def map_(
+    sources: Paths,
+    out: Out,
+    items: Annotated[
+        Path | None, typer.Option(metavar="LIST", help="Only these items, such as those without copies.")
+    ] = None,
+    model: Model = "simple-ffn",
+    epochs: Annotated[int, typer.Option(help="Epochs of each run.", min=1)] = 10,
+    seeds: Annotated[int, typer.Option(help="How many runs.", min=1)] = 3,
+    fraction: Annotated[float, typer.Option(help="Share of items in each region, by rank.")] = 1 / 3,
+    thresholds: Annotated[
+        str | None,
+        typer.Option(
+            help="Fixed regions in place of ranks: easy=0.9,ambiguous=0.2,hard=0.4 (least confidence, least "
+            "variability, highest confidence)."
+        ),
+    ] = None,
+    device: Device = "auto",
+    seed: opt.Seed = 0,
+    shape: Shape = None,
+    item: Item = None,
+    text: Text = None,
+    label: Label = None,
+) -> None:
+    """Each item's place on a data map, from a quick probe model on each source."""
+    from dissensus.curate.item_list import read_items, write_items
+    from dissensus.curate.mapping import map_items
+
+    read = _read(sources, shape=shape, item=item, text=text, label=label)
+    mapped = map_items(
+        read,
+        model=model,
+        epochs=epochs,
+        seeds=seeds,
+        regions=fraction if thresholds is None else _numbers(thresholds, "--thresholds"),
+        only=None if items is None else read_items(items),
+        seed=seed,
+        device=device,
+    )
+    write_items(mapped, out)
+    note(f"{len(mapped):,} items written to {out}")
+    _print_crossed(mapped, "region", "source")
+
+
+@app.command()
+def select(
+    items: ListFile,
+    n: Annotated[int, typer.Option("-n", help="How many items to choose.")],
+    out: Out,
+    quota: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Shares of a column's values: region:easy=0.5,ambiguous=0.3,hard=0.2; a column's name alone shares "
+            "equally; repeat for more. Without it, region and label share equally, where they are there."
+        ),
+    ] = None,
+    least: Annotated[
+        list[str] | None,
+        typer.Option(help="A floor for each class: region:easy=150; repeat for more."),
+    ] = None,
+    each: Annotated[
+        str, typer.Option(help="The column that a floor holds for each value of; 'none' for all.")
+    ] = "label",
+    seed: opt.Seed = 0,
+) -> None:
+    """Choose items over strata, with floors; what could not be met is said."""
+    from dissensus.curate.item_list import read_items, write_items
+    from dissensus.curate.selecting import Floor, select_items
+    from dissensus.errors import InputError
+
+    read = read_items(items)
+    quotas: dict[str, dict[str, float] | None] = {}
+    for given in quota or [name for name in ("region", "label") if name in read.columns]:
+        column, _, shares = given.partition(":")
+        quotas[column] = _numbers(shares, "--quota") if shares else None
+    floors = []
+    for given in least or []:
+        column, _, rest = given.partition(":")
+        for value, count in _numbers(rest, "--least").items():
+            if count < 1 or count != int(count):
+                raise InputError(f"--least {given}: '{count:g}' is no number of items; give 1 or more")
+            floors.append(Floor(column=column, value=value, least=int(count), each=None if each == "none" else each))
+    chosen = select_items(read, n, quotas=quotas, floors=floors, seed=seed)
+    write_items(chosen.items, out)
+    note(f"{len(chosen.items):,} items written to {out}")
+    for sentence in chosen.shortfalls:
+        note(f"not met: {sentence}")
+    if len(chosen.strata) == 2:
+        _print_crossed(chosen.items, *chosen.strata)
+    elif chosen.strata:
+        _print_crossed(chosen.items, chosen.strata[0], "source")
+
+
+@app.command()
+def split(
+    items: ListFile,
+    out: Out,
+    sizes: Annotated[
+        str, typer.Option(help="Numbers that sum to all items, or shares that sum to 1.")
+    ] = "train=0.7,validation=0.15,test=0.15",
+    by: Annotated[
+        str | None, typer.Option(help="Columns that make the strata; region and label where they are there.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Column of groups that stay whole; 'group' where it is there.")
+    ] = None,
+    seed: opt.Seed = 0,
+) -> None:
+    """Splits of exact sizes, every stratum in the same shares, no group in two of them."""
+    from dissensus.curate.item_list import read_items, write_items
+    from dissensus.curate.splitting import split_groups
+
+    read = read_items(items)
+    made = split_groups(
+        read,
+        _numbers(sizes, "--sizes"),
+        by=[name for name in ("region", "label") if name in read.columns]
+        if by is None
+        else [name.strip() for name in by.split(",") if name.strip()],
+        group=group or ("group" if "group" in read.columns else None),
+        seed=seed,
+    )
+    write_items(made.items, out)
+    note(f"{len(made.items):,} items written to {out}")
+    for sentence in made.notes:
+        note(sentence)
+    _print_crossed(made.items, "split", "region" if "region" in made.items.columns else "source")
+
+
+@app.command()
+def size(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Labelled items to train on; NAME=PATH names it.")],
+    test: Annotated[
+        str | None, typer.Option(metavar="SOURCE", help="Items to test on; a fifth of the source if not given.")
+    ] = None,
+    sizes: Annotated[str, typer.Option(help="Training items a class.")] = "50,100,150,300,500,1000,2000",
+    repeats: Annotated[int, typer.Option(help="Of each size.", min=1)] = 5,
+    model: Model = "lenet",
+    epochs: Annotated[int, typer.Option(help="Epochs of each run.", min=1)] = 25,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write the curve as a table.")] = None,
+    device: Device = "auto",
+    seed: opt.Seed = 0,
+    shape: Shape = None,
+    item: Item = None,
+    text: Text = None,
+    label: Label = None,
+) -> None:
+    """Accuracy against the number of training items a class: how many are enough."""
+    from dissensus.curate.sizes import size_curve, size_table
+    from dissensus.errors import InputError
+    from dissensus.training.settings import Training
+
+    names = [source, *([] if test is None else [test])]
+    read = [_read([name], shape=shape, item=item, text=text, label=label)[0] for name in names]
+    try:
+        wanted = [int(each) for each in sizes.split(",")]
+    except ValueError:
+        raise InputError(f"--sizes {sizes}: give whole numbers separated by commas, such as 50,100,150") from None
+    if test is None:
+        note("no --test: a fifth of the items is held out and tested on")
+    curve = size_curve(
+        read[0],
+        read[1] if len(read) > 1 else None,
+        sizes=wanted,
+        repeats=repeats,
+        model=model,
+        training=Training(epochs=epochs),
+        seed=seed,
+        device=device,
+    )
+    points = []
+    print_ = console().print
+    print_(f"{'a class':>8}  {'accuracy':>8}  {'sd':>6}  ({repeats} repeats)")
+    for point in curve:
+        points.append(point)
+        print_(f"{point.size:>8,}  {point.mean:>8.2%}  {point.deviation:>6.2%}")
+    if out is not None:
+        _write_columns(size_table(points), out)
+        note(f"{len(points)} sizes written to {out}")
+
+
+@app.command()
+def datasheet(
+    items: ListFile,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The Markdown file to write.")],
+    name: Annotated[str | None, typer.Option(help="Of the set; the list's own name if not given.")] = None,
+    groups: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What `curate duplicates --groups` wrote.")
+    ] = None,
+    votes: Annotated[
+        str | None, typer.Option(metavar="VOTES", help="A votes file, or the name of a known dataset.")
+    ] = None,
+    licence: Annotated[list[str] | None, typer.Option(help="Of a source: NAME=LICENCE; repeat for more.")] = None,
+    seed: opt.Seed = 0,
+) -> None:
+    """A datasheet in Markdown from the lists and votes; what they do not say stays "not stated"."""
+    from dissensus.curate.item_list import read_items
+    from dissensus.curate.sheet import datasheet as write
+    from dissensus.errors import InputError
+    from dissensus.votes.writing import whole_file
+
+    read = read_items(items)
+    licences = {}
+    for given in licence or []:
+        whose, equals, what = given.partition("=")
+        if not equals:
+            raise InputError(f"--licence {given}: give NAME=LICENCE, such as mnist='CC BY-SA 3.0'")
+        licences[whose.strip()] = what.strip()
+    said = None
+    if votes is not None:
+        kept = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "classes")
+        said, reading = opt.votes_named(votes, {**dict.fromkeys(kept), "duplicates": "refuse", "attributes": ()})
+        opt.show_reading(reading)
+    sheet = write(
+        read,
+        name=name or items.stem,
+        copies=None if groups is None else read_items(groups),
+        votes=said,
+        licences=licences,
+        seed=seed,
+    )
+    with whole_file(out) as part:
+        part.write_text(sheet, encoding="utf-8")
+    note(f"datasheet written to {out}")
+
+
+def _read(
+    sources: Sequence[str], *, shape: str | None, item: str | None, text: str | None, label: str | None
+) -> list[Source]:
+    from dissensus.datasets.sources import read_source
+    from dissensus.errors import InputError
+
+    brought = None
+    if shape is not None:
+        numbers = shape.replace("x", ",").split(",")
+        if len(numbers) != 3 or not all(each.strip().isdigit() and int(each) > 0 for each in numbers):
+            raise InputError(f"--shape {shape}: give channels,height,width, such as 1,28,28")
+        brought = (int(numbers[0]), int(numbers[1]), int(numbers[2]))
+    read = []
+    for given in sources:
+        name, equals, path = given.partition("=")
+        if not equals or Path(given).exists():
+            name, path = "", given
+        if not Path(path).exists():
+            raise InputError(f"{path}: there is no such file or folder; give a source, or NAME=PATH")
+        read.append(read_source(path, name=name or None, shape=brought, item=item, text=text, label=label))
+    return read
+
+
+def _splits(given: str | None, sources: Sequence[Source]) -> Names | None:
+    """(items,) the split of each item, from a column of the sources, a list of items, or the sources' names."""
+    import numpy as np
+
+    from dissensus.curate.item_list import listed, places, read_items
+    from dissensus.errors import InputError
+
+    if given is None:
+        return None
+    everything = listed(sources)
+    if given == "source":
+        return everything.sources
+    if Path(given).is_file():
+        read = read_items(given)
+        if (read.sources == "").all() and len(sources) == 1:
+            read = type(read)(items=read.items, sources=np.full(len(read), sources[0].name), columns=read.columns)
+        split_of = np.full(len(everything), "", dtype=object)
+        split_of[places(read, everything, where=given)] = read.column("split")
+        if (split_of == "").any():
+            missing = everything.items[int((split_of == "").argmax())]
+            raise InputError(f"{given}: item '{missing}' has no split; list every item with its split")
+        return split_of.astype(np.str_)
+    without = next((source.name for source in sources if given not in source.columns), None)
+    if without is not None:
+        raise InputError(
+            f"--split {given}: neither a file nor a column of source '{without}'; name a column, a list of items with "
+            "the column 'split', or 'source'"
+        )
+    return np.concatenate([source.columns[given] for source in sources])
+
+
+def _numbers(given: str, option: str) -> dict[str, float]:
+    """Numbers by name: easy=0.5,hard=0.2."""
+    from dissensus.errors import InputError
+
+    numbers: dict[str, float] = {}
+    for each in given.split(","):
+        name, equals, number = each.rpartition("=")
+        try:
+            numbers[name.strip()] = float(number) if equals else float("nan")
+        except ValueError:
+            numbers[name.strip()] = float("nan")
+        if not 0 <= numbers[name.strip()] < float("inf") or not name.strip():
+            raise InputError(f"{option}: '{each.strip()}' is not NAME=NUMBER; write them as in easy=0.5,hard=0.2")
+    return numbers
+
+
+def _write_columns(columns: dict[str, Any], path: Path) -> None:
+    import polars as pl
+
+    from dissensus.labels.writing import write_table
+
+    write_table(pl.DataFrame({name: pl.Series(values.tolist()) for name, values in columns.items()}), path)
+
+
+def _duplicates_dict(found: Duplicates) -> dict[str, Any]:
+    return {
+        "items": len(found.items),
+        "exact_pairs": int(found.exact.sum()),
+        "near_pairs": int((~found.exact).sum()),
+        "groups": found.groups,
+        "removed": int((~found.kept).sum()),
+        "leaks": [
+            {"between": list(sides), "exact_pairs": exact, "near_pairs": near}
+            for sides, (exact, near) in found.leaks().items()
+        ],
+    }
+
+
+def _print_duplicates(found: Duplicates, sources: list[str]) -> None:
+    from rich.table import Table
+
+    out = console()
+    out.print(
+        f"[bold]{len(found.items):,} items[/] of {plain(', '.join(sources))}: {int(found.exact.sum()):,} exact and "
+        f"{int((~found.exact).sum()):,} near pairs in {found.groups:,} groups; without copies "
+        f"{int(found.kept.sum()):,} are left",
+        soft_wrap=True,
+    )
+    leaks = found.leaks()
+    across = "splits" if "split" in found.items.columns else "sources"
+    if not leaks:
+        out.print(f"no copy lies across {across}")
+        return
+    table = Table(title=f"Across {across}", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name in ("", "", "exact pairs", "near pairs"):
+        table.add_column(name, justify="right" if name else "left")
+    for (one, other), (exact, near) in leaks.items():
+        table.add_row(plain(one), plain(other), f"{exact:,}", f"{near:,}")
+    out.print(table)
+
+
+def _print_crossed(items: ItemList, row: str, column: str) -> None:
+    """How many items there are of each value of one column, by those of another."""
+    import numpy as np
+    from rich.table import Table
+
+    down, i = np.unique(items.column(row).astype(np.str_), return_inverse=True)
+    across, j = np.unique(items.column(column).astype(np.str_), return_inverse=True)
+    count = np.bincount(i * len(across) + j, minlength=len(down) * len(across)).reshape(len(down), -1)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column(row)
+    for name in ("items", *across.tolist()):
+        table.add_column(plain(name), justify="right")
+    for name, counts in zip(down.tolist(), count.tolist(), strict=True):
+        table.add_row(plain(name), f"{sum(counts):,}", *(f"{each:,}" for each in counts))
+    console().print(table)

@@ -1,0 +1,147 @@
+"""Votes beyond k for the items that gain most, in rounds.
+
+A round begins when every item has the votes that it wants. The best use of what is left of the budget is worked out
+(`allocation.py`); each item that it would serve gets one vote now, by a draw with known probabilities, and the next
+round decides again with what that vote has taught. Every decision is kept with its reason and its probability.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.collect.allocation import best_votes, draw_round, expected_error, gains_of_next_votes
+from dissensus.collect.slots import want
+from dissensus.collect.collected import pseudonyms, read_judgements, votes_of_judgements
+from dissensus.collect.quality import panel_concentration
+from dissensus.labels.schemes import weighted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dissensus.arrays import Floats, Ints
+    from dissensus.collect.collected import Judgements
+    from dissensus.collect.study import CollectStudy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """One more vote for one item.
+
+    Attributes:
+        item: id.
+        name: of the item.
+        votes: the votes that it then wants in all.
+        gain: what the vote is expected to take off the squared error of the label distribution.
+        inclusion: the probability with which the item was drawn in this round.
+        reason: all of it in one sentence.
+    """
+
+    item: int
+    name: str
+    votes: int
+    gain: float
+    inclusion: float
+    reason: str
+
+
+def plan_allocation(cursor: Any, study: CollectStudy, *, now: float) -> list[Decision]:
+    """What the next round would decide, the largest gain first; nothing where no round can begin.
+
+    The draw is seeded by the study's seed and the number of the round, so that asking twice gives one answer.
+
+    Args:
+        cursor: of a database read.
+        study: the study.
+        now: UNIX seconds; a plan depends on the votes alone, and takes this to be called as `allocate` is.
+    """
+    del now
+    if not study.adaptive.on:
+        return []
+    cursor.execute("SELECT id, name, wanted, counted FROM item WHERE role = 'vote' ORDER BY id")
+    rows = cursor.fetchall()
+    wanted = np.array([row[2] for row in rows], dtype=np.int64)
+    # Votes beyond k that were bought are spent, whether or not they still count.
+    cursor.execute("SELECT coalesce(sum(wanted - wanted_before), 0), coalesce(max(at), 0), count(DISTINCT at) FROM decision")
+    spent, _, rounds = cursor.fetchone()
+    budget = study.adaptive.budget - int(spent)
+    if budget <= 0 or any(row[3] < row[2] for row in rows):
+        return []
+    found = read_judgements(cursor, study, exported=False)
+    names = {row[0]: row[1] for row in rows}
+    votes = votes_of_judgements(found, study, items=names, annotators=pseudonyms(cursor))
+    mass = weighted(votes, "uncertainty-weighted").probabilities * votes.panel_size[:, None]
+    prior = panel_concentration(mass)
+    room = np.maximum(study.adaptive.max_k - wanted, 0)
+    gains = gains_of_next_votes(mass, prior, votes=max(int(room.max()), 1))
+    eligible = np.flatnonzero(room)
+    planned = best_votes(gains, room, budget=budget)[eligible] > 0
+    drawn, inclusion = draw_round(planned, seed=_seed(study, int(rounds)))
+    error = expected_error(mass, prior)
+    decisions = [
+        Decision(
+            item=rows[at][0],
+            name=rows[at][1],
+            votes=int(wanted[at]) + 1,
+            gain=float(gains[at, 0]),
+            inclusion=float(probability),
+            reason=(
+                f"round {rounds + 1}: vote {wanted[at] + 1} is expected to take {gains[at, 0]:.2g} off a squared error of "
+                f"{error[at]:.2g}; {'in the best plan' if best else 'outside the best plan'}, drawn with probability "
+                f"{probability:.3f}"
+            ),
+        )
+        for at, probability, best in zip(
+            eligible[drawn].tolist(), inclusion[drawn].tolist(), planned[drawn].tolist(), strict=True
+        )
+    ]
+    return sorted(decisions, key=lambda decision: (-decision.gain, decision.item))
+
+
+def allocate(cursor: Any, study: CollectStudy, *, now: float) -> list[Decision]:
+    """Begin the next round: want one more vote of each item that `plan_allocation` names."""
+    decisions = plan_allocation(cursor, study, now=now)
+    decide(cursor, decisions, now=now)
+    return decisions
+
+
+def decide(cursor: Any, decisions: Iterable[Decision], *, now: float) -> None:
+    """Want the votes of a plan, and keep each decision with its reason and probability."""
+    for each in decisions:
+        want(cursor, each.item, each.votes, now=now, reason=each.reason, inclusion=each.inclusion)
+
+
+def inclusion_of_votes(cursor: Any, study: CollectStudy, found: Judgements) -> tuple[Ints, Floats]:
+    """(judgements,) the how-manieth counted vote of its item each judgement is, and the probability of that place.
+
+    The first k places are everybody's and have probability 1; later ones that of the round that made them. Weights
+    that keep estimates unbiased are made from these (`allocation.unbiased_shares`).
+
+    Args:
+        cursor: of a database read.
+        study: the study.
+        found: counted judgements.
+    """
+    order = np.lexsort((found.assignment, found.done_at, found.item))
+    sorted_items = found.item[order]
+    starts = np.flatnonzero(np.append(True, sorted_items[1:] != sorted_items[:-1])) if len(found) else np.zeros(0, int)
+    size = np.diff(np.append(starts, len(found)))
+    place = np.empty(len(found), dtype=np.int64)
+    place[order] = np.arange(len(found)) - np.repeat(starts, size) + 1
+    cursor.execute("SELECT item, wanted, inclusion FROM decision ORDER BY item, wanted, id")
+    bought = np.array(cursor.fetchall(), dtype=np.float64).reshape(-1, 3)
+    probability = np.ones(len(found))
+    if bought.size:
+        most = int(max(bought[:, 1].max(), place.max(initial=0))) + 1
+        made, asked = bought[:, 0] * most + bought[:, 1], found.item * most + place
+        at = np.minimum(np.searchsorted(made, asked), made.size - 1)
+        probability = np.where((made[at] == asked) & (place > study.k), bought[at, 2], 1.0)
+    return place, probability
+
+
+def _seed(study: CollectStudy, round_number: int) -> int:
+    digest = hashlib.sha256(f"{study.seed} adaptive {round_number}".encode()).digest()
+    return int.from_bytes(digest[:8], "big")

@@ -1,0 +1,504 @@
+"""What an annotator meets: arrival, consent, instructions, practice, items, and the code at the end.
+
+No route takes an annotator's id: who asks is told by the session cookie alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from dissensus.collect import assignment, participants
+from dissensus.collect.answers import Refused, check_answers, check_values
+from dissensus.collect.assignment import Assigned, Elsewhere, Finished, Nothing
+from dissensus.collect.events import log_event
+from dissensus.collect.media import inside, picture
+from dissensus.collect.orders import class_order
+from dissensus.collect.recruitment import Preview, external_of, way_back
+from dissensus.collect.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, too_many
+from dissensus.collect.site import (
+    Refusal,
+    known,
+    message,
+    page,
+    posted_form,
+    posted_json,
+    session_of,
+    session_tag,
+    site_of,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+
+    from dissensus.collect.database import Cursor
+    from dissensus.collect.participants import Annotator
+    from dissensus.collect.site import Site
+    from dissensus.collect.study import CollectStudy
+
+SCREENS: Final = {
+    "arrived": ("/consent",),
+    "consented": ("/instructions", "/practice"),
+    "working": ("/work",),
+    "finished": ("/finish",),
+    "no-consent": ("/finish",),
+    "screened-out": ("/finish",),
+    "technical": ("/finish",),
+}
+"""By state: the screens that may be seen, the one due first."""
+
+ENDINGS: Final = {
+    "finished": ("All done", ""),
+    "no-consent": ("You did not take part", "Nothing about you was stored. You can close this page."),
+    "screened-out": ("The study ends here", "Thank you for your interest. You can close this page."),
+    "technical": ("The study ended early", "Something on our side kept you from finishing. You are not at fault."),
+}
+"""By state: the heading of the last page, and its words where the study has none."""
+
+RETURN_COOKIE: Final = "dissensus_return"
+"""Where MTurk wants its task handed in; only its own hosts are believed."""
+
+EVENTS: Final = ("refused", "all-no-key", "image-failed")
+"""What a browser may tell of itself."""
+
+PAUSE_SECONDS: Final = 15
+PAUSED: Final = {
+    "state": "paused",
+    "retry_seconds": PAUSE_SECONDS,
+    "error": "The researchers have paused the study. Your answers are saved; this page goes on by itself.",
+    "kind": "paused",
+}
+
+
+def is_secure(site: Site) -> dict[str, Any]:
+    """How cookies are set: out of the reach of scripts and, inside MTurk's frame, of another site's page."""
+    framed = site.study.recruitment.kind == "mturk" and site.https
+    return {"httponly": True, "secure": site.https, "samesite": "none" if framed else "lax", "path": "/"}
+
+
+async def arrival(request: Request) -> Response:
+    """The link people are given: makes a participant, or finds the one who comes back."""
+    site = site_of(request)
+    study, now = site.study, site.now()
+    if request.method == "HEAD":
+        return Response()
+    external = external_of(
+        study.recruitment.kind, request.query_params, study_id=study.recruitment.study, keys=site.keys, now=now
+    )
+    if isinstance(external, Preview):
+        return message(request, study.texts.title, "This is a preview: accept the task on MTurk to take part.")
+    session = request.cookies.get(ANNOTATOR_COOKIE)
+    if external is None and session:
+        found = await site.database.read(lambda cursor: participants.annotator_of(cursor, session))
+        if found is not None and found.state in SCREENS:
+            return RedirectResponse(SCREENS[found.state][0], 303)
+    if site.limits is not None:
+        wait = site.limits.arrivals.wait(address_of(request.scope), now)
+        if wait:
+            return too_many(wait)
+
+    def arrive(cursor: Cursor) -> tuple[str, str]:
+        token = participants.arrive(cursor, study, now=now, external=external).token
+        return token, known(cursor, token).state
+
+    token, state = await site.database.write(arrive)
+    response = RedirectResponse(SCREENS[state][0], 303)
+    response.set_cookie(ANNOTATOR_COOKIE, token, max_age=30 * 24 * 3600, **is_secure(site))
+    if "turkSubmitTo" in request.query_params:
+        response.set_cookie(RETURN_COOKIE, request.query_params["turkSubmitTo"][:200], **is_secure(site))
+    return response
+
+
+async def due(request: Request) -> tuple[str, Annotator] | Response:
+    """The session and its annotator where the asked screen is theirs to see now, else the way to the one that is.
+
+    A post is held to its token before anything else.
+    """
+    site, session = site_of(request), session_of(request)
+    if request.method == "POST":
+        await posted_form(request, session)
+    found = await site.database.read(lambda cursor: known(cursor, session))
+    screens = SCREENS[found.state]
+    return (session, found) if request.url.path in screens else RedirectResponse(screens[0], 303)
+
+
+def kind_of(study: CollectStudy) -> str:
+    """What an item is called."""
+    return "image" if study.images is not None else "text"
+
+
+async def consent(request: Request) -> Response:
+    """What the study is about, and whether one takes part."""
+    asked = await due(request)
+    if isinstance(asked, Response):
+        return asked
+    session, annotator = asked
+    site = site_of(request)
+    study = site.study
+    if request.method == "POST":
+        form = await request.form()
+        agreed, now = form.get("agreed") == "yes", site.now()
+        state = await site.database.write(
+            lambda cursor: participants.consent(cursor, study, annotator.id, now=now, agreed=agreed)
+        )
+        return RedirectResponse(SCREENS[state][0], 303)
+    items = study.items_per_annotator + len(study.gold)
+    minutes = max(1, round(items * study.cost.seconds_per_item / 60))
+    return page(
+        request, "consent", session=session, text=study.texts.consent, minutes=minutes, items=items, kind=kind_of(study)
+    )
+
+
+async def instructions(request: Request) -> Response:
+    """How to answer; never an example of an answer."""
+    asked = await due(request)
+    if isinstance(asked, Response):
+        return asked
+    session, _ = asked
+    study = site_of(request).study
+    if request.method == "POST":
+        return RedirectResponse("/practice", 303)
+    return page(
+        request,
+        "instructions",
+        session=session,
+        text=study.texts.instructions,
+        layout=study.layout,
+        choices=choices_of(study),
+        back=study.back,
+        shortcuts=study.shortcuts,
+        kind=kind_of(study),
+    )
+
+
+async def practice(request: Request) -> Response:
+    """The item screen to try: what it says is about its use, and nothing is stored."""
+    asked = await due(request)
+    if isinstance(asked, Response):
+        return asked
+    session, annotator = asked
+    site = site_of(request)
+    study, now = site.study, site.now()
+    rounds = await site.database.read(lambda cursor: practice_items(cursor, site, session))
+    if request.method == "POST":
+        form = await request.form()
+        passed = is_practised(study, str(form.get("answers", "")), rounds=len(rounds))
+        state = await site.database.write(
+            lambda cursor: participants.practised(cursor, study, annotator.id, now=now, passed=passed)
+        )
+        if state == "consented":
+            return screen(request, session, annotator, rounds=rounds, said="Some classes were left without an answer.")
+        return RedirectResponse(SCREENS[state][0], 303)
+    return screen(request, session, annotator, rounds=rounds)
+
+
+def is_practised(study: CollectStudy, answers: str, *, rounds: int) -> bool:
+    """Whether the practice was answered in full, by the rule that saved answers are held to."""
+    try:
+        given = json.loads(answers)
+        for each in given:
+            check_answers(study, each)
+    except (ValueError, TypeError, Refused):
+        return False
+    return len(given) == rounds
+
+
+def practice_items(cursor: Cursor, site: Site, session: str) -> list[dict[str, Any]]:
+    """The study's practice items, or one neutral item where it names none."""
+    cursor.execute("SELECT media, text FROM item WHERE role = 'practice' ORDER BY id")
+    found = [shown(site, session, media=media, text=text) for media, text in cursor.fetchall()]
+    if not found and site.study.images is not None:
+        found = [{"kind": "image", "src": "/static/practice.svg"}]
+    elif not found:
+        found = [{"kind": "text", "text": "This is a text to practise with. It says nothing about the task."}]
+    return [{"item": each} for each in found]
+
+
+def shown(site: Site, session: str, *, media: str | None, text: str | None) -> dict[str, Any]:
+    """An item as the browser gets it."""
+    if media is not None:
+        return {"kind": "image", "src": site.offered.offer(session, media)}
+    return {"kind": "text", "text": text}
+
+
+async def work(request: Request) -> Response:
+    """The item screen; its script asks for the items."""
+    asked = await due(request)
+    return asked if isinstance(asked, Response) else screen(request, *asked)
+
+
+def screen(
+    request: Request, session: str, annotator: Annotator, *, rounds: list[dict[str, Any]] | None = None, said: str = ""
+) -> Response:
+    """The item screen, for work or (with its rounds) for practice."""
+    study = site_of(request).study
+    order = class_order(study, annotator.id, 0)
+    about = {
+        "layout": study.layout,
+        "values": choices_of(study),
+        "classes": [{"id": each, "name": study.classes[each]} for each in order],
+        "shortcuts": study.shortcuts,
+        "allNoKey": study.all_no_key,
+        "rendering": study.rendering,
+        "back": study.back,
+    }
+    return page(
+        request,
+        "work",
+        session=session,
+        study=json.dumps(about),
+        browser=session_tag(session),
+        question=study.question,
+        kind=kind_of(study),
+        shortcuts=study.shortcuts,
+        practice=None if rounds is None else json.dumps(rounds),
+        said=said,
+    )
+
+
+def choices_of(study: CollectStudy) -> list[dict[str, str]]:
+    """The buttons of a class: value and word."""
+    return [{"value": each, "word": study.words[each]} for each in study.values]
+
+
+async def finish(request: Request) -> Response:
+    """The last page, with the code: only when every answer is on disk."""
+    asked = await due(request)
+    if isinstance(asked, Response):
+        return asked
+    session, annotator = asked
+    study = site_of(request).study
+
+    def ending(cursor: Cursor) -> tuple[str | None, str | None]:
+        cursor.execute("SELECT session FROM identity WHERE annotator = ?", (annotator.id,))
+        row = cursor.fetchone()
+        return participants.finish_code(cursor, study, annotator.id), row[0] if row else None
+
+    code, platform_session = await site_of(request).database.read(ending)
+    heading, text = ENDINGS[annotator.state]
+    recruitment = study.recruitment
+    way = way_back(
+        recruitment.kind,
+        code or "",
+        return_url=recruitment.return_url,
+        session=platform_session,
+        submit_to=request.cookies.get(RETURN_COOKIE),
+    )
+    return page(
+        request,
+        "finish",
+        session=session,
+        state=annotator.state,
+        heading=heading,
+        text=study.texts.finish if annotator.state == "finished" else text,
+        code=code,
+        way=way,
+        platform=recruitment.kind,
+    )
+
+
+async def media(request: Request) -> Response:
+    """The picture of an item, for the browser it was handed to and nobody else."""
+    site = site_of(request)
+    sessions = tuple(
+        each for name in (ANNOTATOR_COOKIE, RESEARCHER_COOKIE) if (each := request.cookies.get(name)) is not None
+    )
+    name = site.offered.file(request.path_params["name"], sessions)
+    path = inside(site.study.images, name) if name is not None and site.study.images is not None else None
+    drawn = await asyncio.to_thread(picture, path) if path is not None else None
+    return drawn if drawn is not None else Response(status_code=404)
+
+
+# What the script of the item screen calls.
+
+
+async def session(request: Request) -> Response:
+    """Who one is, as far as one's own browser may know."""
+    site, token = site_of(request), session_of(request)
+    found = await site.database.read(lambda cursor: known(cursor, token))
+    return JSONResponse({"state": found.state, "csrf": csrf_token(token), "screen": SCREENS[found.state][0]})
+
+
+def after(cursor: Cursor, site: Site, annotator: int, *, now: float, tab: str, token: str) -> dict[str, Any]:
+    """What comes next, and the picture that most likely comes after it, to be fetched meanwhile."""
+    given = assignment.next_item(cursor, site.study, annotator, now=now, tab=tab)
+    told = as_json(site, token, given)
+    if isinstance(given, Assigned) and given.item.media is not None and given.number < given.of:
+        likely = assignment.likely_next(cursor, site.study, annotator, number=given.number + 1)
+        if likely is not None and likely.media is not None:
+            told["preload"] = [site.offered.offer(token, likely.media)]
+    return told
+
+
+def as_json(site: Site, token: str, given: Assigned | Finished | Nothing | Elsewhere) -> dict[str, Any]:
+    """What comes next, as the browser gets it."""
+    if isinstance(given, Assigned):
+        return {
+            "state": "item",
+            "assignment": given.assignment,
+            "number": given.number,
+            "of": given.of,
+            "item": shown(site, token, media=given.item.media, text=given.item.text),
+            "classes": [{"id": each, "name": site.study.classes[each]} for each in given.classes],
+            "layout": given.layout,
+            "heartbeat_seconds": site.study.heartbeat_seconds,
+            "expires_in": max(0.0, given.expires - site.now()),
+            "draft": given.draft,
+            "preload": [],
+        }
+    if isinstance(given, Finished):
+        return {"state": "finished", "url": "/finish"}
+    if isinstance(given, Elsewhere):
+        return {"state": "elsewhere"}
+    return {"state": "nothing", "retry_seconds": given.retry_seconds}
+
+
+def working(cursor: Cursor, token: str) -> Annotator:
+    """The annotator of a session who may be given items, or a refusal."""
+    found = known(cursor, token)
+    if found.state not in ("working", "finished"):
+        raise Refusal("Please go through the first pages of the study.", 409, "state")
+    return found
+
+
+async def next_item(request: Request) -> Response:
+    """The item to judge now; asking again gives the same one."""
+    site, token = site_of(request), session_of(request)
+    tab = text_of(await posted_json(request, token), "tab", longest=64)
+    if site.paused:
+        return JSONResponse(PAUSED, 503, headers={"Retry-After": str(PAUSE_SECONDS)})
+    now = site.now()
+    told = await site.database.write(
+        lambda cursor: after(cursor, site, working(cursor, token).id, now=now, tab=tab, token=token)
+    )
+    return JSONResponse(told)
+
+
+async def save(request: Request) -> Response:
+    """Store an answer and hand out the next item, in one transaction; answered when it is on disk."""
+    site, token = site_of(request), session_of(request)
+    body = await posted_json(request, token)
+    study, now = site.study, site.now()
+    uuid, asked, tab = (text_of(body, name, longest=64) for name in ("uuid", "assignment", "tab"))
+    answers = check_answers(study, body.get("answers"))
+
+    def store(cursor: Cursor) -> tuple[assignment.Saved, dict[str, Any]]:
+        annotator = working(cursor, token).id
+        saved = assignment.save(cursor, study, annotator, now=now, assignment=asked, uuid=uuid, answers=answers)
+        if site.paused:
+            return saved, PAUSED
+        return saved, after(cursor, site, annotator, now=now, tab=tab, token=token)
+
+    saved, told = await site.database.write(store)
+    return JSONResponse({"saved": True, "duplicate": saved.duplicate, "late": saved.late, "next": told}, 201)
+
+
+async def heartbeat(request: Request) -> Response:
+    """Still here: the lease goes on."""
+    site, token = site_of(request), session_of(request)
+    body = await posted_json(request, token)
+    asked, tab, now = text_of(body, "assignment", longest=64), text_of(body, "tab", longest=64), site.now()
+    lease = await site.database.write(
+        lambda cursor: assignment.heartbeat(
+            cursor, site.study, working(cursor, token).id, now=now, assignment=asked, tab=tab
+        )
+    )
+    return JSONResponse({"expires_in": max(0.0, lease.expires - now), "mine": lease.mine})
+
+
+async def draft(request: Request) -> Response:
+    """Half-filled answers, so that another browser can go on with them."""
+    site, token = site_of(request), session_of(request)
+    body = await posted_json(request, token)
+    asked, values, now = text_of(body, "assignment", longest=64), body.get("values"), site.now()
+    if not isinstance(values, dict):
+        raise Refusal("'values' must be an object by class.", 422, "illegal")
+    check_values(site.study, values)
+    await site.database.write(
+        lambda cursor: assignment.keep_draft(
+            cursor, site.study, working(cursor, token).id, now=now, assignment=asked, values=values
+        )
+    )
+    return JSONResponse({"kept": True})
+
+
+async def problem(request: Request) -> Response:
+    """Something is wrong with the item: it is put aside without a vote."""
+    site, token = site_of(request), session_of(request)
+    body = await posted_json(request, token)
+    asked, reason, now = text_of(body, "assignment", longest=64), text_of(body, "reason", longest=600), site.now()
+    await site.database.write(
+        lambda cursor: assignment.report_problem(
+            cursor, site.study, working(cursor, token).id, now=now, assignment=asked, reason=reason
+        )
+    )
+    return JSONResponse({"reported": True})
+
+
+async def back(request: Request) -> Response:
+    """One item back, where the study allows it."""
+    site, token = site_of(request), session_of(request)
+    text_of(await posted_json(request, token), "tab", longest=64)
+    now = site.now()
+    given = await site.database.write(
+        lambda cursor: assignment.back(cursor, site.study, working(cursor, token).id, now=now)
+    )
+    if given is None:
+        return JSONResponse({"state": "none", "error": "There is nothing to go back to."})
+    return JSONResponse(as_json(site, token, given))
+
+
+async def take_over(request: Request) -> Response:
+    """Go on in this tab; the other stops."""
+    site, token = site_of(request), session_of(request)
+    tab, now = text_of(await posted_json(request, token), "tab", longest=64), site.now()
+    await site.database.write(
+        lambda cursor: assignment.take_over(cursor, site.study, working(cursor, token).id, now=now, tab=tab)
+    )
+    return JSONResponse({"taken": True})
+
+
+async def event(request: Request) -> Response:
+    """Something a browser tells of itself, for the log."""
+    site, token = site_of(request), session_of(request)
+    body = await posted_json(request, token)
+    kind, detail, now = text_of(body, "kind"), body.get("detail"), site.now()
+    if kind not in EVENTS or not isinstance(detail, dict) or len(json.dumps(detail)) > 500:
+        raise Refusal(f"An event is one of {', '.join(EVENTS)}, its detail at most 500 characters.", 422, "illegal")
+
+    def log(cursor: Cursor) -> None:
+        log_event(cursor, now=now, annotator=known(cursor, token).id, kind=f"browser {kind}", detail=detail)
+
+    await site.database.write(log)
+    return JSONResponse({"logged": True})
+
+
+def _page(path: str, endpoint: Callable[[Request], Any], *, posts: bool = True) -> Route:
+    return Route(path, endpoint, methods=["GET", "POST"] if posts else ["GET"])
+
+
+ROUTES: Final = (
+    _page("/", arrival, posts=False),
+    _page("/consent", consent),
+    _page("/instructions", instructions),
+    _page("/practice", practice),
+    _page("/work", work, posts=False),
+    _page("/finish", finish, posts=False),
+    _page("/media/{name}", media, posts=False),
+    _page("/api/session", session, posts=False),
+    Route("/api/next", next_item, methods=["POST"]),
+    Route("/api/save", save, methods=["POST"]),
+    Route("/api/heartbeat", heartbeat, methods=["POST"]),
+    Route("/api/draft", draft, methods=["POST"]),
+    Route("/api/problem", problem, methods=["POST"]),
+    Route("/api/back", back, methods=["POST"]),
+    Route("/api/take-over", take_over, methods=["POST"]),
+    Route("/api/event", event, methods=["POST"]),
+)

@@ -1,0 +1,580 @@
+"""Who is shown which item: leases that make every item get exactly k votes.
+
+A lease holds one slot of an item while somebody works on it. It is prolonged by signs of life and given back when they
+stop; what was finished never expires, and what comes after its lease is kept and counts if a slot is still free.
+Nothing here asks what time it is: `now` is UNIX seconds, given by the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dissensus.collect.answers import Answers, Refused, amounts_of, responses_of
+from dissensus.collect.events import log_event
+from dissensus.collect.gold import apply_gold_rule, gold_missed
+from dissensus.collect.orders import class_order, fraction, gold_places
+from dissensus.collect.slots import free_slot, take_slot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dissensus.collect.database import Cursor
+    from dissensus.collect.study import CollectStudy
+
+RETRY_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """An item as an annotator may see it: an image file or a text. Nothing tells that it is gold."""
+
+    id: int
+    media: str | None
+    text: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assigned:
+    """A lease.
+
+    Attributes:
+        assignment: what the browser calls it; cannot be guessed.
+        item: to look at.
+        number: the how-manieth item of this annotator, from 1.
+        of: so many.
+        classes: in the order shown.
+        layout: of the answers.
+        expires: when it goes back without a sign of life.
+        draft: by class as text, values that were filled in before a reload; None where there are none.
+        done: whether it was answered before, and the annotator went back to it.
+    """
+
+    assignment: str
+    item: Shown
+    number: int
+    of: int
+    classes: tuple[int, ...]
+    layout: str
+    expires: float
+    draft: Mapping[str, Any] | None
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Finished:
+    """There is nothing more to do."""
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """All that is left is being answered by others, who may give it back."""
+
+    retry_seconds: float = RETRY_SECONDS
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Another tab of the same annotator is at work."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    """How long a lease lasts.
+
+    Attributes:
+        expires: when.
+        mine: false where another tab has taken over.
+        held: false where it ran out and the item was given to somebody else; an answer is kept all the same.
+    """
+
+    expires: float
+    mine: bool
+    held: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """What became of an answer: whether it had been stored before, counts towards k, and came after its lease."""
+
+    duplicate: bool
+    counted: bool
+    late: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a study is.
+
+    Attributes:
+        items: how many there are to vote on.
+        by_votes: by number of counted votes, how many items have it.
+        complete: items with all votes that are wanted of them.
+        counted: votes.
+        needed: votes that are wanted in all.
+        leases: open, that hold a slot.
+        spare: judgements that are kept and do not count, gold apart.
+        late: judgements that came after their lease.
+        problems: reported.
+        annotators: by state.
+        excluded: annotators who do not count, deleted ones apart.
+    """
+
+    items: int
+    by_votes: Mapping[int, int]
+    complete: int
+    counted: int
+    needed: int
+    leases: int
+    spare: int
+    late: int
+    problems: int
+    annotators: Mapping[str, int]
+    excluded: int
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """What the choice of an item needs to know of an annotator."""
+
+    id: int
+    state: str
+    counts: int
+    done: int
+    gold_done: int
+    tab: str | None
+    seen_at: float
+    waiting_since: float | None
+    quota: int
+
+
+_LEASE: Final = (
+    "SELECT assignment.id, assignment.token, assignment.number, assignment.class_order, assignment.expires, "
+    "assignment.draft, item.id, item.media, item.text, item.role "
+    "FROM assignment JOIN item ON item.id = assignment.item "
+)
+_OPEN_ITEM: Final = (
+    "SELECT id, media, text FROM item WHERE free > 0 AND spread {} ? AND NOT EXISTS "
+    "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) ORDER BY spread LIMIT 1"
+)
+_FROM_START: Final = _OPEN_ITEM.format(">=")
+_BEFORE_START: Final = _OPEN_ITEM.format("<")
+
+
+def next_item(
+    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, tab: str
+) -> Assigned | Finished | Nothing | Elsewhere:
+    """What an annotator should do next. Asked again, it is the same item until that is answered.
+
+    Args:
+        cursor: of the writer.
+        study: whose.
+        annotator: who.
+        now: the time.
+        tab: which tab of the browser asks; only one works at a time.
+    """
+    expire_leases(cursor, study, now=now)
+    worker = _worker(cursor, study, annotator)
+    if worker.state not in ("working", "finished"):
+        raise Refused("closed", "this session is not at work; go to its first page")
+    if worker.tab not in (None, tab) and now - worker.seen_at < 2 * study.heartbeat_seconds:
+        return Elsewhere()
+    lease = cursor.execute(f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state = 'open'", (annotator,))
+    row = lease.fetchone()
+    if row is not None:
+        cursor.execute("UPDATE assignment SET expires = ? WHERE id = ?", (now + study.lease_seconds, row[0]))
+        _seen(cursor, annotator, now=now, tab=tab)
+        return _assigned(study, worker, row, expires=now + study.lease_seconds)
+    found = _reopened(cursor, study, worker, now=now) or _new_lease(cursor, study, worker, now=now)
+    if found is not None:
+        cursor.execute(
+            "UPDATE annotator SET seen_at = ?, tab = ?, waiting_since = NULL, state = 'working', finished_at = NULL "
+            "WHERE id = ?",
+            (now, tab, annotator),
+        )
+        return found
+    _seen(cursor, annotator, now=now, tab=tab)
+    return _finished_or_waiting(cursor, study, worker, now=now)
+
+
+def likely_next(cursor: Cursor, study: CollectStudy, annotator: int, *, number: int) -> Shown | None:
+    """What the annotator's item of a number would be if it were asked for now, so that it can be loaded ahead."""
+    worker = _worker(cursor, study, annotator)
+    item = None
+    if number in gold_places(study, worker.id, worker.quota + len(study.gold)):
+        item = _unseen_gold(cursor, study, worker)
+    item = item or _open_item(cursor, study, worker, number)
+    return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
+
+
+def heartbeat(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, tab: str) -> Lease:
+    """A sign of life: prolongs a lease, or takes one up again that had run out and whose slot is still free."""
+    number, item, state, expires, holds, role, counts, owner = _mine(
+        cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.expires, "
+        "assignment.holds, item.role, annotator.counts, annotator.tab",
+    )  # fmt: skip
+    if owner not in (None, tab):
+        return Lease(expires=expires, mine=False, held=state == "open")
+    _seen(cursor, annotator, now=now, tab=tab)
+    if state not in ("open", "expired"):
+        # Who went back to an item has the next one waiting.
+        expires = now + study.lease_seconds
+        cursor.execute("UPDATE assignment SET expires = ? WHERE annotator = ? AND state = 'open'", (expires, annotator))
+        return Lease(expires=expires, mine=True, held=state == "done")
+    busy = cursor.execute(
+        "SELECT 1 FROM assignment WHERE annotator = ? AND state = 'open' AND id <> ?", (annotator, number)
+    ).fetchone()
+    if state == "expired" and busy is None:
+        takes = role == "vote" and bool(counts)
+        if not takes or take_slot(cursor, item):
+            state, holds = "open", int(takes)
+    if state == "open":
+        expires = now + study.lease_seconds
+        cursor.execute(
+            "UPDATE assignment SET state = 'open', holds = ?, expires = ? WHERE id = ?", (holds, expires, number)
+        )
+    return Lease(expires=expires, mine=True, held=state == "open")
+
+
+def keep_draft(
+    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, values: Mapping[str, Any]
+) -> None:
+    """Keeps half-filled values (as the browser sent them, checked by the caller) for a reload."""
+    (number, state) = _mine(cursor, annotator, assignment, "assignment.id, assignment.state")
+    if state in ("open", "expired"):
+        cursor.execute("UPDATE assignment SET draft = ? WHERE id = ?", (json.dumps(dict(values)), number))
+
+
+def save(
+    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, uuid: str, answers: Answers
+) -> Saved:
+    """Stores a complete answer. The same uuid again stores nothing and says what became of the first.
+
+    Args:
+        cursor: of the writer.
+        study: whose.
+        annotator: who answers.
+        now: the time.
+        assignment: what is answered.
+        uuid: that the browser gave this answer.
+        answers: from `check_answers`.
+    """
+    if not 8 <= len(uuid) <= 64:
+        raise Refused("illegal", "an answer needs a uuid of its own")
+    before = cursor.execute(
+        "SELECT assignment.annotator, assignment.counts, assignment.late, assignment.token FROM judgement "
+        "JOIN assignment ON assignment.id = judgement.assignment WHERE uuid = ?",
+        (uuid,),
+    ).fetchone()
+    if before is not None:
+        if before[0] != annotator or before[3] != assignment:
+            raise Refused("foreign", "this uuid belongs to another answer")
+        return Saved(duplicate=True, counted=bool(before[1]), late=bool(before[2]))
+    number, item, name, role, state, holds, counts, late, expires, reopened, who_counts, ending = _mine(
+        cursor, annotator, assignment, "assignment.id, item.id, item.name, item.role, assignment.state, "
+        "assignment.holds, assignment.counts, assignment.late, assignment.expires, annotator.reopened, "
+        "annotator.counts, annotator.state",
+    )  # fmt: skip
+    if ending in ("no-consent", "screened-out") or state in ("problem", "deleted"):
+        raise Refused("closed", "this item is closed; ask for the next one")
+    if state == "done" and reopened != number:
+        raise Refused("closed", "this item was answered already; ask for the next one")
+    responses = responses_of(study, answers.values)
+    _store(cursor, study, number, now=now, uuid=uuid, answers=answers, responses=responses)
+    missed = int(gold_missed(study, name, responses)) if role == "gold" else None
+    if state == "done":
+        cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
+        cursor.execute("UPDATE annotator SET seen_at = ?, reopened = NULL WHERE id = ?", (now, annotator))
+    else:
+        late = int(state == "expired" or now > expires)
+        counts = int(role == "vote" and bool(who_counts) and (bool(holds) or take_slot(cursor, item)))
+        if counts:
+            cursor.execute("UPDATE item SET leased = leased - 1, counted = counted + 1 WHERE id = ?", (item,))
+        cursor.execute(
+            "UPDATE assignment SET state = 'done', holds = 0, counts = ?, late = ?, missed = ?, done_at = ?, "
+            "draft = NULL WHERE id = ?",
+            (counts, late, missed, now, number),
+        )
+        column = "gold_done" if role == "gold" else "done"
+        cursor.execute(
+            f"UPDATE annotator SET {column} = {column} + 1, seen_at = ?, reopened = NULL WHERE id = ?", (now, annotator)
+        )
+    detail = {"assignment": number, "counted": bool(counts), "late": bool(late), "revision": state == "done"}
+    log_event(cursor, now=now, annotator=annotator, kind="saved", detail=detail)
+    if role == "gold":
+        apply_gold_rule(cursor, study, annotator, now=now)
+    return Saved(duplicate=False, counted=bool(counts), late=bool(late))
+
+
+def back(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float) -> Assigned | None:
+    """The item answered last, to be changed until the next is saved; None where there is none or it is not allowed."""
+    worker = _worker(cursor, study, annotator)
+    if not study.back or worker.state != "working":
+        return None
+    row = cursor.execute(
+        f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state = 'done' "
+        "ORDER BY assignment.done_at DESC, assignment.number DESC LIMIT 1",
+        (annotator,),
+    ).fetchone()
+    if row is None:
+        return None
+    cursor.execute("UPDATE annotator SET reopened = ?, seen_at = ? WHERE id = ?", (row[0], now, annotator))
+    log_event(cursor, now=now, annotator=annotator, kind="back", detail={"assignment": row[0]})
+    given = cursor.execute(
+        "SELECT class, value, amount FROM response JOIN judgement ON judgement.id = response.judgement "
+        "WHERE judgement.assignment = ? AND judgement.current = 1",
+        (row[0],),
+    ).fetchall()
+    words = ("no", "yes", "unsure")
+    draft = {str(place): words[value] if amount is None else int(amount) for place, value, amount in given}
+    return _assigned(study, worker, row, expires=row[4], draft=draft, done=True)
+
+
+def report_problem(
+    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, reason: str
+) -> None:
+    """Gives an item back without a vote; the annotator is not shown it again."""
+    number, item, state, holds = _mine(
+        cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.holds"
+    )
+    if state not in ("open", "expired"):
+        raise Refused("closed", "this item is closed; ask for the next one")
+    cursor.execute(
+        "UPDATE assignment SET state = 'problem', holds = 0, draft = NULL, problem = ? WHERE id = ?",
+        (reason[:500], number),
+    )
+    cursor.execute("UPDATE item SET problems = problems + 1 WHERE id = ?", (item,))
+    log_event(cursor, now=now, annotator=annotator, kind="problem", detail={"assignment": number, "item": item})
+    if holds:
+        free_slot(cursor, item, now=now)
+
+
+def take_over(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, tab: str) -> None:
+    """Lets a tab work from now on; the other one is told at its next sign of life."""
+    _seen(cursor, annotator, now=now, tab=tab)
+    log_event(cursor, now=now, annotator=annotator, kind="take-over")
+
+
+def expire_leases(cursor: Cursor, study: CollectStudy, *, now: float) -> int:
+    """Gives back the slots of leases that showed no sign of life, and says how many. What is done never expires."""
+    expired = cursor.execute(
+        "SELECT id, item, annotator, holds FROM assignment WHERE state = 'open' AND expires < ?", (now,)
+    ).fetchall()
+    for number, item, annotator, holds in expired:
+        cursor.execute("UPDATE assignment SET state = 'expired', holds = 0 WHERE id = ?", (number,))
+        log_event(cursor, now=now, annotator=annotator, kind="expired", detail={"assignment": number})
+        if holds:
+            free_slot(cursor, item, now=now)
+    return len(expired)
+
+
+def progress(cursor: Cursor, study: CollectStudy) -> Progress:
+    """How far a study is."""
+    by_votes = dict(
+        cursor.execute("SELECT counted, count(*) FROM item WHERE role = 'vote' GROUP BY counted").fetchall()
+    )
+    complete, counted, needed, leases, problems = cursor.execute(
+        "SELECT coalesce(sum(CASE WHEN counted = wanted THEN 1 ELSE 0 END), 0), coalesce(sum(counted), 0), "
+        "coalesce(sum(wanted), 0), coalesce(sum(leased), 0), coalesce(sum(problems), 0) FROM item WHERE role = 'vote'"
+    ).fetchone()
+    spare, late = cursor.execute(
+        "SELECT coalesce(sum(1 - assignment.counts), 0), coalesce(sum(late), 0) FROM assignment "
+        "JOIN item ON item.id = assignment.item WHERE state = 'done' AND role = 'vote'"
+    ).fetchone()
+    (excluded,) = cursor.execute("SELECT count(*) FROM annotator WHERE counts = 0 AND state <> 'deleted'").fetchone()
+    return Progress(
+        items=sum(by_votes.values()),
+        by_votes=dict(sorted(by_votes.items())),
+        complete=int(complete),
+        counted=int(counted),
+        needed=int(needed),
+        leases=int(leases),
+        spare=int(spare),
+        late=int(late),
+        problems=int(problems),
+        annotators=dict(cursor.execute("SELECT state, count(*) FROM annotator GROUP BY state").fetchall()),
+        excluded=excluded,
+    )
+
+
+def _worker(cursor: Cursor, study: CollectStudy, annotator: int) -> _Worker:
+    row = cursor.execute(
+        "SELECT id, state, counts, done, gold_done, tab, seen_at, waiting_since, (SELECT CASE WHEN vote_items < ? "
+        "THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?) FROM annotator WHERE id = ?",
+        (study.items_per_annotator, study.items_per_annotator, study.version, annotator),
+    ).fetchone()
+    if row is None:
+        raise Refused("closed", "this session is over")
+    return _Worker(*row)
+
+
+def _mine(cursor: Cursor, annotator: int, assignment: str, columns: str) -> Any:
+    """Columns of an assignment, which must be the annotator's own."""
+    row = cursor.execute(
+        f"SELECT {columns} FROM assignment JOIN item ON item.id = assignment.item "
+        "JOIN annotator ON annotator.id = assignment.annotator "
+        "WHERE assignment.token = ? AND assignment.annotator = ?",
+        (assignment, annotator),
+    ).fetchone()
+    if row is None:
+        raise Refused("foreign", "there is no such item in this session")
+    return row
+
+
+def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str | None = None) -> None:
+    cursor.execute("UPDATE annotator SET seen_at = ?, tab = coalesce(?, tab) WHERE id = ?", (now, tab, annotator))
+
+
+def _assigned(
+    study: CollectStudy,
+    worker: _Worker,
+    row: Any,
+    *,
+    expires: float,
+    draft: Mapping[str, Any] | None = None,
+    done: bool = False,
+) -> Assigned:
+    _, token, number, order, _, kept, item, media, text, _ = row
+    return Assigned(
+        assignment=token,
+        item=Shown(id=item, media=media, text=text),
+        number=number,
+        of=worker.quota + len(study.gold),
+        classes=tuple(json.loads(order)),
+        layout=study.layout,
+        expires=expires,
+        draft=draft if draft is not None else None if kept is None else json.loads(kept),
+        done=done,
+    )
+
+
+def _reopened(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Assigned | None:
+    """The item whose lease ran out last, where the annotator may still answer it and it would count."""
+    row = cursor.execute(
+        f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state = 'expired' AND "
+        "(item.role = 'gold' OR item.free > 0) ORDER BY assignment.leased_at DESC LIMIT 1",
+        (worker.id,),
+    ).fetchone()
+    if row is None or (row[9] == "vote" and worker.done >= worker.quota):
+        return None
+    expires = now + study.lease_seconds
+    holds = int(row[9] == "vote" and bool(worker.counts) and take_slot(cursor, row[6]))
+    cursor.execute(
+        "UPDATE assignment SET state = 'open', holds = ?, leased_at = ?, expires = ? WHERE id = ?",
+        (holds, now, expires, row[0]),
+    )
+    log_event(cursor, now=now, annotator=worker.id, kind="resumed lease", detail={"assignment": row[0]})
+    return _assigned(study, worker, row, expires=expires)
+
+
+def _new_lease(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Assigned | None:
+    number, total = worker.done + worker.gold_done + 1, worker.quota + len(study.gold)
+    item = _open_item(cursor, study, worker, number) if worker.done < worker.quota else None
+    gold_left = worker.gold_done < len(study.gold)
+    due = item is None or number in gold_places(study, worker.id, total)
+    # Who comes when all is done is not shown gold alone.
+    if gold_left and due and (item is not None or worker.done > 0):
+        item = _unseen_gold(cursor, study, worker) or item
+    if item is None:
+        return None
+    place, media, text = item
+    holds = int(bool(worker.counts) and take_slot(cursor, place))
+    token, order, expires = secrets.token_urlsafe(16), class_order(study, worker.id, place), now + study.lease_seconds
+    (lease,) = cursor.execute(
+        "INSERT INTO assignment (token, item, annotator, state, holds, number, class_order, version, leased_at, "
+        "expires) VALUES (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?) RETURNING id",
+        (token, place, worker.id, holds, number, json.dumps(order), study.version, now, expires),
+    ).fetchone()
+    log_event(cursor, now=now, annotator=worker.id, kind="leased", detail={"assignment": lease, "item": place})
+    return Assigned(
+        assignment=token,
+        item=Shown(id=place, media=media, text=text),
+        number=number,
+        of=total,
+        classes=order,
+        layout=study.layout,
+        expires=expires,
+        draft=None,
+    )
+
+
+def _open_item(cursor: Cursor, study: CollectStudy, worker: _Worker, number: int) -> Any:
+    """The first item with a free slot, new to the annotator, after a random place; from the start again behind it."""
+    start = 0.0 if study.item_order == "fixed" else fraction(study.seed, "next", worker.id, number)
+    found = cursor.execute(_FROM_START, (start, worker.id)).fetchone()
+    return found or cursor.execute(_BEFORE_START, (start, worker.id)).fetchone()
+
+
+def _unseen_gold(cursor: Cursor, study: CollectStudy, worker: _Worker) -> Any:
+    unseen = cursor.execute(
+        "SELECT id, media, text FROM item WHERE role = 'gold' AND NOT EXISTS "
+        "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?)",
+        (worker.id,),
+    ).fetchall()
+    return min(unseen, key=lambda row: fraction(study.seed, "which gold", worker.id, row[0]), default=None)
+
+
+def _finished_or_waiting(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Finished | Nothing:
+    if worker.state == "finished":
+        return Finished()
+    since = now if worker.waiting_since is None else worker.waiting_since
+    if worker.done < worker.quota and now - since < study.patience_seconds:
+        may_come_back = cursor.execute(
+            "SELECT 1 FROM item WHERE role = 'vote' AND leased > 0 AND NOT EXISTS "
+            "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) LIMIT 1",
+            (worker.id,),
+        ).fetchone()
+        if may_come_back:
+            cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
+            return Nothing(min(RETRY_SECONDS, study.patience_seconds))
+    # Who comes when all is done has done nothing to be paid for, and is told so by the code.
+    state = "finished" if worker.done + worker.gold_done else "screened-out"
+    cursor.execute(
+        "UPDATE annotator SET state = ?, paid = ?, finished_at = ?, waiting_since = NULL WHERE id = ?",
+        (state, int(state == "finished"), now, worker.id),
+    )
+    detail = {"done": worker.done, "gold_done": worker.gold_done}
+    log_event(cursor, now=now, annotator=worker.id, kind=state, detail=detail)
+    return Finished()
+
+
+def _store(
+    cursor: Cursor,
+    study: CollectStudy,
+    assignment: int,
+    *,
+    now: float,
+    uuid: str,
+    answers: Answers,
+    responses: tuple[int, ...],
+) -> None:
+    """One more judgement of an assignment, which becomes the current one."""
+    (revision,) = cursor.execute("SELECT count(*) FROM judgement WHERE assignment = ?", (assignment,)).fetchone()
+    if revision:
+        cursor.execute("UPDATE judgement SET current = 0 WHERE assignment = ?", (assignment,))
+    (judgement,) = cursor.execute(
+        "INSERT INTO judgement (assignment, uuid, revision, current, saved_at, seconds, hidden_seconds, input, "
+        "window_size, frame_ms) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?) RETURNING id",
+        (
+            assignment,
+            uuid,
+            revision,
+            now,
+            answers.seconds,
+            answers.hidden_seconds,
+            answers.input,
+            None if answers.window is None else json.dumps(answers.window),
+            answers.frame_ms,
+        ),
+    ).fetchone()
+    first, last, changes = answers.first_seconds.get, answers.last_seconds.get, answers.changes.get
+    rows: list[Any] = []
+    for place, (value, amount) in enumerate(zip(responses, amounts_of(study, answers.values), strict=True)):
+        rows += (judgement, place, value, amount, first(place), last(place), changes(place))
+    cursor.execute(
+        "INSERT INTO response (judgement, class, value, amount, first_seconds, last_seconds, changes) VALUES "
+        + ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(responses)),
+        rows,
+    )

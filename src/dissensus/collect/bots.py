@@ -1,0 +1,685 @@
+"""Simulated studies: bots that take part through the real server, over HTTP, as badly as people do.
+
+They abandon items, come back late, send answers twice, reload, open second tabs, and answer carelessly; a simulated
+researcher excludes some of them. What they perceive comes from label distributions that are known, so what is collected
+can be compared with the truth. A simulated study is a copy of the real one, with a database of its own, and says in its
+name, its event log and its export that it is simulated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import time
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from dissensus.collect.collected import NO, UNSURE, YES, snapshot
+from dissensus.collect.database import open_database
+from dissensus.collect.events import log_event
+from dissensus.collect.items import study_items
+from dissensus.collect.serving import require_server
+from dissensus.collect.study import FILE, VALUES, read_collect_study
+from dissensus.collect.wire import Browser, ConnectionLost, Reply
+from dissensus.errors import InputError
+from dissensus.votes.simulate import simulate_responses, simulate_votes
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from types import TracebackType
+    from typing import Self
+
+    from dissensus.arrays import Counts, Floats, Table
+    from dissensus.collect.study import CollectStudy
+
+PATIENCE_SECONDS: Final = 60.0
+"""Wall-clock seconds without a new vote after which a simulation is given up, and that a bot tries to reach a server."""
+
+_SERVE: Final = """
+import json, sys
+from dissensus.collect.serving import serve_study
+from dissensus.collect.study import read_collect_study
+folder, port, pace, began = sys.argv[1:]
+def ready(links):
+    print(json.dumps({"annotator": links.annotator, "researcher": links.researcher}), flush=True)
+study = read_collect_study(folder)
+serve_study(study, port=int(port), pace=float(pace), began=float(began), rate_limits=False, ready=ready)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Behaviour:
+    """How bots behave; all but the last two are shares between 0 and 1.
+
+    Attributes:
+        abandon: of annotators who leave for good in the middle of an item.
+        late: of those who leave, those who answer after all, when the item has been given to somebody else.
+        duplicate: of saves that are sent twice.
+        reload: of items whose page is loaded again before the answer.
+        second_tab: of items that are opened in a second tab, which takes over.
+        careless: of annotators who answer at random, and so miss gold items.
+        exclude: of annotators whom the researcher excludes after they have finished.
+        items_before_leaving: mean number of items that those who leave have judged.
+        think_seconds: wall-clock seconds between two items.
+    """
+
+    abandon: float = 0.2
+    late: float = 0.3
+    duplicate: float = 0.02
+    reload: float = 0.02
+    second_tab: float = 0.02
+    careless: float = 0.05
+    exclude: float = 0.03
+    items_before_leaving: float = 5.0
+    think_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        shares = ("abandon", "late", "duplicate", "reload", "second_tab", "careless", "exclude")
+        wrong = [name for name in shares if not 0 <= getattr(self, name) <= 1]
+        if wrong:
+            raise InputError(f"simulate: {wrong[0]} is {getattr(self, wrong[0])}; give a share between 0 and 1")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simulation:
+    """How a simulated study went.
+
+    Attributes:
+        folder: of the simulated study.
+        truth: (items, classes) the label distributions that bots perceived.
+        items: their names, in the same order.
+        annotators: bots that came.
+        outcomes: how many finished, left, came late, waited in vain, were screened out, were excluded.
+        acknowledged: the UUIDs of all answers that the server said it had saved.
+        sent_twice: saves that were sent a second time.
+        reloads: of pages.
+        second_tabs: opened.
+        retries: requests that were sent again because the server had gone away.
+        votes_per_item: for each number of counted votes, how many items have it.
+        surplus: finished judgements that do not count.
+        wrong: answers of the server that were not what they should be.
+        seconds: it took, by the wall.
+        milliseconds: (saves,) from sending an answer to its acknowledgement, with the next item in it.
+    """
+
+    folder: Path
+    truth: Table
+    items: tuple[str, ...]
+    annotators: int
+    outcomes: Mapping[str, int]
+    acknowledged: frozenset[str]
+    sent_twice: int
+    reloads: int
+    second_tabs: int
+    retries: int
+    votes_per_item: Mapping[int, int]
+    surplus: int
+    wrong: tuple[str, ...]
+    seconds: float
+    milliseconds: Floats
+
+
+def simulate(
+    study: CollectStudy,
+    folder: str | Path,
+    *,
+    annotators: int = 50,
+    behaviour: Behaviour | None = None,
+    truth: Table | None = None,
+    seed: int = 0,
+    pace: float = 200.0,
+    during: Callable[[Server], Awaitable[None]] | None = None,
+) -> Simulation:
+    """Run a copy of a study with bots until every item has the votes that it wants.
+
+    Args:
+        study: the study.
+        folder: that does not exist yet, for the simulated study.
+        annotators: bots at any one time; when one leaves, the next arrives.
+        behaviour: of the bots.
+        truth: (items, classes) label distributions of the items in the order of `study_items`; drawn where not given.
+        seed: of everything random.
+        pace: how many times faster than the wall the study's clock goes, so that leases run out soon.
+        during: something that goes on beside, such as killing the server.
+    """
+    require_server()
+    simulated = simulated_copy(study, folder)
+    panel = make_panel(simulated, truth=truth, seed=seed)
+    with Server(simulated, pace=pace) as server:
+        return asyncio.run(
+            _run(simulated, server, panel, annotators=annotators, behaviour=behaviour or Behaviour(), during=during)
+        )
+
+
+def simulated_copy(study: CollectStudy, folder: str | Path) -> CollectStudy:
+    """A copy of a study, marked as simulated, in a new folder; its items stay where they are."""
+    target = Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{target}: there is something already; choose a folder that is new or empty")
+    target.mkdir(parents=True, exist_ok=True)
+    place = study.images or study.table
+    changes = [
+        (r"^name *=.*$", f"name = {json.dumps(f'{study.name} (simulated)')}"),
+        (r"^(images|texts) *=.*$", rf"\1 = {json.dumps(str(place)).replace(chr(92), chr(92) * 2)}"),
+        # Bots carry no signed links.
+        (r"^kind *=.*$", 'kind = "plain"'),
+        (r"^(jwks|study|return_url) *=.*$", ""),
+    ]
+    text = study.toml
+    for pattern, written in changes:
+        text = re.sub(pattern, written, text, count=1 if "name" in pattern else 0, flags=re.MULTILINE)
+    (target / FILE).write_text(text, encoding="utf-8")
+    copy = read_collect_study(target)
+    with open_database(copy) as database:
+        database.write_now(lambda cursor: log_event(cursor, now=time.time(), annotator=None, kind="simulated"))
+    return copy
+
+
+class Server:
+    """A study's server in a process of its own, which can be killed and started again.
+
+    Args:
+        study: to serve.
+        pace: of its clock.
+    """
+
+    def __init__(self, study: CollectStudy, *, pace: float = 1.0) -> None:
+        self.study, self.pace, self.port = study, pace, 0
+        self.began = time.time()
+        self.researcher = ""
+        self.log = study.folder / "server.log"
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def process(self) -> int:
+        """The id of the process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start, on the port that it had before; returns when it listens."""
+        given = (self.study.folder, self.port, self.pace, self.began)
+        arguments = [sys.executable, "-c", _SERVE, *(str(each) for each in given)]
+        with self.log.open("a") as log:
+            self._process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            self._process.stdout.close()
+            raise InputError(f"{self.study.folder}: the server did not start: {self.log.read_text()[-2000:].strip()}")
+        links = json.loads(line)
+        self.port = urlsplit(links["annotator"]).port or 0
+        self.researcher = urlsplit(links["researcher"]).path
+
+    def kill(self) -> None:
+        """End it at once, as `kill -9` does."""
+        assert self._process is not None
+        self._process.kill()
+        self._ended()
+
+    def stop(self) -> None:
+        """Ask it to end, and wait until it has."""
+        assert self._process is not None
+        self._process.terminate()
+        self._ended()
+
+    def _ended(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._process.wait(timeout=30)
+        self._process.stdout.close()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Panel:
+    """What bots perceive.
+
+    Attributes:
+        study: the study.
+        truth: (items, classes) label distributions.
+        items: names.
+        row: the row of an item, by its text or the SHA-256 of its file.
+        gold: rows of gold items, and the right responses to them.
+        seed: of everything random.
+    """
+
+    study: CollectStudy
+    truth: Table
+    items: tuple[str, ...]
+    row: Mapping[str, int]
+    gold: Mapping[int, tuple[int, ...]]
+    seed: int
+
+    def generator(self, bot: int) -> np.random.Generator:
+        """The random numbers of one bot."""
+        return np.random.default_rng([self.seed, bot])
+
+    def responses(self, bot: int, *, careless: bool) -> Counts:
+        """(items, classes) what one bot would say of every item: `NO`, `YES` or `UNSURE`."""
+        seed = int(np.random.SeedSequence([self.seed, bot, 1]).generate_state(1)[0])
+        shape = self.truth.shape
+        said: Any = np.zeros(shape, dtype=np.int64)
+        if careless:
+            said = np.random.default_rng(seed).integers(0, 3 if self.study.unsure else 2, shape)
+        elif self.study.layout == "single-choice":
+            said[np.arange(shape[0]), simulate_votes(self.truth, 1, annotators=1, seed=seed).label] = YES
+        else:
+            votes = simulate_responses(self.truth, 1, annotators=1, seed=seed)
+            assert votes.unsure is not None
+            asked = votes.label < shape[1]
+            said[votes.item[asked], votes.label[asked]] = np.where(votes.unsure[asked], UNSURE, YES)
+            if not self.study.unsure:
+                said[said == UNSURE] = NO
+        if not careless:
+            for row, right in self.gold.items():
+                said[row] = right
+        return np.asarray(said)
+
+
+def make_panel(study: CollectStudy, *, truth: Table | None = None, seed: int = 0) -> Panel:
+    """The panel of a simulated study, with label distributions drawn from Dirichlet(0.15) where none are given."""
+    items = study_items(study)
+    if truth is None:
+        generator = np.random.default_rng(seed)
+        truth = generator.dirichlet(np.full(len(study.classes), 0.15), len(items))
+    if truth.shape != (len(items), len(study.classes)):
+        raise InputError(
+            f"simulate: truth has shape {truth.shape}; give one row for each of {len(items)} items and one column for "
+            f"each of {len(study.classes)} classes"
+        )
+    place = {item.name: row for row, item in enumerate(items)}
+    key = [
+        item.text if item.text is not None else _digest(((study.images or Path()) / str(item.media)).read_bytes())
+        for item in items
+    ]
+    return Panel(
+        study=study,
+        truth=truth,
+        items=tuple(place),
+        row={each: row for row, each in enumerate(key)},
+        gold={place[gold.item]: tuple(min(right) for right in gold.required) for gold in study.gold},
+        seed=seed,
+    )
+
+
+def answers_of(study: CollectStudy, responses: Any, *, milliseconds: float) -> dict[str, Any]:
+    """What a browser sends for the responses (classes,) to one item."""
+    values: dict[str, Any]
+    said = responses.tolist()
+    if study.layout == "rating":
+        values = {str(k): {NO: 1, UNSURE: 3, YES: 5}[each] for k, each in enumerate(said)}
+    elif study.layout == "points":
+        weight = np.array([{NO: 0, UNSURE: 1, YES: 2}[each] for each in said])
+        weight = weight if weight.any() else np.ones_like(weight)
+        points = 100 * weight // weight.sum()
+        points[int(weight.argmax())] += 100 - int(points.sum())
+        values = {str(k): each for k, each in enumerate(points.tolist())}
+    elif study.layout in ("select-all", "single-choice"):
+        chosen = [each != NO for each in said]
+        if study.layout == "single-choice":
+            first = next((k for k, each in enumerate(said) if each == YES), 0)
+            chosen = [k == first for k in range(len(said))]
+        values = {str(k): "yes" if each else "no" for k, each in enumerate(chosen)}
+    else:
+        values = {str(k): VALUES[each] for k, each in enumerate(said)}
+    step = milliseconds / len(said)
+    times = {str(k): round(step * (k + 1), 1) for k in range(len(said))}
+    return {
+        "values": values,
+        "first": times,
+        "last": times,
+        "changes": dict.fromkeys(values, 0),
+        "total_ms": milliseconds,
+        "hidden_ms": 0,
+        "input": "key",
+        "window": [1280, 900, 1],
+        "frame_ms": 16.7,
+    }
+
+
+@dataclass(eq=False, kw_only=True)
+class _Tally:
+    """What bots have done and seen."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    acknowledged: set[str] = field(default_factory=set)
+    milliseconds: list[float] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    to_exclude: list[int] = field(default_factory=list)
+    sent_twice: int = 0
+    reloads: int = 0
+    second_tabs: int = 0
+    retries: int = 0
+    annotators: int = 0
+
+
+@dataclass(eq=False, kw_only=True)
+class _Bot:
+    """One simulated annotator."""
+
+    number: int
+    panel: Panel
+    behaviour: Behaviour
+    browser: Browser
+    pace: float
+    tally: _Tally
+
+    def __post_init__(self) -> None:
+        self.draw = self.panel.generator(self.number)
+        self.tab = self._id()
+        self.leaves = bool(self.draw.random() < self.behaviour.abandon)
+        self.comes_late = bool(self.leaves and self.draw.random() < self.behaviour.late)
+        self.leaves_after = int(self.draw.geometric(1 / (1 + self.behaviour.items_before_leaving))) - 1
+        self.said = self.panel.responses(self.number, careless=bool(self.draw.random() < self.behaviour.careless))
+        self.seen: dict[str, str] = {}
+
+    async def take_part(self) -> str:
+        """From arrival to the end; says how it ended."""
+        try:
+            if not await self._begin():
+                return "screened out"
+            return await self._work()
+        finally:
+            self.browser.close()
+
+    async def _begin(self) -> bool:
+        study = self.panel.study
+        await self._ask(lambda: self.browser.get("/"))
+        session = (await self._ask(lambda: self.browser.get("/api/session"))).json()
+        self.browser.csrf = session["csrf"]
+        values = answers_of(study, np.zeros(len(study.classes), dtype=np.int64), milliseconds=1000.0)["values"]
+        screens = [{"values": values}] * max(len(study.practice), 1)
+        forms = {"/consent": {"agreed": "yes"}, "/instructions": {}, "/practice": {"answers": json.dumps(screens)}}
+        for path, fields in forms.items():
+            given = {"csrf": self.browser.csrf, **fields}
+            reply = await self._ask(lambda path=path, given=given: self.browser.submit(path, given))
+            if reply.status != 303:
+                self._complain(f"{path} answered {reply.status}", reply)
+                return False
+            # A screen that a study does not have is passed over.
+            if reply.location.startswith("/work"):
+                return True
+        return (await self._ask(lambda: self.browser.get("/api/session"))).json()["screen"] == "/work"
+
+    async def _work(self) -> str:
+        shown = (await self._post("/api/next", {"tab": self.tab})).json()
+        judged = 0
+        while True:
+            state = shown.get("state")
+            if state == "finished":
+                if self.draw.random() < self.behaviour.exclude:
+                    self.tally.to_exclude.append(self.number)
+                page = await self._ask(lambda: self.browser.get("/finish"))
+                if page.status != 200:
+                    self._complain(f"/finish answered {page.status}", page)
+                return "finished"
+            if state in ("nothing", "paused"):
+                await asyncio.sleep(max(float(shown.get("retry_seconds", 30)) / self.pace, 0.02))
+                shown = (await self._post("/api/next", {"tab": self.tab})).json()
+                continue
+            if state == "elsewhere":
+                await self._post("/api/take-over", {"tab": self.tab})
+                shown = (await self._post("/api/next", {"tab": self.tab})).json()
+                continue
+            if state != "item":
+                self.tally.wrong.append(f"a next item was answered with {shown}"[:300])
+                return "failed"
+            shown = await self._disturb(shown)
+            if self.leaves and judged >= self.leaves_after:
+                return await self._leave(shown)
+            if self.behaviour.think_seconds:
+                await asyncio.sleep(self.behaviour.think_seconds)
+            reply = await self._save(shown)
+            if reply.status != 201:
+                self._complain(f"a save was answered {reply.status}", reply)
+                return "failed"
+            judged += 1
+            shown = reply.json()["next"]
+
+    async def _disturb(self, shown: dict[str, Any]) -> dict[str, Any]:
+        """Reload, or open a second tab; either must show the same item."""
+        again = shown
+        if self.draw.random() < self.behaviour.reload:
+            self.tally.reloads += 1
+            again = (await self._post("/api/next", {"tab": self.tab})).json()
+        elif self.draw.random() < self.behaviour.second_tab:
+            self.tally.second_tabs += 1
+            self.tab = self._id()
+            elsewhere = (await self._post("/api/next", {"tab": self.tab})).json()
+            # A first tab that has not been heard of for a while has no claim.
+            if elsewhere.get("state") not in ("elsewhere", "item"):
+                self.tally.wrong.append(f"a second tab was answered with {elsewhere}"[:300])
+            await self._post("/api/take-over", {"tab": self.tab})
+            again = (await self._post("/api/next", {"tab": self.tab})).json()
+        if again.get("assignment") != shown["assignment"]:
+            self.tally.wrong.append(f"a reload gave another item: {again}"[:300])
+        return again if again.get("state") == "item" else shown
+
+    async def _leave(self, shown: dict[str, Any]) -> str:
+        if not self.comes_late:
+            return "left"
+        await asyncio.sleep(1.2 * self.panel.study.lease_seconds / self.pace)
+        reply = await self._save(shown)
+        if reply.status != 201:
+            self._complain(f"a late save was answered {reply.status}", reply)
+        return "came late"
+
+    async def _save(self, shown: dict[str, Any]) -> Reply:
+        row = await self._row(shown["item"])
+        answers = answers_of(self.panel.study, self.said[row], milliseconds=float(round(self.draw.gamma(4.0, 3000.0))))
+        saved = {"uuid": self._id(), "assignment": shown["assignment"], "tab": self.tab, "answers": answers}
+        began = time.perf_counter()
+        reply = await self._post("/api/save", saved)
+        self.tally.milliseconds.append(1000 * (time.perf_counter() - began))
+        if reply.status == 201:
+            self.tally.acknowledged.add(saved["uuid"])
+            if self.draw.random() < self.behaviour.duplicate:
+                self.tally.sent_twice += 1
+                twice = await self._post("/api/save", saved)
+                if twice.status not in (200, 201) or not twice.json()["duplicate"]:
+                    self._complain(f"a save that was sent twice was answered {twice.status}", twice)
+        return reply
+
+    async def _row(self, item: dict[str, Any]) -> int:
+        if item["kind"] == "text":
+            return self.panel.row[item["text"]]
+        reply = await self._ask(lambda: self.browser.get(item["src"]))
+        return self.panel.row[_digest(reply.body)]
+
+    async def _post(self, path: str, value: Any) -> Reply:
+        return await self._ask(lambda: self.browser.post(path, value))
+
+    async def _ask(self, send: Callable[[], Awaitable[Reply]]) -> Reply:
+        """Send, and send again while the server cannot be reached, as the page's outbox does."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return await send()
+            except (ConnectionLost, OSError):
+                if time.monotonic() > until:
+                    raise
+                self.tally.retries += 1
+                self.browser.close()
+                await asyncio.sleep(0.05 + 0.1 * self.draw.random())
+
+    def _complain(self, what: str, reply: Reply) -> None:
+        self.tally.wrong.append(f"{what}: {reply.body[:200].decode(errors='replace')}")
+
+    def _id(self) -> str:
+        return str(uuid.UUID(bytes=self.draw.bytes(16), version=4))
+
+
+async def _run(
+    study: CollectStudy,
+    server: Server,
+    panel: Panel,
+    *,
+    annotators: int,
+    behaviour: Behaviour,
+    during: Callable[[Server], Awaitable[None]] | None,
+) -> Simulation:
+    tally = _Tally()
+    began = time.perf_counter()
+    beside = None if during is None else asyncio.create_task(during(server))
+    active: set[asyncio.Task[None]] = set()
+    researcher = _Researcher(server, tally)
+
+    async def live(bot: _Bot) -> None:
+        tally.outcomes[await bot.take_part()] += 1
+
+    def arrive() -> None:
+        browser = Browser("127.0.0.1", server.port)
+        bot = _Bot(
+            number=tally.annotators, panel=panel, behaviour=behaviour, browser=browser, pace=server.pace, tally=tally
+        )
+        tally.annotators += 1
+        active.add(asyncio.create_task(live(bot)))
+
+    counted, changed = -1, time.monotonic()
+    while True:
+        missing, now_counted = _missing(study)
+        if now_counted != counted:
+            counted, changed = now_counted, time.monotonic()
+        if missing == 0 and not tally.to_exclude and (beside is None or beside.done()):
+            break
+        if time.monotonic() - changed > PATIENCE_SECONDS or len(tally.wrong) > 100:
+            tally.wrong.append(f"given up: {missing} items still miss votes")
+            break
+        await researcher.exclude_some()
+        for task in [task for task in active if task.done()]:
+            active.remove(task)
+            task.result()
+        # Not more people than there are votes left to give, or the last item would draw a crowd.
+        for _ in range(min(annotators, max(missing * study.k, 1)) - len(active)):
+            arrive()
+            if tally.annotators % 25 == 0:
+                await asyncio.sleep(0)
+        await asyncio.sleep(0.1)
+    # Those who left and come late still come; the others have nothing more to do.
+    await asyncio.sleep(0)
+    waiting = [task for task in active if not task.done()]
+    if waiting:
+        await asyncio.wait(waiting, timeout=1.5 * study.lease_seconds / server.pace)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*active, return_exceptions=True)
+    if beside is not None:
+        await beside
+    researcher.browser.close()
+    return _result(study, panel, tally, seconds=time.perf_counter() - began)
+
+
+class _Researcher:
+    """The simulated researcher: comes in by the one-time link, and excludes people."""
+
+    def __init__(self, server: Server, tally: _Tally) -> None:
+        self.server, self.tally = server, tally
+        self.link, self.browser = "", Browser("127.0.0.1", server.port)
+
+    async def exclude_some(self) -> None:
+        """Exclude as many of those who have finished as were drawn."""
+        while self.tally.to_exclude:
+            try:
+                if self.link != self.server.researcher:
+                    await self._enter()
+                finished = _finished(self.server.study)
+                if not finished:
+                    self.tally.to_exclude.pop()
+                    continue
+                chosen = finished[self.tally.to_exclude[-1] % len(finished)]
+                fields = {"csrf": self.browser.csrf, "annotator": str(chosen), "reason": "simulated exclusion"}
+                reply = await self.browser.submit("/researcher/annotator/exclude", fields)
+            except (ConnectionLost, OSError):
+                # The server is being killed; the link of the next one will do.
+                self.browser.close()
+                return
+            if reply.status not in (200, 303):
+                self.tally.wrong.append(f"an exclusion was answered {reply.status}: {reply.body[:200]!r}")
+            else:
+                self.tally.outcomes["excluded"] += 1
+            self.tally.to_exclude.pop()
+
+    async def _enter(self) -> None:
+        self.link = self.server.researcher
+        await self._read(self.link)
+        await self.browser.submit(self.link, {"csrf": self.browser.csrf})
+        await self._read("/researcher/progress")
+
+    async def _read(self, path: str) -> None:
+        page = await self.browser.get(path)
+        found = re.search(rb'<meta name="csrf" content="([^"]*)"', page.body)
+        self.browser.csrf = "" if found is None else found[1].decode()
+
+
+def _finished(study: CollectStudy) -> list[int]:
+    """The annotators who have finished, have judged something, and count."""
+    with snapshot(study) as cursor:
+        cursor.execute("SELECT id FROM annotator WHERE state = 'finished' AND counts = 1 AND done > 0 ORDER BY id")
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _missing(study: CollectStudy) -> tuple[int, int]:
+    """Items that miss votes, and the votes that count."""
+    with snapshot(study) as cursor:
+        cursor.execute(
+            "SELECT coalesce(sum(counted < wanted), 0), coalesce(sum(counted), 0) FROM item WHERE role = 'vote'"
+        )
+        missing, counted = cursor.fetchone()
+    return int(missing), int(counted)
+
+
+def _result(study: CollectStudy, panel: Panel, tally: _Tally, *, seconds: float) -> Simulation:
+    """Counts the votes from the judgements themselves, not from what the server believes it has counted."""
+    with snapshot(study) as cursor:
+        cursor.execute(
+            "SELECT votes, count(*) FROM (SELECT i.id, count(a.id) AS votes FROM item i LEFT JOIN assignment a "
+            "ON a.item = i.id AND a.state = 'done' AND a.counts = 1 WHERE i.role = 'vote' GROUP BY i.id) "
+            "GROUP BY votes ORDER BY votes"
+        )
+        votes_per_item = dict(cursor.fetchall())
+        cursor.execute(
+            "SELECT count(*) FROM assignment a JOIN item i ON i.id = a.item "
+            "WHERE i.role = 'vote' AND a.state = 'done' AND a.counts = 0"
+        )
+        (surplus,) = cursor.fetchone()
+    return Simulation(
+        folder=study.folder,
+        truth=panel.truth,
+        items=panel.items,
+        annotators=tally.annotators,
+        outcomes=dict(sorted(tally.outcomes.items())),
+        acknowledged=frozenset(tally.acknowledged),
+        sent_twice=tally.sent_twice,
+        reloads=tally.reloads,
+        second_tabs=tally.second_tabs,
+        retries=tally.retries,
+        votes_per_item=votes_per_item,
+        surplus=surplus,
+        wrong=tuple(tally.wrong),
+        seconds=seconds,
+        milliseconds=np.array(tally.milliseconds),
+    )
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

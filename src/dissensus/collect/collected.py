@@ -1,0 +1,222 @@
+"""What has been collected so far, read from the database as columns, and as `Votes`."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.votes.table import NONE, Votes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Table
+    from dissensus.collect.study import CollectStudy
+
+NO, YES, UNSURE = 0, 1, 2
+"""The codes of responses in the database."""
+
+_COLUMNS: Final = {
+    "assignment": "a.id",
+    "item": "a.item",
+    "annotator": "a.annotator",
+    "counts": "a.counts",
+    "late": "a.late",
+    "number": "a.number",
+    "done_at": "a.done_at",
+    "judgement": "j.id",
+    "seconds": "j.seconds",
+    "hidden_seconds": "j.hidden_seconds",
+}
+_FLOATS: Final = frozenset({"done_at", "seconds", "hidden_seconds"})
+
+_DONE: Final = """
+    FROM assignment a
+    JOIN judgement j ON j.assignment = a.id AND j.current = 1
+    JOIN item i ON i.id = a.item
+    JOIN annotator n ON n.id = a.annotator
+"""
+_WHERE: Final = "WHERE a.state = 'done' AND i.role = ? AND n.exported >= ? AND a.counts >= ?"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judgements:
+    """Finished judgements, in the order in which they were done.
+
+    Attributes:
+        assignment: (judgements,) id.
+        item: (judgements,) id of the item.
+        annotator: (judgements,) id of the annotator.
+        counts: (judgements,) whether it is one of the k votes of its item.
+        late: (judgements,) whether it came after its lease had run out.
+        number: (judgements,) the how-manieth item of its annotator it was.
+        done_at: (judgements,) UNIX seconds.
+        judgement: (judgements,) id of the saved answer, the last revision.
+        seconds: (judgements,) from the first frame to the answer; NaN where unknown.
+        hidden_seconds: (judgements,) of these, with the page hidden; NaN where unknown.
+        response: (judgements, classes) `NO`, `YES` or `UNSURE`.
+        amount: (judgements, classes) points or rating; NaN where the layout asks for neither.
+        first_seconds: (judgements, classes) to the first answer; NaN where unknown.
+        last_seconds: (judgements, classes) to the last answer; NaN where unknown.
+        changes: (judgements, classes) how often the answer was changed.
+    """
+
+    assignment: Ints
+    item: Ints
+    annotator: Ints
+    counts: Mask
+    late: Mask
+    number: Ints
+    done_at: Floats
+    judgement: Ints
+    seconds: Floats
+    hidden_seconds: Floats
+    response: Counts
+    amount: Table
+    first_seconds: Table
+    last_seconds: Table
+    changes: Counts
+
+    def __len__(self) -> int:
+        return self.item.shape[0]
+
+    def where(self, chosen: Mask | Ints) -> Judgements:
+        """The chosen judgements."""
+        return Judgements(**{each.name: getattr(self, each.name)[chosen] for each in fields(self)})
+
+
+@contextmanager
+def snapshot(study: CollectStudy, url: str | None = None) -> Iterator[Any]:
+    """A cursor that sees one state of a study's database and cannot change it, also while a server is at work.
+
+    Args:
+        study: the study.
+        url: of its PostgreSQL database; by default collect.sqlite in its folder.
+    """
+    connection: Any
+    if url is not None:
+        from dissensus.collect.postgres import read_only_postgres
+
+        connection = read_only_postgres(url)
+    else:
+        path = study.folder / "collect.sqlite"
+        if not path.is_file():
+            raise InputError(f"{path}: nothing has been collected yet; start 'dissensus collect serve {study.folder}'")
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        connection.execute("PRAGMA busy_timeout = 10000")
+    try:
+        cursor = connection.cursor()
+        cursor.execute("BEGIN")
+        yield cursor
+    except sqlite3.DatabaseError as error:
+        raise InputError(
+            f"{study.folder / 'collect.sqlite'}: the database cannot be read ({error}); restore a backup with "
+            f"'dissensus collect restore {study.folder} BACKUP'"
+        ) from error
+    finally:
+        connection.close()
+
+
+def read_judgements(
+    cursor: Any, study: CollectStudy, *, role: str = "vote", exported: bool = True, counted: bool = True
+) -> Judgements:
+    """The finished judgements.
+
+    Args:
+        cursor: of a database read.
+        study: the study.
+        role: of the items: vote, gold or practice.
+        exported: only those of annotators whose answers may leave.
+        counted: only those that are one of the k votes of their item.
+    """
+    given = (role, int(exported), int(counted))
+    cursor.execute(f"SELECT {', '.join(_COLUMNS.values())} {_DONE} {_WHERE} ORDER BY a.done_at, a.id", given)
+    columns = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(_COLUMNS)
+    named: dict[str, Any] = {
+        name: np.array(values, dtype=np.float64 if name in _FLOATS else np.int64)
+        for name, values in zip(_COLUMNS, columns, strict=True)
+    }
+    named["counts"], named["late"] = named["counts"].astype(np.bool_), named["late"].astype(np.bool_)
+    cursor.execute(
+        "SELECT r.judgement, r.class, r.value, r.amount, r.first_seconds, r.last_seconds, r.changes "
+        f"{_DONE} JOIN response r ON r.judgement = j.id {_WHERE}",
+        given,
+    )
+    cells = np.array(cursor.fetchall(), dtype=np.float64).reshape(-1, 7)
+    shape = (named["judgement"].size, len(study.classes))
+    order = np.argsort(named["judgement"])
+    row = order[np.searchsorted(named["judgement"], cells[:, 0], sorter=order)]
+    label = cells[:, 1].astype(np.int64)
+    grids = np.full((5, *shape), np.nan)
+    grids[:, row, label] = cells[:, 2:].T
+    response, amount, first, last, changes = grids
+    return Judgements(
+        **named,
+        response=response.astype(np.int64),
+        amount=amount,
+        first_seconds=first,
+        last_seconds=last,
+        changes=np.nan_to_num(changes).astype(np.int64),
+    )
+
+
+def names_of_items(cursor: Any, *, role: str = "vote") -> dict[int, str]:
+    """The name of each item, by its id."""
+    cursor.execute("SELECT id, name FROM item WHERE role = ? ORDER BY id", (role,))
+    return dict(cursor.fetchall())
+
+
+def pseudonyms(cursor: Any) -> dict[int, str]:
+    """The pseudonym of each annotator, by its id."""
+    cursor.execute("SELECT id, pseudonym FROM annotator ORDER BY id")
+    return dict(cursor.fetchall())
+
+
+def collected_votes(cursor: Any, study: CollectStudy) -> Votes:
+    """The collected votes: judgements that count, of annotators whose answers are exported.
+
+    Items without a vote so far are left out. A layout that makes people choose one class gives single choices; the
+    others give the class `none` to a judgement of all No.
+    """
+    found = read_judgements(cursor, study)
+    if not len(found):
+        raise InputError(f"{study.folder}: no judgement has been collected yet; open the annotator link first")
+    return votes_of_judgements(found, study, items=names_of_items(cursor), annotators=pseudonyms(cursor))
+
+
+def votes_of_judgements(
+    found: Judgements, study: CollectStudy, *, items: dict[int, str], annotators: dict[int, str]
+) -> Votes:
+    """Judgements as `Votes`; items and annotators are those that occur, by rising id."""
+    item, item_names = _coded(found.item, items)
+    annotator, annotator_names = _coded(found.annotator, annotators)
+    single = study.layout == "single-choice"
+    said = found.response != NO
+    if not single:
+        said = np.column_stack([said, ~said.any(axis=1)])
+    judgement, label = np.nonzero(said)
+    unsure = None
+    if study.layout in ("rating", "points") or (study.layout in ("rows", "one-at-a-time") and study.unsure):
+        unsure = np.column_stack([found.response == UNSURE, np.zeros(len(found), dtype=np.bool_)])[judgement, label]
+    return Votes(
+        item=item[judgement],
+        label=label.astype(np.int32),
+        items=item_names,
+        classes=study.classes if single else (*study.classes, NONE),
+        annotator=annotator[judgement],
+        annotators=annotator_names,
+        unsure=unsure,
+        judgement=None if single else judgement.astype(np.int32),
+        seconds=found.seconds,
+        none=None if single else len(study.classes),
+    )
+
+
+def _coded(ids: Ints, names: dict[int, str]) -> tuple[Codes, Names]:
+    distinct, codes = np.unique(ids, return_inverse=True)
+    return codes.astype(np.int32), np.array([names[each] for each in distinct.tolist()], dtype=np.dtypes.StringDType())

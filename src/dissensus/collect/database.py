@@ -1,0 +1,392 @@
+"""Where votes are kept: one writer thread that commits many requests at once, and readers that never wait for it.
+
+A request is a function of a cursor. The writer runs each inside a SAVEPOINT of one transaction and answers only after
+COMMIT, which is on disk: whoever was told "saved" is saved, requests cannot race, and the disk is waited for once for
+all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import queue
+import sqlite3
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
+
+from dissensus.collect.events import log_event
+from dissensus.collect.items import load_items
+from dissensus.collect.slots import fill_slots
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from dissensus.collect.study import CollectStudy
+
+T = TypeVar("T")
+
+LARGEST_BATCH: Final = 512
+"""Requests in one transaction: keeps the first of them from waiting long."""
+READERS: Final = 4
+
+
+class DiskFull(InputError):  # noqa: N818
+    """Nothing was stored because the disk is full; everything stored before is safe, and saving again will work."""
+
+
+class Cursor(Protocol):
+    """What a request sees of a database. Placeholders are `?`; rows are tuples."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Self: ...
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Self: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    @property
+    def rowcount(self) -> int: ...
+
+
+class Connection(Protocol):
+    """What the writer thread and the readers need of a driver."""
+
+    def cursor(self) -> Cursor: ...
+    def begin(self) -> None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def failure(self, error: Exception) -> Exception | None:
+        """What to answer to every request of the transaction that an error of the driver has spoilt, if it has."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(eq=False)
+class _Request:
+    work: Callable[[Cursor], Any]
+    future: Future[Any] | asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop | None
+    result: Any = None
+    error: BaseException | None = None
+
+    def resolve(self) -> None:
+        # A request whose asker has gone away is done all the same; nobody is told.
+        if self.future.cancelled():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class Database:
+    """A study's database: one writer, several readers.
+
+    Attributes:
+        path: the SQLite file; None on PostgreSQL.
+    """
+
+    def __init__(
+        self, connect: Callable[[bool], Connection], *, path: Path | None, release: Callable[[], None] | None = None
+    ) -> None:
+        """`connect(read_only)` opens a connection; `release` gives up the claim to be the only process."""
+        self.path, self._connect, self._release = path, connect, release
+        self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._readers: queue.SimpleQueue[Connection] = queue.SimpleQueue()
+        self._closed = False
+        self._closing = threading.Lock()
+        writing = connect(False)
+        for _ in range(READERS):
+            self._readers.put(connect(True))
+        self._writer = threading.Thread(target=self._write_batches, args=(writing,), name="writer", daemon=True)
+        self._writer.start()
+
+    async def write(self, work: Callable[[Cursor], T]) -> T:
+        """Runs a request and answers after it is on disk."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._send(_Request(work, future, loop))
+        return await future
+
+    def write_now(self, work: Callable[[Cursor], T]) -> T:
+        """The same, from a thread that may wait."""
+        return self.submit(work).result()
+
+    def submit(self, work: Callable[[Cursor], T]) -> Future[T]:
+        """The same, without waiting: the future is resolved after the request is on disk."""
+        future: Future[T] = Future()
+        self._send(_Request(work, future, None))
+        return future
+
+    async def read(self, work: Callable[[Cursor], T]) -> T:
+        """Runs a request that only reads, in one snapshot, while the writer goes on."""
+        return await asyncio.to_thread(self.read_now, work)
+
+    def read_now(self, work: Callable[[Cursor], T]) -> T:
+        """The same, from a thread that may wait."""
+        with self._reader() as connection:
+            connection.begin()
+            try:
+                return work(connection.cursor())
+            finally:
+                connection.rollback()
+
+    def close(self) -> None:
+        """Finishes what was asked, closes, and lets another process in."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._requests.put(None)
+        self._writer.join()
+        for _ in range(READERS):
+            self._readers.get().close()
+        if self._release is not None:
+            self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def integrity(self) -> str:
+        """What is wrong with the counts of slots and, in SQLite, the file and the links of its tables; else "ok"."""
+        found = [
+            f"item {name} has {votes} votes and {leases} leases, not {counted} and {leased}"
+            for name, counted, leased, votes, leases in self.read_now(_miscounted)
+        ]
+        if self.path is not None:
+            found += self._damage(self.path)
+        return "; ".join(found) or "ok"
+
+    @staticmethod
+    def _damage(path: Path) -> list[str]:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+            dangling = connection.execute("PRAGMA foreign_key_check").fetchall()
+        links = [f"row {row} of {table} has no {parent}" for table, row, parent, _ in dangling]
+        return [each for each in found if each != "ok"] + links
+
+    def copy_to(self, path: Path) -> None:
+        """Copies everything into a new SQLite file, in one snapshot, while the study goes on."""
+        if self.path is None:
+            raise InputError("backup: the study is on PostgreSQL; back it up with pg_dump")
+        with contextlib.closing(sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            try:
+                connection.execute("VACUUM INTO ?", (str(path),))
+            except sqlite3.OperationalError as error:
+                raise InputError(f"{path}: the backup cannot be written ({error})") from error
+
+    def _send(self, request: _Request) -> None:
+        # Under the lock that closing takes: a request is either before the end of the queue or refused.
+        with self._closing:
+            if self._closed:
+                raise InputError("the study's database is closed; start the server again")
+            self._requests.put(request)
+
+    @contextlib.contextmanager
+    def _reader(self) -> Iterator[Connection]:
+        connection = self._readers.get()
+        try:
+            yield connection
+        except Exception as error:
+            if connection.failure(error) is not None:
+                with contextlib.suppress(Exception):
+                    connection.close()
+                connection = self._connect(True)
+            raise
+        finally:
+            self._readers.put(connection)
+
+    def _write_batches(self, connection: Connection) -> None:
+        ended = False
+        while not ended:
+            taken = [self._requests.get()]
+            with contextlib.suppress(queue.Empty):
+                while len(taken) < LARGEST_BATCH:
+                    taken.append(self._requests.get_nowait())
+            batch = [request for request in taken if request is not None]
+            ended = len(batch) < len(taken)
+            if batch:
+                _write_batch(batch, connection)
+        connection.close()
+
+
+def _write_batch(batch: list[_Request], connection: Connection) -> None:
+    """Runs requests in one transaction and answers them."""
+    try:
+        connection.begin()
+        cursor = connection.cursor()
+        for request in batch:
+            cursor.execute("SAVEPOINT request")
+            try:
+                request.result = request.work(cursor)
+            except Exception as error:
+                if connection.failure(error) is not None:
+                    raise
+                request.error = error
+                cursor.execute("ROLLBACK TO SAVEPOINT request")
+            cursor.execute("RELEASE SAVEPOINT request")
+        connection.commit()
+    except Exception as error:
+        answer = connection.failure(error) or error
+        with contextlib.suppress(Exception):
+            connection.rollback()
+        for request in batch:
+            request.error = answer
+    by_loop: dict[asyncio.AbstractEventLoop | None, list[_Request]] = {}
+    for request in batch:
+        by_loop.setdefault(request.loop, []).append(request)
+    for loop, requests in by_loop.items():
+        if loop is None:
+            _resolve(requests)
+        else:
+            # One wake-up for all of them. A loop that was closed has nobody left to tell.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(_resolve, requests)
+
+
+def _resolve(requests: list[_Request]) -> None:
+    for request in requests:
+        request.resolve()
+
+
+def open_database(study: CollectStudy, url: str | None = None) -> Database:
+    """The database of a study, with its tables and items, for this process alone.
+
+    Args:
+        study: whose.
+        url: of a PostgreSQL database, `postgresql://user@host/name`; by default collect.sqlite in the study's folder.
+    """
+    if url is not None and not url.startswith(("postgresql://", "postgres://")):
+        raise InputError(f"database '{url}': not a URL of PostgreSQL; give postgresql://user@host/name, or none")
+    if url is not None:
+        from dissensus.collect.postgres import open_postgres
+
+        database = open_postgres(url)
+    else:
+        database = _open_sqlite(study.folder)
+    try:
+        database.write_now(lambda cursor: _prepare(cursor, study))
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def schema(name: str) -> str:
+    """A file of SQL of this room."""
+    return (resources.files("dissensus.collect") / name).read_text(encoding="utf-8")
+
+
+def _miscounted(cursor: Cursor) -> list[Any]:
+    """Items whose votes and leases are not as many as they say."""
+    return cursor.execute(
+        "SELECT name, counted, leased, votes, leases FROM (SELECT name, counted, leased, "
+        "(SELECT count(*) FROM assignment WHERE assignment.item = item.id AND assignment.counts = 1) AS votes, "
+        "(SELECT count(*) FROM assignment WHERE assignment.item = item.id AND assignment.holds = 1) AS leases "
+        "FROM item) AS told WHERE votes <> counted OR leases <> leased"
+    ).fetchall()
+
+
+def _prepare(cursor: Cursor, study: CollectStudy) -> None:
+    """Records the instrument and loads the items; refuses an instrument that stored answers do not fit."""
+    latest = cursor.execute("SELECT layout, class_names, k FROM instrument ORDER BY since DESC LIMIT 1").fetchone()
+    names, now = json.dumps(study.classes, ensure_ascii=False), time.time()
+    if latest is not None:
+        layout, class_names, k = latest
+        answered = cursor.execute("SELECT 1 FROM assignment LIMIT 1").fetchone()
+        if answered and (layout, class_names) != (study.layout, names):
+            raise InputError(
+                f"{study.folder}: classes or layout were changed after items had been shown; change them back, or "
+                "start a new study in another folder"
+            )
+        if k != study.k:
+            # Votes that were counted or are being given stay wanted; items that got more by a decision keep them.
+            cursor.execute(
+                "UPDATE item SET wanted = CASE WHEN counted + leased > ? THEN counted + leased ELSE ? END, "
+                "free = CASE WHEN counted + leased > ? THEN 0 ELSE ? - counted - leased END "
+                f"WHERE role = 'vote' AND wanted {'= ?' if k > study.k else '< ?'}",
+                (study.k, study.k, study.k, study.k, max(k, study.k)),
+            )
+            fill_slots(cursor, "SELECT id FROM item", (), now=now)
+            log_event(cursor, now=now, annotator=None, kind="k changed", detail={"before": k, "k": study.k})
+    load_items(cursor, study)
+    (vote_items,) = cursor.execute("SELECT count(*) FROM item WHERE role = 'vote'").fetchone()
+    cursor.execute(
+        "INSERT INTO instrument (version, text, layout, classes, class_names, k, vote_items, since) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (version) DO UPDATE SET since = excluded.since, vote_items = excluded.vote_items",
+        (study.version, study.toml, study.layout, len(study.classes), names, study.k, vote_items, now),
+    )
+
+
+class _SqliteConnection:
+    def __init__(self, path: Path, read_only: bool) -> None:
+        mode = "ro" if read_only else "rw"
+        self.connection = sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False,
+            cached_statements=256,
+        )  # fmt: skip
+        self.connection.execute("PRAGMA busy_timeout = 10000")
+        self.connection.execute("PRAGMA foreign_keys = ON")
+        self.connection.execute("PRAGMA synchronous = FULL")
+        self.opening = "BEGIN" if read_only else "BEGIN IMMEDIATE"
+
+    def cursor(self) -> sqlite3.Cursor:
+        return self.connection.cursor()
+
+    def begin(self) -> None:
+        self.connection.execute(self.opening)
+
+    def commit(self) -> None:
+        self.connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def failure(self, error: Exception) -> Exception | None:
+        # After these SQLite may have rolled the whole transaction back, not one statement.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL:
+            return DiskFull("the disk of the study is full and nothing was stored; make room, and it goes on by itself")
+        return error if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOMEM) else None
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _open_sqlite(folder: Path) -> Database:
+    path, lock = folder / "collect.sqlite", (folder / "collect.lock").open("a+")
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(
+                f"{folder}: another process serves this study; stop it first (one process is enough: it stores more "
+                "than 1,000 answers a second)"
+            ) from error
+        try:
+            _create_sqlite(path)
+        except sqlite3.DatabaseError as error:
+            raise InputError(f"{path}: not a database of this study ({error}); restore a backup") from error
+        return Database(lambda read_only: _SqliteConnection(path, read_only), path=path, release=lock.close)
+    except BaseException:
+        lock.close()
+        raise
+
+
+def _create_sqlite(path: Path) -> None:
+    path.touch(mode=0o600)  # platforms' ids of people are in it
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            connection.executescript(f"BEGIN; {schema('schema.sql')} {schema('triggers.sql')} COMMIT;")
+        connection.execute("SELECT version FROM instrument LIMIT 1")

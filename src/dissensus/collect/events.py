@@ -1,0 +1,21 @@
+"""What happened, in order: an append-only log."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dissensus.collect.database import Cursor
+
+
+def log_event(
+    cursor: Cursor, *, now: float, annotator: int | None, kind: str, detail: Mapping[str, Any] | None = None
+) -> None:
+    """Adds one event. The detail must tell nothing that could identify a person: it can never be deleted."""
+    cursor.execute(
+        "INSERT INTO event (at, annotator, kind, detail) VALUES (?, ?, ?, ?)",
+        (now, annotator, kind, json.dumps(detail or {}, ensure_ascii=False, sort_keys=True)),
+    )

@@ -1,0 +1,328 @@
+"""What has been collected as files: for people, for spreadsheets, and for the rest of dissensus.
+
+Pseudonymous: annotators have the names that the study made up for them. Who they are on a recruitment platform is written
+on request only, into a file of its own. Judgements that do not count towards k (surplus ones, of people whose item had
+been filled by others) stand in a file of their own, so that whoever counts `answers` counts exactly k.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from dissensus.collect.adaptive import inclusion_of_votes
+from dissensus.collect.collected import (
+    Judgements,
+    names_of_items,
+    pseudonyms,
+    read_judgements,
+    votes_of_judgements,
+)
+from dissensus.collect.study import VALUES
+from dissensus.errors import InputError
+from dissensus.labels.schemes import weighted
+from dissensus.labels.writing import label_table
+from dissensus.votes.writing import write_votes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dissensus.collect.study import CollectStudy
+    from dissensus.votes.table import Votes
+
+FORMATS: Final = ("csv", "jsonl", "parquet")
+SCHEMES: Final = ("equal-weighted", "uncertainty-weighted")
+_FORMULA: Final = r"^[=+\-@\t\r]"
+_NUMBER: Final = r"^[+-]?\d+(\.\d+)?$"
+
+CODEBOOK: Final[dict[str, dict[str, str]]] = {
+    "answers": {
+        "annotator": "pseudonym of the person",
+        "item": "name of the item",
+        "class": "the class that was asked about",
+        "response": "yes, no or unsure",
+        "amount": "rating or points, where the layout asks for them",
+        "position": "place of the class in the order shown, from 1",
+        "number": "the how-manieth item of this person, gold items counted",
+        "first_seconds": "from the first frame to the first answer to this class",
+        "last_seconds": "from the first frame to the last answer to this class",
+        "changes": "how often the answer to this class was changed",
+        "seconds": "from the first frame to the submission of the item",
+        "hidden_seconds": "of these, with the page hidden",
+        "input": "key, mouse, touch or mixed",
+        "done_at": "when it was saved, UNIX seconds",
+        "late": "the lease had run out before the answer came",
+        "vote": "the how-manieth counted vote of its item",
+        "inclusion": "probability with which that vote was asked for: 1 for the first k, that of the adaptive draw beyond",
+        "version": "of the instrument (study.toml) that was shown",
+    },
+    "surplus": {
+        "": "as answers: finished judgements that do not count towards k, because others had filled the item first",
+    },
+    "annotators": {
+        "annotator": "pseudonym",
+        "state": "how far the person came",
+        "paid": "whether to pay",
+        "counts": "whether the judgements count towards k",
+        "exported": "whether the judgements are in answers",
+        "reason": "why not, where they are not",
+        "judgements": "items judged, gold apart",
+        "gold_seen": "gold items judged",
+        "gold_missed": "of these, missed",
+        "arrived_at": "UNIX seconds",
+        "consented_at": "UNIX seconds",
+        "finished_at": "UNIX seconds",
+    },
+    "items": {
+        "item": "name",
+        "role": "vote, gold or practice",
+        "media": "file that was shown",
+        "text": "text that was shown",
+        "wanted": "votes wanted",
+        "counted": "votes that count",
+        "problems": "reports of a problem",
+    },
+    "sessions": {"annotator": "pseudonym", "since": "when a browser began, UNIX seconds"},
+    "events": {
+        "id": "number of the event",
+        "at": "UNIX seconds",
+        "annotator": "pseudonym, where it concerns a person",
+        "kind": "what happened",
+        "detail": "JSON",
+    },
+    "identities": {
+        "annotator": "pseudonym",
+        "platform": "of recruitment",
+        "external": "the platform's id of the person",
+        "study": "the platform's id of the study",
+        "session": "the platform's id of the session",
+    },
+    "votes": {"": "the counted judgements as dissensus reads them (`dissensus votes inspect`)"},
+    "labels-equal-weighted": {"": "label distribution of each item; an unsure weighs as much as a yes"},
+    "labels-uncertainty-weighted": {"": "label distribution of each item; an unsure weighs half a yes"},
+}
+"""What each column of each file holds."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Export:
+    """An export that is on disk.
+
+    Attributes:
+        folder: that holds it.
+        files: all of them.
+        checksums: SHA-256 by name of the file.
+        votes: the counted judgements; None where there are none yet.
+        simulated: whether bots gave them.
+    """
+
+    folder: Path
+    files: tuple[Path, ...]
+    checksums: Mapping[str, str]
+    votes: Votes | None
+    simulated: bool
+
+
+def export_study(
+    cursor: Any,
+    study: CollectStudy,
+    folder: str | Path,
+    *,
+    identities: bool = False,
+    formats: Sequence[str] = FORMATS,
+) -> Export:
+    """Write everything that was collected into a new folder, whole or not at all.
+
+    Args:
+        cursor: of a database read.
+        study: the study.
+        folder: a folder that is not there yet, or is empty.
+        identities: also write who the annotators are on the recruitment platform, into `identities`.
+        formats: of the tables: csv, jsonl, parquet. In CSV, text that a spreadsheet would run as a formula gets an
+            apostrophe in front.
+    """
+    target = Path(folder)
+    unknown = [each for each in formats if each not in FORMATS]
+    if unknown or not formats:
+        raise InputError(f"export: '{', '.join(unknown)}' is no format; choose from {', '.join(FORMATS)}")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{target}: there is something already; choose a folder that is new or empty")
+    part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    try:
+        part.mkdir(parents=True)
+        votes = _write_all(cursor, study, part, identities=identities, formats=formats)
+        checksums = _checksums(part)
+        lines = "".join(f"{digest}  {name}\n" for name, digest in checksums.items())
+        (part / "manifest.sha256").write_text(lines, encoding="utf-8")
+        if target.exists():
+            target.rmdir()
+        part.replace(target)
+    except OSError as error:
+        raise InputError(f"{target}: the export cannot be written ({error.strerror}); nothing was changed") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return Export(
+        folder=target,
+        files=tuple(sorted(target.iterdir())),
+        checksums=checksums,
+        votes=votes,
+        simulated=is_simulated(cursor),
+    )
+
+
+def is_simulated(cursor: Any) -> bool:
+    """Whether bots have answered in this study."""
+    cursor.execute("SELECT 1 FROM event WHERE kind = 'simulated' LIMIT 1")
+    return cursor.fetchone() is not None
+
+
+def _write_all(
+    cursor: Any, study: CollectStudy, folder: Path, *, identities: bool, formats: Sequence[str]
+) -> Votes | None:
+    counted = read_judgements(cursor, study)
+    every = read_judgements(cursor, study, counted=False)
+    tables = {
+        "answers": _answers(cursor, study, counted),
+        "surplus": _answers(cursor, study, every.where(~every.counts)),
+        **_plain_tables(cursor),
+    }
+    if identities:
+        tables["identities"] = _query(
+            cursor,
+            "SELECT n.pseudonym, d.platform, d.external, d.study, d.session FROM identity d "
+            "JOIN annotator n ON n.id = d.annotator ORDER BY n.id",
+            "identities",
+        )
+    votes = None
+    if len(counted):
+        votes = votes_of_judgements(
+            counted, study, items=names_of_items(cursor), annotators=pseudonyms(cursor)
+        )
+        tables |= {f"labels-{scheme}": label_table(weighted(votes, scheme)) for scheme in SCHEMES}
+        for kind in formats:
+            write_votes(votes, folder / f"votes.{kind}")
+            if kind == "csv":
+                write_guarded_csv(pl.read_csv(folder / "votes.csv", infer_schema=False), folder / "votes.csv")
+    for name, table in tables.items():
+        _write_table(table, folder / name, formats)
+    (folder / "study.toml").write_text(study.toml, encoding="utf-8")
+    (folder / "codebook.md").write_text(
+        _codebook(cursor, study, [*tables, *(["votes"] if votes is not None else [])], formats), encoding="utf-8"
+    )
+    return votes
+
+
+def write_guarded_csv(table: pl.DataFrame, path: Path) -> None:
+    """Write CSV in which no cell is a formula to a spreadsheet: text that begins with = + - @ gets an apostrophe.
+
+    Numbers keep their sign.
+    """
+
+    def guarded(column: pl.Expr) -> pl.Expr:
+        risky = column.str.contains(_FORMULA) & ~column.str.contains(_NUMBER)
+        return pl.when(risky).then(pl.lit("'") + column).otherwise(column)
+
+    text = [name for name, kind in table.schema.items() if kind in (pl.String, pl.Categorical) or kind == pl.Enum]
+    safe = table.with_columns(guarded(pl.col(name).cast(pl.String)).alias(name) for name in text)
+    # A class may be a column, and its name is a cell too.
+    heads = pl.DataFrame({"head": table.columns}).select(head=guarded(pl.col("head")))["head"]
+    safe.rename(dict(zip(table.columns, heads.to_list(), strict=True))).write_csv(path)
+
+
+def _write_table(table: pl.DataFrame, stem: Path, formats: Sequence[str]) -> None:
+    if "csv" in formats:
+        write_guarded_csv(table, Path(f"{stem}.csv"))
+    if "jsonl" in formats:
+        table.write_ndjson(Path(f"{stem}.jsonl"))
+    if "parquet" in formats:
+        table.write_parquet(Path(f"{stem}.parquet"))
+
+
+def _answers(cursor: Any, study: CollectStudy, found: Judgements) -> pl.DataFrame:
+    """One row a judgement and class."""
+    n_classes = len(study.classes)
+    cursor.execute("SELECT a.id, a.class_order, a.version, j.input FROM assignment a "
+                   "JOIN judgement j ON j.assignment = a.id AND j.current = 1 WHERE a.state = 'done' ORDER BY a.id")
+    shown = cursor.fetchall()
+    at = np.searchsorted(np.array([row[0] for row in shown], dtype=np.int64), found.assignment).tolist()
+    orders = np.array([json.loads(shown[row][1]) for row in at], dtype=np.int64).reshape(-1, n_classes)
+    place, inclusion = inclusion_of_votes(cursor, study, found)
+    judged = {
+        "annotator": _named(pseudonyms(cursor), found.annotator),
+        "item": _named(names_of_items(cursor), found.item),
+        "number": found.number,
+        "seconds": found.seconds,
+        "hidden_seconds": found.hidden_seconds,
+        "input": pl.Series([shown[row][3] for row in at], dtype=pl.String),
+        "done_at": found.done_at,
+        "late": found.late,
+        "vote": np.where(found.counts, place, 0),
+        "inclusion": inclusion,
+        "version": pl.Series([shown[row][2] for row in at], dtype=pl.String),
+    }
+    table = pl.DataFrame(judged)[np.repeat(np.arange(len(found)), n_classes)]
+    classes = pl.Series(study.classes, dtype=pl.String)
+    table = table.with_columns(
+        **{
+            "class": classes.gather(np.tile(np.arange(n_classes), len(found))),
+            "response": pl.Series(VALUES, dtype=pl.String).gather(found.response.ravel()),
+            "amount": found.amount.ravel(),
+            "position": np.argsort(orders, axis=1).ravel() + 1,
+            "first_seconds": found.first_seconds.ravel(),
+            "last_seconds": found.last_seconds.ravel(),
+            "changes": found.changes.ravel(),
+        }
+    )
+    return table.select(*CODEBOOK["answers"]).with_columns(pl.selectors.float().fill_nan(None))
+
+
+def _plain_tables(cursor: Any) -> dict[str, pl.DataFrame]:
+    queries = {
+        "annotators": "SELECT pseudonym, state, paid, counts, exported, reason, done, gold_done, gold_missed, arrived_at, "
+        "consented_at, finished_at FROM annotator WHERE state <> 'deleted' ORDER BY id",
+        "items": "SELECT name, role, media, text, wanted, counted, problems FROM item ORDER BY id",
+        "sessions": "SELECT n.pseudonym, s.since FROM session s JOIN annotator n ON n.id = s.annotator "
+        "WHERE n.state <> 'deleted' ORDER BY s.since, n.id",
+        "events": "SELECT e.id, e.at, n.pseudonym, e.kind, e.detail FROM event e "
+        "LEFT JOIN annotator n ON n.id = e.annotator ORDER BY e.id",
+    }
+    return {name: _query(cursor, sql, name) for name, sql in queries.items()}
+
+
+def _query(cursor: Any, sql: str, name: str) -> pl.DataFrame:
+    cursor.execute(sql)
+    return pl.DataFrame(cursor.fetchall(), schema=list(CODEBOOK[name]), orient="row", infer_schema_length=None)
+
+
+def _named(names: dict[int, str], ids: Any) -> pl.Series:
+    keys = np.fromiter(names, dtype=np.int64, count=len(names))
+    return pl.Series(list(names.values()), dtype=pl.String).gather(np.searchsorted(keys, ids))
+
+
+def _codebook(cursor: Any, study: CollectStudy, tables: Sequence[str], formats: Sequence[str]) -> str:
+    lines = [f"# Codebook of {study.name}", ""]
+    if is_simulated(cursor):
+        lines += ["**These answers are simulated: bots gave them, not people.**", ""]
+    lines += [
+        f"Question: {study.question}  ",
+        f"Layout: {study.layout}; classes: {', '.join(study.classes)}; votes an item: {study.k}  ",
+        f"Instrument version: {study.version} (study.toml)  ",
+        f"Every table is written as {', '.join(formats)}; `sha256sum -c manifest.sha256` checks the files.",
+    ]
+    for name in tables:
+        columns = CODEBOOK[name]
+        lines += ["", f"## {name}"]
+        lines += [f"- {f'`{column}`: ' if column else ''}{meaning}" for column, meaning in columns.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}

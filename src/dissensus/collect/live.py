@@ -1,0 +1,102 @@
+"""How a study goes right now: pace, money, and what a researcher should look at."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dissensus.collect.assignment import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dissensus.collect.assignment import Progress
+    from dissensus.collect.database import Cursor
+    from dissensus.collect.study import CollectStudy
+
+PACE_SECONDS: Final = 900.0
+"""The stretch of time that the pace is taken from."""
+STALLED_SECONDS: Final = 600.0
+"""Without a saved answer, while somebody has an item."""
+LEAST_FREE: Final = 500e6
+"""Bytes of disk."""
+HIGH_MISSES: Final = 0.4
+"""Share of annotators excluded, of at least ten, from which on it is rather the study that is at fault."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """A study at one moment.
+
+    Attributes:
+        progress: votes, leases and annotators.
+        median_seconds: of an item; None before the first answer.
+        votes_per_hour: counted, over the last quarter of an hour.
+        seconds_left: until the last vote at that pace; None where there is no pace.
+        spent: money for the judgements so far, counted or not, gold apart, the platform's fee included.
+        still: money for the votes that are left.
+        alerts: what a researcher should look at, as sentences.
+        simulated: whether bots gave the answers.
+    """
+
+    progress: Progress
+    median_seconds: float | None
+    votes_per_hour: float
+    seconds_left: float | None
+    spent: float
+    still: float
+    alerts: tuple[str, ...]
+    simulated: bool
+
+
+def live(cursor: Cursor, study: CollectStudy, *, now: float) -> Live:
+    """Everything the progress page shows; nothing of what anybody answered."""
+    so_far = progress(cursor, study)
+    (done,) = cursor.execute("SELECT count(*) FROM assignment WHERE state = 'done' AND counts = 1 AND done_at > ?", (
+        now - PACE_SECONDS,
+    )).fetchone()  # fmt: skip
+    (begun,) = cursor.execute("SELECT min(done_at) FROM assignment WHERE state = 'done'").fetchone()
+    stretch = PACE_SECONDS if begun is None else max(1.0, min(PACE_SECONDS, now - begun))
+    pace = done / stretch
+    left = so_far.needed - so_far.counted
+    vote = study.cost.seconds_per_item / 3600 * study.cost.pay_per_hour * (1 + study.cost.platform_fee)
+    simulated = cursor.execute("SELECT 1 FROM event WHERE kind = 'simulated' LIMIT 1").fetchone() is not None
+    return Live(
+        progress=so_far,
+        median_seconds=_median_seconds(cursor),
+        votes_per_hour=3600 * pace,
+        seconds_left=left / pace if pace and left else None,
+        spent=(so_far.counted + so_far.spare) * vote,
+        still=left * vote,
+        alerts=tuple(_alerts(cursor, study, so_far, now=now)),
+        simulated=simulated,
+    )
+
+
+def _median_seconds(cursor: Cursor) -> float | None:
+    (count,) = cursor.execute("SELECT count(*) FROM judgement WHERE current = 1 AND seconds IS NOT NULL").fetchone()
+    if not count:
+        return None
+    row = cursor.execute(
+        "SELECT seconds FROM judgement WHERE current = 1 AND seconds IS NOT NULL ORDER BY seconds LIMIT 1 OFFSET ?",
+        (count // 2,),
+    ).fetchone()
+    return float(row[0])
+
+
+def _alerts(cursor: Cursor, study: CollectStudy, so_far: Progress, *, now: float) -> Iterator[str]:
+    (last,) = cursor.execute("SELECT max(saved_at) FROM judgement").fetchone()
+    if so_far.leases and last is not None and now - last > STALLED_SECONDS:
+        yield f"Nothing was saved for {(now - last) / 60:.0f} minutes, although {so_far.leases} items are handed out."
+    (clock,) = cursor.execute("SELECT max(at) FROM event").fetchone()
+    if clock is not None and clock > now + 60:
+        yield f"The clock of this machine is {(clock - now) / 60:.0f} minutes behind the last event; set it right."
+    ended = sum(so_far.annotators.get(each, 0) for each in ("working", "finished"))
+    if ended >= 10 and so_far.excluded > HIGH_MISSES * ended:
+        yield f"{so_far.excluded} of {ended} annotators are excluded; look at the gold items before you look at people."
+    if so_far.problems:
+        yield f"{so_far.problems} problem{'s were' if so_far.problems > 1 else ' was'} reported; see Items."
+    free = shutil.disk_usage(study.folder).free
+    if free < LEAST_FREE:
+        yield f"Only {free / 1e6:.0f} MB of disk are left; make room before answers cannot be stored."

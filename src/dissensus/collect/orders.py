@@ -1,0 +1,54 @@
+"""Random orders that can be told again: each is a function of the study's seed and what it is for.
+
+Drawn by hashing, not from a stream: an order must not depend on how many others were asked for before.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dissensus.collect.study import CollectStudy
+
+
+def fraction(seed: int, *what: int | str) -> float:
+    """A number in [0, 1) for a purpose, uniform over seeds."""
+    return _bits(seed, what) / 2.0**53
+
+
+@functools.lru_cache(maxsize=4096)
+def shuffled(n: int, seed: int, *what: int | str) -> tuple[int, ...]:
+    """0 to n - 1 in a random order for a purpose: sorted by a hash each."""
+    return tuple(sorted(range(n), key=lambda place: _bits(seed, (*what, place))))
+
+
+def class_order(study: CollectStudy, annotator: int, item: int) -> tuple[int, ...]:
+    """The classes in the order in which an annotator sees them at an item."""
+    n = len(study.classes)
+    if study.class_order == "fixed":
+        return tuple(range(n))
+    if study.class_order == "rotated":
+        first = int(n * fraction(study.seed, "rotation", annotator))
+        return (*range(first, n), *range(first))
+    if study.class_order == "shuffled-per-annotator":
+        return shuffled(n, study.seed, "classes", annotator)
+    return shuffled(n, study.seed, "classes", annotator, item)
+
+
+def gold_places(study: CollectStudy, annotator: int, total: int) -> frozenset[int]:
+    """Where, among the 1 to `total` items of an annotator, the gold items come: one at random in each equal part."""
+    n = len(study.gold)
+    bounds = [place * total // n for place in range(n + 1)] if n else []
+    return frozenset(
+        first + 1 + int((last - first) * fraction(study.seed, "gold", annotator, first))
+        for first, last in itertools.pairwise(bounds)
+    )
+
+
+def _bits(seed: int, what: tuple[int | str, ...]) -> int:
+    """53 bits."""
+    digest = hashlib.blake2b("\x1f".join(map(str, (seed, *what))).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 11

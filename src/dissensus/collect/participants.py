@@ -1,0 +1,269 @@
+"""Annotators: arriving, consenting, practising, ending; being excluded, included and deleted."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from dissensus.collect.answers import Refused
+from dissensus.collect.events import log_event
+from dissensus.collect.slots import fill_slots, free_slots_of, take_slot
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from dissensus.collect.database import Cursor
+    from dissensus.collect.study import CollectStudy
+
+GOLD_RULE: Final = "gold rule"
+"""Who excludes an annotator, where no researcher does, and why."""
+ENDING_OF_STATE: Final = {
+    "finished": "complete",
+    "no-consent": "no-consent",
+    "screened-out": "screened-out",
+    "technical": "technical",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class External:
+    """Who a platform says that somebody is."""
+
+    platform: str
+    id: str
+    study: str | None = None
+    session: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrival:
+    """An annotator with a new session; the token is told once and stored as a hash."""
+
+    annotator: int
+    token: str
+    returning: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Annotator:
+    """Where an annotator stands.
+
+    Attributes:
+        id: in the database.
+        pseudonym: in exports.
+        state: "arrived", "consented", "working", "finished", "no-consent", "screened-out", "technical" or "deleted".
+        paid: whether the annotator is to be paid.
+        counts: whether the votes count towards k.
+        exported: whether they are exported.
+        reason: of an exclusion.
+        done: items judged, gold items apart.
+        gold_done: gold items judged.
+        gold_missed: of them, wrongly.
+        attempts: at the practice that failed.
+    """
+
+    id: int
+    pseudonym: str
+    state: str
+    paid: bool
+    counts: bool
+    exported: bool
+    reason: str | None
+    done: int
+    gold_done: int
+    gold_missed: int
+    attempts: int
+
+
+_ANNOTATOR: Final = (
+    "SELECT annotator.id, pseudonym, state, paid, counts, exported, reason, done, gold_done, gold_missed, attempts "
+    "FROM annotator"
+)
+
+
+def arrive(cursor: Cursor, study: CollectStudy, *, now: float, external: External | None = None) -> Arrival:
+    """A session for somebody who arrives; who came before under the same id of a platform is the same annotator."""
+    token = secrets.token_urlsafe(24)
+    known = None
+    if external is not None:
+        known = cursor.execute(
+            "SELECT annotator FROM identity WHERE platform = ? AND external = ?", (external.platform, external.id)
+        ).fetchone()
+    if known is not None:
+        annotator = int(known[0])
+    else:
+        (annotator,) = cursor.execute(
+            "INSERT INTO annotator (pseudonym, state, seen_at, arrived_at) VALUES (?, 'arrived', ?, ?) RETURNING id",
+            (f"a{secrets.token_hex(6)}", now, now),
+        ).fetchone()
+        if external is not None:
+            cursor.execute(
+                "INSERT INTO identity (annotator, platform, external, study, session) VALUES (?, ?, ?, ?, ?)",
+                (annotator, external.platform, external.id, external.study, external.session),
+            )
+    cursor.execute("INSERT INTO session (hash, annotator, since) VALUES (?, ?, ?)", (_hash(token), annotator, now))
+    log_event(cursor, now=now, annotator=annotator, kind="arrived", detail={"returning": known is not None})
+    return Arrival(annotator=annotator, token=token, returning=known is not None)
+
+
+def annotator_of(cursor: Cursor, token: str) -> Annotator | None:
+    """Whose session a token is."""
+    row = cursor.execute(
+        f"{_ANNOTATOR} JOIN session ON session.annotator = annotator.id WHERE session.hash = ?", (_hash(token),)
+    ).fetchone()
+    return None if row is None else _annotator(row)
+
+
+def annotator_by_id(cursor: Cursor, annotator: int) -> Annotator:
+    """Where an annotator stands, by the number in the database."""
+    row = cursor.execute(f"{_ANNOTATOR} WHERE annotator.id = ?", (annotator,)).fetchone()
+    if row is None:
+        raise InputError(f"there is no annotator {annotator}; look at the list of annotators")
+    return _annotator(row)
+
+
+def consent(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, agreed: bool) -> str:
+    """Records an answer to the consent page and returns the state; the first answer stands."""
+    state = annotator_by_id(cursor, annotator).state
+    if state != "arrived":
+        return state
+    state = "consented" if agreed else "no-consent"
+    cursor.execute(
+        "UPDATE annotator SET state = ?, consented_at = ?, finished_at = ? WHERE id = ?",
+        (state, now if agreed else None, None if agreed else now, annotator),
+    )
+    log_event(cursor, now=now, annotator=annotator, kind=state)
+    return state
+
+
+def practised(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, passed: bool) -> str:
+    """Records a round of practice and returns the state. Nothing answered in practice is stored."""
+    was = annotator_by_id(cursor, annotator)
+    if was.state != "consented":
+        if was.state == "arrived":
+            raise Refused("closed", "consent comes before the practice")
+        return was.state
+    attempts = was.attempts + (not passed)
+    state = "working" if passed else "screened-out" if attempts >= study.practice_attempts else "consented"
+    ended = now if state == "screened-out" else None
+    cursor.execute(
+        "UPDATE annotator SET state = ?, attempts = ?, finished_at = ? WHERE id = ?",
+        (state, attempts, ended, annotator),
+    )
+    log_event(cursor, now=now, annotator=annotator, kind="practised", detail={"passed": passed, "state": state})
+    return state
+
+
+def break_off(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, reason: str) -> None:
+    """Ends a session for a technical problem: the lease goes back, what was saved stays."""
+    if annotator_by_id(cursor, annotator).state in ENDING_OF_STATE:
+        return
+    items = _release_leases(cursor, annotator)
+    cursor.execute("UPDATE annotator SET state = 'technical', finished_at = ? WHERE id = ?", (now, annotator))
+    log_event(cursor, now=now, annotator=annotator, kind="technical", detail={"reason": reason[:500]})
+    if items:
+        fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
+
+
+def finish_code(cursor: Cursor, study: CollectStudy, annotator: int) -> str | None:
+    """The code of how the session ended; None as long as it has not."""
+    ending = ENDING_OF_STATE.get(annotator_by_id(cursor, annotator).state)
+    return None if ending is None else study.recruitment.codes[ending]
+
+
+def pay(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, paid: bool, by: str) -> None:
+    """Sets whether an annotator is to be paid, which is apart from whether the votes count."""
+    cursor.execute("UPDATE annotator SET paid = ? WHERE id = ?", (int(paid), annotator))
+    log_event(cursor, now=now, annotator=annotator, kind="paid" if paid else "not paid", detail={"by": by})
+
+
+def exclude(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, reason: str, by: str) -> None:
+    """No longer counts or exports an annotator's votes; the items they were for want as many votes again.
+
+    The annotator is not told and may go on working without taking slots from anybody; pay is not touched.
+    """
+    _check_there(cursor, annotator)
+    cursor.execute(
+        "UPDATE annotator SET counts = 0, exported = 0, kept = 0, reason = ? WHERE id = ?", (reason, annotator)
+    )
+    free_slots_of(cursor, annotator)
+    log_event(cursor, now=now, annotator=annotator, kind="excluded", detail={"reason": reason, "by": by})
+    fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
+
+
+def include(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, by: str, reason: str = "") -> None:
+    """Counts and exports an annotator's votes again, each as far as its item still has a slot.
+
+    What a researcher decides stands: no rule excludes the annotator afterwards.
+    """
+    _check_there(cursor, annotator)
+    cursor.execute(
+        "UPDATE annotator SET counts = 1, exported = 1, kept = ?, reason = NULL WHERE id = ?",
+        (int(by != GOLD_RULE), annotator),
+    )
+    log_event(cursor, now=now, annotator=annotator, kind="included", detail={"reason": reason, "by": by})
+    leases = cursor.execute(
+        "SELECT id, item FROM assignment WHERE annotator = ? AND state = 'open' AND holds = 0", (annotator,)
+    ).fetchall()
+    for assignment, item in leases:
+        if take_slot(cursor, item):
+            cursor.execute("UPDATE assignment SET holds = 1 WHERE id = ?", (assignment,))
+    fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
+
+
+def delete_participant(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float) -> None:
+    """Forgets who an annotator was and what the annotator answered; the items want as many votes again."""
+    _check_there(cursor, annotator)
+    free_slots_of(cursor, annotator)
+    mine = (
+        "SELECT judgement.id FROM judgement JOIN assignment ON assignment.id = judgement.assignment WHERE annotator = ?"
+    )
+    cursor.execute(f"DELETE FROM response WHERE judgement IN ({mine})", (annotator,))
+    cursor.execute(f"DELETE FROM judgement WHERE id IN ({mine})", (annotator,))
+    cursor.execute(
+        "UPDATE assignment SET state = 'deleted', done_at = NULL, draft = NULL, problem = NULL, missed = NULL "
+        "WHERE annotator = ?",
+        (annotator,),
+    )
+    cursor.execute("DELETE FROM identity WHERE annotator = ?", (annotator,))
+    cursor.execute("DELETE FROM session WHERE annotator = ?", (annotator,))
+    cursor.execute(
+        "UPDATE annotator SET state = 'deleted', counts = 0, exported = 0, kept = 0, reason = 'deleted', tab = NULL, "
+        "done = 0, gold_done = 0, gold_missed = 0 WHERE id = ?",
+        (annotator,),
+    )
+    log_event(cursor, now=now, annotator=annotator, kind="deleted")
+    fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
+
+
+_ITEMS_OF: Final = "SELECT item FROM assignment WHERE annotator = ?"
+
+
+def _release_leases(cursor: Cursor, annotator: int) -> bool:
+    """Ends an annotator's open leases; true where there were any."""
+    cursor.execute(
+        "UPDATE item SET leased = leased - 1, free = free + 1 "
+        "WHERE id IN (SELECT item FROM assignment WHERE annotator = ? AND holds = 1)",
+        (annotator,),
+    )
+    cursor.execute(
+        "UPDATE assignment SET state = 'expired', holds = 0 WHERE annotator = ? AND state = 'open'", (annotator,)
+    )
+    return cursor.rowcount > 0
+
+
+def _check_there(cursor: Cursor, annotator: int) -> None:
+    if annotator_by_id(cursor, annotator).state == "deleted":
+        raise InputError(f"annotator {annotator} was deleted; there is nothing left to include or exclude")
+
+
+def _annotator(row: Any) -> Annotator:
+    values = dict(zip((each.name for each in fields(Annotator)), row, strict=True))
+    flags = {flag: bool(values[flag]) for flag in ("paid", "counts", "exported")}
+    return Annotator(**{**values, **flags})
+
+
+def _hash(token: str) -> str:
+    # A token has 192 random bits: a plain hash cannot be guessed back.
+    return hashlib.sha256(token.encode()).hexdigest()

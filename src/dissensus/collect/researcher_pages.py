@@ -1,0 +1,438 @@
+"""What a researcher meets: the set-up check, live progress, data quality, items, adaptive votes and export."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from dissensus.collect import participants
+from dissensus.collect.events import log_event
+from dissensus.collect.live import live
+from dissensus.collect.security import RESEARCHER_COOKIE, address_of, csrf_token, keyed_name, new_token, too_many
+from dissensus.collect.site import Refusal, draw, is_researcher, posted_form, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from starlette.requests import Request
+
+    from dissensus.collect.database import Cursor
+    from dissensus.collect.site import Site
+
+    T = TypeVar("T")
+
+PAGES: Final = (
+    ("/researcher/", "Set-up"),
+    ("/researcher/progress", "Progress"),
+    ("/researcher/quality", "Quality"),
+    ("/researcher/items", "Items"),
+    ("/researcher/adaptive", "Adaptive"),
+    ("/researcher/export", "Export"),
+)
+ITEMS_A_PAGE: Final = 50
+BY: Final = "researcher"
+"""Who did it, in the log: there is one door, so one name."""
+
+
+def is_paused(cursor: Cursor) -> bool:
+    """Whether the last word on it was to pause; the log is where it is kept."""
+    cursor.execute("SELECT kind FROM event WHERE kind IN ('paused', 'resumed') ORDER BY id DESC LIMIT 1")
+    row = cursor.fetchone()
+    return row is not None and row[0] == "paused"
+
+
+def admitted(request: Request) -> str:
+    """The researcher's session, or a refusal."""
+    session = request.cookies.get(RESEARCHER_COOKIE)
+    if session is None or not is_researcher(request):
+        raise Refusal("Please log in as a researcher.", 401, "session")
+    return session
+
+
+async def _read(request: Request, work: Callable[[Cursor], T]) -> T:
+    return await site_of(request).database.read(work)
+
+
+def _is_simulated(cursor: Cursor) -> bool:
+    return cursor.execute("SELECT 1 FROM event WHERE kind = 'simulated' LIMIT 1").fetchone() is not None
+
+
+async def _page(request: Request, name: str, session: str, **words: Any) -> HTMLResponse:
+    site = site_of(request)
+    simulated = await site.database.read(_is_simulated)
+    return HTMLResponse(
+        draw(
+            f"researcher_{name}",
+            title=site.study.name,
+            study=site.study,
+            csrf=csrf_token(session),
+            contact="",
+            pages=PAGES,
+            here=request.url.path,
+            paused=site.paused,
+            simulated=simulated,
+            **words,
+        )
+    )
+
+
+# The door.
+
+
+def _let_in(site: Site, session: str) -> Response:
+    response = RedirectResponse("/researcher/progress", 303)
+    response.set_cookie(
+        RESEARCHER_COOKIE, session, httponly=True, secure=site.https, samesite="strict", path="/", max_age=24 * 3600
+    )
+    return response
+
+
+async def login(request: Request) -> Response:
+    """The door with a password."""
+    site = site_of(request)
+    cookie = request.cookies.get(RESEARCHER_COOKIE)
+    if request.method == "GET":
+        if is_researcher(request):
+            return RedirectResponse("/researcher/progress", 303)
+        return _door(site, said="")
+    form = await posted_form(request, cookie)
+    wait = site.limits.logins.wait(address_of(request.scope), site.now()) if site.limits is not None else 0.0
+    if wait:
+        return too_many(wait)
+    # Hashing takes 50 ms on purpose; other people's requests do not wait for it.
+    session = await asyncio.to_thread(site.researchers.enter_by_password, str(form.get("password", "")))
+    now = site.now()
+    kind = "researcher came in" if session is not None else "researcher refused"
+    await site.database.write(lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind))
+    if session is None:
+        return _door(site, said="This is not the password.", status=403)
+    return _let_in(site, session)
+
+
+def _door(site: Site, *, said: str, status: int = 200) -> Response:
+    # A session of nobody, so that the form has a token of its own before anybody is known.
+    session = new_token()
+    response = HTMLResponse(
+        draw(
+            "researcher_login",
+            title=site.study.name,
+            csrf=csrf_token(session),
+            contact="",
+            said=said,
+            has_password=site.researchers.password is not None,
+        ),
+        status,
+    )
+    response.set_cookie(RESEARCHER_COOKIE, session, httponly=True, secure=site.https, samesite="strict", path="/")
+    return response
+
+
+async def enter(request: Request) -> Response:
+    """The door with a one-time link. Only a person's press uses it up, not a program that looks at links."""
+    site = site_of(request)
+    token = request.path_params["token"]
+    if request.method == "GET":
+        session = new_token()
+        response: Response = HTMLResponse(
+            draw("researcher_enter", title=site.study.name, csrf=csrf_token(session), contact="", token=token)
+        )
+        response.set_cookie(RESEARCHER_COOKIE, session, httponly=True, secure=site.https, samesite="strict", path="/")
+        return response
+    await posted_form(request, request.cookies.get(RESEARCHER_COOKIE))
+    wait = site.limits.logins.wait(address_of(request.scope), site.now()) if site.limits is not None else 0.0
+    if wait:
+        return too_many(wait)
+    entered = site.researchers.enter_by_link(token)
+    if entered is None:
+        return _door(site, said="This link was used or is too old; ask for a new one.", status=403)
+    now = site.now()
+    await site.database.write(lambda cursor: log_event(cursor, now=now, annotator=None, kind="researcher came in"))
+    return _let_in(site, entered)
+
+
+async def leave(request: Request) -> Response:
+    """Log out."""
+    session = admitted(request)
+    await posted_form(request, session)
+    site_of(request).researchers.leave(session)
+    return RedirectResponse("/researcher/login", 303)
+
+
+# The pages.
+
+
+async def setup(request: Request) -> Response:
+    """What the study asks for, what it costs, and what is missing."""
+    from dissensus.collect.setup_check import check_setup, study_budget
+    from dissensus.errors import InputError
+
+    session = admitted(request)
+    study = site_of(request).study
+    people = request.query_params.get("annotators", "")
+    expected = int(people) if people.isascii() and people.isdigit() and len(people) < 8 else None
+    findings = await asyncio.to_thread(check_setup, study, annotators=expected)
+    try:
+        budget = await asyncio.to_thread(study_budget, study)
+    except InputError:
+        budget = None
+    return await _page(request, "setup", session, findings=findings, budget=budget, expected=expected)
+
+
+async def progress(request: Request) -> Response:
+    """How far the study is; nobody's answers are on it."""
+    session = admitted(request)
+    return await _page(request, "progress", session, now=await _live(request))
+
+
+async def progress_now(request: Request) -> Response:
+    """The same, for the page to refresh itself."""
+    admitted(request)
+    site = site_of(request)
+    now = await _live(request)
+    counts = {
+        "items": now.progress.items,
+        "complete": now.progress.complete,
+        "counted": now.progress.counted,
+        "needed": now.progress.needed,
+        "leases": now.progress.leases,
+        "by_votes": {str(votes): items for votes, items in now.progress.by_votes.items()},
+        "annotators": dict(now.progress.annotators),
+        "paused": site.paused,
+        "simulated": now.simulated,
+        "alerts": list(now.alerts),
+    }
+    return JSONResponse({**counts, "html": draw("researcher_live", now=now, study=site.study, paused=site.paused)})
+
+
+async def _live(request: Request) -> Any:
+    site = site_of(request)
+    moment = site.now()
+    return await site.database.read(lambda cursor: live(cursor, site.study, now=moment))
+
+
+async def quality(request: Request) -> Response:
+    """Every annotator beside the panel, and how well it agrees on each class."""
+    from dissensus.collect.quality import annotator_quality, class_agreement
+
+    session = admitted(request)
+    study = site_of(request).study
+    people, classes = await _read(
+        request, lambda cursor: (annotator_quality(cursor, study), class_agreement(cursor, study))
+    )
+    return await _page(request, "quality", session, people=people, classes=classes)
+
+
+async def items(request: Request) -> Response:
+    """Every item: its votes, and on request what was answered."""
+    from dissensus.collect.quality import item_quality
+
+    session = admitted(request)
+    site = site_of(request)
+    study = site.study
+    asked = request.query_params.get("page", "1")
+    number = max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 8 else 1
+    order = request.query_params.get("order", "entropy")
+    found = await _read(request, lambda cursor: item_quality(cursor, study))
+    by: dict[str, Callable[[Any], Any]] = {
+        "entropy": lambda each: -(each.entropy if each.entropy is not None else -1.0),
+        "missing": lambda each: -each.missing,
+        "problems": lambda each: -each.problems,
+        "name": lambda each: each.name,
+    }
+    found.sort(key=by.get(order, by["entropy"]))
+    pages = max(1, -(-len(found) // ITEMS_A_PAGE))
+    number = min(number, pages)
+    shown = found[(number - 1) * ITEMS_A_PAGE : number * ITEMS_A_PAGE]
+    sources = await _read(request, lambda cursor: _sources(cursor, [each.item for each in shown]))
+    pictures = {item: site.offered.offer(session, media) for item, (media, _) in sources.items() if media is not None}
+    texts = {item: text for item, (_, text) in sources.items() if text is not None}
+    revealed = keyed_name(session, "revealed") in site.revealed
+    return await _page(
+        request,
+        "items",
+        session,
+        items=shown,
+        count=len(found),
+        number=number,
+        last=pages,
+        order=order,
+        orders=tuple(by),
+        pictures=pictures,
+        texts=texts,
+        revealed=revealed,
+    )
+
+
+def _sources(cursor: Cursor, ids: list[int]) -> dict[int, tuple[str | None, str | None]]:
+    cursor.execute(f"SELECT id, media, text FROM item WHERE id IN ({', '.join('?' * len(ids)) or 'NULL'})", ids)
+    return {item: (media, text) for item, media, text in cursor.fetchall()}
+
+
+async def adaptive(request: Request) -> Response:
+    """Which votes beyond k would be bought next, and which were."""
+    from dissensus.collect.adaptive import plan_allocation
+
+    session = admitted(request)
+    site = site_of(request)
+    now = site.now()
+
+    def look(cursor: Cursor) -> tuple[list[Any], list[Any], int]:
+        cursor.execute(
+            "SELECT decision.at, item.name, decision.wanted_before, decision.wanted, decision.reason "
+            "FROM decision JOIN item ON item.id = decision.item ORDER BY decision.id DESC LIMIT 200"
+        )
+        made = cursor.fetchall()
+        (spent,) = cursor.execute("SELECT coalesce(sum(wanted - wanted_before), 0) FROM decision").fetchone()
+        return plan_allocation(cursor, site.study, now=now), made, int(spent)
+
+    plan, made, spent = await _read(request, look)
+    return await _page(request, "adaptive", session, plan=plan, made=made, spent=spent)
+
+
+async def export(request: Request) -> Response:
+    """What was collected, to take away."""
+    session = admitted(request)
+    site = site_of(request)
+    moment = site.now()
+    now = await site.database.read(lambda cursor: live(cursor, site.study, now=moment))
+    return await _page(request, "export", session, now=now)
+
+
+# What a researcher does. Each of it is in the log.
+
+
+async def pause(request: Request) -> Response:
+    """No new items; what people are at is still saved."""
+    return await _set_paused(request, paused=True)
+
+
+async def resume(request: Request) -> Response:
+    """Hand out items again."""
+    return await _set_paused(request, paused=False)
+
+
+async def _set_paused(request: Request, *, paused: bool) -> Response:
+    session = admitted(request)
+    await posted_form(request, session)
+    site = site_of(request)
+    now, kind = site.now(), "paused" if paused else "resumed"
+    if site.paused != paused:
+        await site.database.write(
+            lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind, detail={"by": BY})
+        )
+        site.paused = paused
+    return RedirectResponse("/researcher/progress", 303)
+
+
+async def decide_on_annotator(request: Request) -> Response:
+    """Exclude, include or delete an annotator; k is refilled by itself."""
+    session = admitted(request)
+    form = await posted_form(request, session)
+    site = site_of(request)
+    study, now, what = site.study, site.now(), request.path_params["what"]
+    if what not in ("exclude", "include", "delete"):
+        raise Refusal("There is no such page.", 404, "missing")
+    asked, reason = str(form.get("annotator", "")), str(form.get("reason", "")).strip()[:500]
+    if not asked.isascii() or not asked.isdigit():
+        raise Refusal("Choose an annotator from the list.", 422, "illegal")
+    annotator = int(asked)
+    if what != "delete" and not reason:
+        raise Refusal("Give a reason; it is kept in the log.", 422, "incomplete")
+    if what == "delete" and form.get("sure") != "yes":
+        raise Refusal("Tick that you are sure; what is deleted cannot be brought back.", 422, "incomplete")
+
+    def decided(cursor: Cursor) -> None:
+        if what == "exclude":
+            participants.exclude(cursor, study, annotator, now=now, reason=reason, by=BY)
+        elif what == "include":
+            participants.include(cursor, study, annotator, now=now, reason=reason, by=BY)
+        else:
+            participants.delete_participant(cursor, study, annotator, now=now)
+
+    await site.database.write(decided)
+    return RedirectResponse("/researcher/quality", 303)
+
+
+async def reveal(request: Request) -> Response:
+    """Show answers while the study is running, or hide them again."""
+    session = admitted(request)
+    form = await posted_form(request, session)
+    site = site_of(request)
+    now, name = site.now(), keyed_name(session, "revealed")
+    if form.get("show") == "yes":
+        await site.database.write(
+            lambda cursor: log_event(cursor, now=now, annotator=None, kind="answers shown", detail={"by": BY})
+        )
+        site.revealed.add(name)
+    else:
+        site.revealed.discard(name)
+    return RedirectResponse("/researcher/items", 303)
+
+
+async def begin_round(request: Request) -> Response:
+    """Want the votes that the plan names."""
+    from dissensus.collect.adaptive import allocate
+
+    session = admitted(request)
+    await posted_form(request, session)
+    site = site_of(request)
+    now = site.now()
+    await site.database.write(lambda cursor: allocate(cursor, site.study, now=now))
+    return RedirectResponse("/researcher/adaptive", 303)
+
+
+async def download(request: Request) -> Response:
+    """Everything that was collected as one archive."""
+    session = admitted(request)
+    form = await posted_form(request, session)
+    site = site_of(request)
+    identities, now = form.get("identities") == "yes", site.now()
+    archive = await site.database.read(lambda cursor: _archive(cursor, site, identities=identities))
+    await site.database.write(
+        lambda cursor: log_event(
+            cursor, now=now, annotator=None, kind="exported", detail={"identities": identities, "by": BY}
+        )
+    )
+    headers = {"Content-Disposition": 'attachment; filename="export.zip"'}
+    return Response(archive, media_type="application/zip", headers=headers)
+
+
+def _archive(cursor: Cursor, site: Site, *, identities: bool) -> bytes:
+    from dissensus.collect.export import export_study
+
+    with tempfile.TemporaryDirectory() as place:
+        written = export_study(cursor, site.study, Path(place) / "export", identities=identities)
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(written.folder.rglob("*")):
+                if path.is_file():
+                    archive.write(path, Path("export") / path.relative_to(written.folder))
+        return packed.getvalue()
+
+
+ROUTES: Final = (
+    Route("/researcher/login", login, methods=["GET", "POST"]),
+    Route("/researcher/enter/{token}", enter, methods=["GET", "POST"]),
+    Route("/researcher/leave", leave, methods=["POST"]),
+    Route("/researcher/", setup, methods=["GET"]),
+    Route("/researcher/progress", progress, methods=["GET"]),
+    Route("/researcher/api/progress", progress_now, methods=["GET"]),
+    Route("/researcher/quality", quality, methods=["GET"]),
+    Route("/researcher/items", items, methods=["GET"]),
+    Route("/researcher/adaptive", adaptive, methods=["GET"]),
+    Route("/researcher/export", export, methods=["GET"]),
+    Route("/researcher/pause", pause, methods=["POST"]),
+    Route("/researcher/resume", resume, methods=["POST"]),
+    Route("/researcher/annotator/{what}", decide_on_annotator, methods=["POST"]),
+    Route("/researcher/reveal", reveal, methods=["POST"]),
+    Route("/researcher/adaptive/round", begin_round, methods=["POST"]),
+    Route("/researcher/export/download", download, methods=["POST"]),
+)

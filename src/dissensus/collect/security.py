@@ -1,0 +1,281 @@
+"""Who may ask for what: sessions, forged posts, headers, rates and the researcher's door."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import JSONResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+ANNOTATOR_COOKIE: Final = "dissensus_session"
+RESEARCHER_COOKIE: Final = "dissensus_researcher"
+LARGEST_BODY: Final = 64 * 1024
+"""Bytes. The largest honest post, a save of some hundred classes with all its times, is a tenth of this."""
+
+MTURK_FRAMES: Final = ("https://www.mturk.com", "https://workersandbox.mturk.com", "https://worker.mturk.com")
+"""The pages that show a task of MTurk in a frame, and to which a finished one is handed in."""
+
+SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
+"""About 16 MB and 50 ms a guess."""
+
+
+def new_token() -> str:
+    """128 random bits as text without characters a URL would change."""
+    return secrets.token_urlsafe(16)
+
+
+def csrf_token(session: str) -> str:
+    """The token every post of a session carries: a keyed hash of its cookie, so nothing has to be stored."""
+    return keyed_name(session, "csrf")
+
+
+def keyed_name(session: str, about: str) -> str:
+    """A name only the holder of ``session`` can be given and nobody can work back: HMAC-SHA-256, 144 bits."""
+    digest = hmac.new(session.encode(), about.encode(), hashlib.sha256).digest()
+    return base64.urlsafe_b64encode(digest[:18]).decode()
+
+
+def same_secret(given: str, right: str) -> bool:
+    """Whether two secrets are equal, in a time that does not tell where they differ."""
+    return hmac.compare_digest(given.encode(), right.encode())
+
+
+def same_origin(headers: Mapping[str, str], *, base_url: str | None) -> bool:
+    """Whether a post comes from one of our own pages, by ``Origin`` or, where a browser leaves it out, ``Referer``.
+
+    Args:
+        headers: of the request, with lower-case names.
+        base_url: the address people use, where a proxy hides it; else the ``Host`` they asked for counts.
+    """
+    told = headers.get("origin") or headers.get("referer")
+    if not told:
+        return False
+    try:
+        come_from = urlsplit(told)
+    except ValueError:
+        return False
+    if base_url is not None:
+        ours = urlsplit(base_url)
+        return (come_from.scheme, come_from.netloc) == (ours.scheme, ours.netloc)
+    return come_from.scheme in ("http", "https") and bool(come_from.netloc) and come_from.netloc == headers.get("host")
+
+
+def hash_password(password: str) -> str:
+    """A password as it may be kept: salt and scrypt digest, both in hexadecimal."""
+    salt = secrets.token_bytes(16)
+    return f"{salt.hex()}${hashlib.scrypt(password.encode(), salt=salt, **SCRYPT).hex()}"
+
+
+def check_password(password: str, hashed: str) -> bool:
+    """Whether a password is the one that was hashed."""
+    salt, digest = hashed.split("$")
+    given = hashlib.scrypt(password.encode(), salt=bytes.fromhex(salt), **SCRYPT)
+    return hmac.compare_digest(given, bytes.fromhex(digest))
+
+
+@dataclass
+class Researchers:
+    """The researcher's door: a password, one-time links, and who has come in (kept in memory only).
+
+    Attributes:
+        password: hashed; None leaves only one-time links.
+        clock: UNIX seconds.
+        lasting: seconds that a session or an unused link lasts.
+    """
+
+    password: str | None
+    clock: Callable[[], float]
+    lasting: float = 24 * 3600
+    _links: dict[str, float] = field(default_factory=dict)
+    _sessions: dict[str, float] = field(default_factory=dict)
+
+    def one_time_link(self) -> str:
+        """The path that lets one person in, once."""
+        token = new_token()
+        self._links[_digest(token)] = self.clock() + self.lasting
+        return f"/researcher/enter/{token}"
+
+    def enter_by_link(self, token: str) -> str | None:
+        """The new session, or None where the link was used, is too old or never was."""
+        expires = self._links.pop(_digest(token), 0.0)
+        return self._begin() if self.clock() < expires else None
+
+    def enter_by_password(self, password: str) -> str | None:
+        """The new session, or None where the password is wrong (takes as long as a right one)."""
+        if self.password is None or not check_password(password, self.password):
+            return None
+        return self._begin()
+
+    def inside(self, session: str | None) -> bool:
+        """Whether a cookie belongs to somebody who came in."""
+        return session is not None and self.clock() < self._sessions.get(_digest(session), 0.0)
+
+    def leave(self, session: str) -> None:
+        """Forget a session."""
+        self._sessions.pop(_digest(session), None)
+
+    def _begin(self) -> str:
+        now = self.clock()
+        self._sessions = {kept: expires for kept, expires in self._sessions.items() if now < expires}
+        session = new_token()
+        self._sessions[_digest(session)] = now + self.lasting
+        return session
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+@dataclass
+class Buckets:
+    """Token buckets, one a key: ``burst`` requests at once, then ``rate`` a second.
+
+    The keys longest unseen are forgotten beyond ``kept``; a forgotten one starts full, which only ever helps a visitor.
+    """
+
+    rate: float
+    burst: float
+    kept: int = 100_000
+    _levels: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def wait(self, key: str, now: float) -> float:
+        """Take one token: 0 where there was one, else the seconds until there is."""
+        level, seen = self._levels.pop(key, (self.burst, now))
+        level = min(self.burst, level + max(0.0, now - seen) * self.rate)
+        short = level < 1
+        self._levels[key] = (level if short else level - 1, now)
+        while len(self._levels) > self.kept:
+            self._levels.popitem(last=False)
+        return (1 - level) / self.rate if short else 0.0
+
+
+@dataclass
+class Limits:
+    """The buckets of one server. A laboratory of a hundred people behind one address passes; a script does not.
+
+    Attributes:
+        session: requests of one annotator (an item is a save, its picture and now and then a heartbeat).
+        address: requests of one network address.
+        arrivals: new participants of one network address, since each is a row.
+        logins: guesses at the researcher's password of one network address.
+    """
+
+    session: Buckets = field(default_factory=lambda: Buckets(rate=10, burst=60))
+    address: Buckets = field(default_factory=lambda: Buckets(rate=200, burst=1000))
+    arrivals: Buckets = field(default_factory=lambda: Buckets(rate=1, burst=200))
+    logins: Buckets = field(default_factory=lambda: Buckets(rate=1 / 30, burst=8))
+
+
+def content_policy(*, framed_by: tuple[str, ...]) -> str:
+    """The Content-Security-Policy of every page: nothing but our own files, no inline script or style."""
+    frames, no_frame = " ".join(framed_by), "'none'"
+    return (
+        "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; "
+        f"object-src 'none'; base-uri 'none'; form-action 'self' {frames}; frame-ancestors {frames or no_frame}"
+    )
+
+
+class Guard:
+    """The wall around the app: a size for bodies, a rate for addresses, headers for every answer."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limits: Limits | None,
+        clock: Callable[[], float],
+        https: bool,
+        framed_by: tuple[str, ...] = (),
+    ) -> None:
+        self.app = app
+        self.limits = limits
+        self.clock = clock
+        self.headers = {
+            "Content-Security-Policy": content_policy(framed_by=framed_by),
+            "X-Content-Type-Options": "nosniff",
+            # Not "no-referrer": browsers would then send "Origin: null" with our own posts.
+            "Referrer-Policy": "same-origin",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+            **({} if framed_by else {"X-Frame-Options": "DENY"}),
+            **({"Strict-Transport-Security": "max-age=31536000"} if https else {}),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self.headers.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, with_headers)
+            return
+        taken = 0
+
+        async def measured() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > LARGEST_BODY:
+                raise BodyTooLarge
+            return message
+
+        await self.app(scope, measured, with_headers)
+
+    def _refusal(self, scope: Scope) -> JSONResponse | None:
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > LARGEST_BODY:
+            return too_large()
+        if self.limits is None:
+            return None
+        now = self.clock()
+        wait = self.limits.address.wait(address_of(scope), now)
+        session = cookie_parser(headers.get("cookie", "")).get(ANNOTATOR_COOKIE)
+        if session is not None and not wait:
+            wait = self.limits.session.wait(session, now)
+        return too_many(wait) if wait else None
+
+
+class BodyTooLarge(Exception):  # noqa: N818
+    """A body without a length turned out larger than any honest one."""
+
+
+def address_of(scope: Scope) -> str:
+    """The network address of a request, as the server (or its trusted proxy) tells it."""
+    client = scope.get("client")
+    return str(client[0]) if client else "unknown"
+
+
+def too_many(wait: float) -> JSONResponse:
+    """Refused for now: 429, with the seconds to wait."""
+    sentence = f"Too many requests at once; wait {wait:.0f} s and try again, nothing is lost."
+    return JSONResponse({"error": sentence, "kind": "rate"}, 429, headers={"Retry-After": f"{max(1.0, wait):.0f}"})
+
+
+def too_large() -> JSONResponse:
+    """Refused for good: 413."""
+    sentence = f"The request is larger than {LARGEST_BODY // 1024} kB, which no page of this study sends."
+    return JSONResponse({"error": sentence, "kind": "size"}, 413)

@@ -1,0 +1,134 @@
+"""The web server of a study: every page and every route, behind one wall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from dissensus.collect import annotator_pages, researcher_pages
+from dissensus.collect.answers import Refused
+from dissensus.collect.database import DiskFull
+from dissensus.collect.recruitment import NotInvited, key_set_of
+from dissensus.collect.security import (
+    MTURK_FRAMES,
+    BodyTooLarge,
+    Guard,
+    Limits,
+    Researchers,
+    hash_password,
+    too_large,
+)
+from dissensus.collect.site import Refusal, ServerSettings, Site, refuse
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from dissensus.collect.database import Database
+    from dissensus.collect.study import CollectStudy
+
+__all__ = ["ServerSettings", "create_app", "one_time_link"]
+
+STATUS = {"incomplete": 422, "illegal": 422, "foreign": 404, "closed": 409}
+"""By the kind of a refusal: the HTTP status."""
+
+
+def create_app(study: CollectStudy, database: Database, *, settings: ServerSettings | None = None) -> Starlette:
+    """The server of a study, as one ASGI app for one process.
+
+    Args:
+        study: what is asked.
+        database: where answers are kept; the caller closes it.
+        settings: how it is served.
+    """
+    settings = settings or ServerSettings()
+    site = Site(
+        study=study,
+        database=database,
+        settings=settings,
+        researchers=Researchers(
+            hash_password(settings.password) if settings.password is not None else None, settings.clock
+        ),
+        limits=Limits() if settings.rate_limits else None,
+        keys=key_set_of(study.recruitment, base_url=settings.base_url),
+        paused=database.read_now(researcher_pages.is_paused),
+    )
+    framed_by = MTURK_FRAMES if study.recruitment.kind == "mturk" else ()
+    app = Starlette(
+        routes=[
+            *annotator_pages.ROUTES,
+            *researcher_pages.ROUTES,
+            Mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static"),
+        ],
+        middleware=[Middleware(Guard, limits=site.limits, clock=settings.clock, https=site.https, framed_by=framed_by)],
+        exception_handlers={
+            Refusal: _refusal,
+            Refused: _refused,
+            NotInvited: _not_invited,
+            DiskFull: _disk_full,
+            InputError: _input_error,
+            BodyTooLarge: lambda request, error: too_large(),
+            HTTPException: _http,
+            Exception: _failure,
+        },
+    )
+    app.state.site = site
+    return app
+
+
+def one_time_link(app: Starlette) -> str:
+    """The path that lets a researcher in, once, within a day."""
+    site: Site = app.state.site
+    return site.researchers.one_time_link()
+
+
+async def _refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    if error.status == 401 and request.url.path.startswith("/researcher") and "/api/" not in request.url.path:
+        return RedirectResponse("/researcher/login", 303)
+    heading = "Your session has ended" if error.status == 401 else "This did not work"
+    return refuse(request, error.sentence, status=error.status, kind=error.kind, heading=heading)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return refuse(request, _sentence(str(error)), status=STATUS[error.kind], kind=error.kind)
+
+
+async def _not_invited(request: Request, error: Exception) -> Response:
+    return refuse(request, str(error), status=403, kind="not-invited", heading="This link does not work")
+
+
+async def _disk_full(request: Request, error: Exception) -> Response:
+    sentence = (
+        "The server's disk is full and nothing was stored; what was stored before is safe, please try again later."
+    )
+    return refuse(request, sentence, status=507, kind="disk-full", heading="The server has no room")
+
+
+async def _input_error(request: Request, error: Exception) -> Response:
+    return refuse(request, _sentence(str(error)), status=400, kind="input")
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return refuse(request, "There is no such page.", status=404, kind="missing", heading="Not here")
+    return refuse(request, f"{error.detail}.", status=error.status_code, kind="http")
+
+
+async def _failure(request: Request, error: Exception) -> Response:
+    # Starlette logs the error; the visitor learns nothing of the machine.
+    sentence = "Something went wrong on our side; please try again in a moment. What was saved stays saved."
+    return refuse(request, sentence, status=500, kind="failure")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

@@ -1,0 +1,177 @@
+"""A study on the web: the server, and what goes on beside it (leases that run out, backups, adaptive rounds)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dissensus.collect.adaptive import decide, plan_allocation
+from dissensus.collect.assignment import expire_leases
+from dissensus.collect.backup import back_up
+from dissensus.collect.database import open_database
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from types import FrameType
+
+    from dissensus.collect.database import Database
+    from dissensus.collect.study import CollectStudy
+
+EXPIRY_SECONDS: Final = 5.0
+BACKUP_SECONDS: Final = 3600.0
+ROUND_SECONDS: Final = 60.0
+STOPPING_SECONDS: Final = 10.0
+"""How long a server that is told to stop lets requests finish."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Links:
+    """Where a study can be reached.
+
+    Attributes:
+        annotator: for everybody who takes part.
+        researcher: for the researcher, once.
+    """
+
+    annotator: str
+    researcher: str
+
+
+def serve_study(
+    study: CollectStudy,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    database_url: str | None = None,
+    base_url: str | None = None,
+    password: str | None = None,
+    pace: float = 1.0,
+    began: float | None = None,
+    rate_limits: bool = True,
+    ready: Callable[[Links], None],
+) -> None:
+    """Serve a study until the process is told to stop; what was acknowledged is on disk whatever happens.
+
+    Args:
+        study: the study.
+        host: address to listen on.
+        port: to listen on; 0 takes a free one.
+        database_url: of a PostgreSQL database; by default collect.sqlite in the study's folder.
+        base_url: the address that people use, where a proxy stands in front.
+        password: of the researcher; without one only the one-time link lets in.
+        pace: how many times faster than the wall the clock of the study goes, for simulations.
+        began: UNIX seconds at which both clocks showed the same; by default now.
+        rate_limits: off where bots share one address.
+        ready: called with the links when the server listens.
+    """
+    require_server()
+    import uvicorn
+
+    from dissensus.collect.server import ServerSettings, create_app, one_time_link
+
+    origin = time.time() if began is None else began
+
+    def clock() -> float:
+        return origin + (time.time() - origin) * pace
+
+    listening = _listen(host, port)
+    address = base_url or f"http://{host}:{listening.getsockname()[1]}"
+    try:
+        database = open_database(study, database_url)
+    except BaseException:
+        listening.close()
+        raise
+    try:
+        settings = ServerSettings(clock=clock, rate_limits=rate_limits, base_url=base_url, password=password)
+        app = create_app(study, database, settings=settings)
+        # One process, always: the writer thread is what makes k exact.
+        config = uvicorn.Config(
+            app, lifespan="off", log_level="warning", access_log=False, timeout_graceful_shutdown=round(STOPPING_SECONDS)
+        )
+        server = uvicorn.Server(config)
+
+        async def serve() -> None:
+            beside = [
+                asyncio.create_task(_every(EXPIRY_SECONDS / pace, lambda: _expire(study, database, clock))),
+                asyncio.create_task(_every(BACKUP_SECONDS / pace, lambda: _back_up(study, database))),
+            ]
+            if study.adaptive.on:
+                beside.append(asyncio.create_task(_every(ROUND_SECONDS / pace, lambda: _round(study, database, clock))))
+            ready(Links(annotator=f"{address}/", researcher=f"{address}{one_time_link(app)}"))
+            try:
+                await server.serve(sockets=[listening])
+            finally:
+                for task in beside:
+                    task.cancel()
+                await asyncio.gather(*beside, return_exceptions=True)
+
+        # uvicorn stops on these signals, then sends them again; by then stopping is what is being done.
+        before = {each: signal.signal(each, _stopping) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            asyncio.run(serve())
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+    finally:
+        database.close()
+        listening.close()
+
+
+def require_server() -> None:
+    """Refuse, with the remedy, where the packages of the server are not installed."""
+    for name in ("starlette", "uvicorn", "jinja2", "python_multipart"):
+        if importlib.util.find_spec(name) is None:
+            raise InputError(
+                f'the annotation server needs the package {name}; install it with: pip install "dissensus[collect]"'
+            )
+
+
+def _stopping(number: int, frame: FrameType | None) -> None:
+    """Takes note of a signal that has been acted on."""
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port)[0][0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        raise InputError(
+            f"{host}:{port} cannot be listened on ({error.strerror or error}); choose another --host or --port"
+        ) from error
+    return listening
+
+
+async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    """Do something again and again; a failure is told, and the next time may be better."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await work()
+        except InputError as error:
+            sys.stderr.write(f"dissensus collect: {error}\n")
+
+
+async def _expire(study: CollectStudy, database: Database, clock: Callable[[], float]) -> None:
+    await database.write(lambda cursor: expire_leases(cursor, study, now=clock()))
+
+
+async def _back_up(study: CollectStudy, database: Database) -> None:
+    if database.path is not None:
+        await asyncio.to_thread(back_up, database, study)
+
+
+async def _round(study: CollectStudy, database: Database, clock: Callable[[], float]) -> None:
+    # The long look at all votes is a read, so that nobody's answer waits for it.
+    decisions = await database.read(lambda cursor: plan_allocation(cursor, study, now=clock()))
+    if decisions:
+        await database.write(lambda cursor: decide(cursor, decisions, now=clock()))

@@ -1,0 +1,216 @@
+"""What every page of a study's server shares: who asks, what they may post, and how pages are drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from dissensus.collect.media import Offered
+from dissensus.collect.participants import annotator_of
+from dissensus.collect.security import (
+    ANNOTATOR_COOKIE,
+    RESEARCHER_COOKIE,
+    Limits,
+    Researchers,
+    csrf_token,
+    keyed_name,
+    same_origin,
+    same_secret,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.datastructures import FormData
+    from starlette.requests import Request
+
+    from dissensus.collect.database import Cursor, Database
+    from dissensus.collect.participants import Annotator
+    from dissensus.collect.recruitment import KeySet
+    from dissensus.collect.study import CollectStudy
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """How a study is served.
+
+    Attributes:
+        clock: UNIX seconds; simulations run a faster one.
+        rate_limits: whether requests of one session or address are limited; simulated annotators share an address.
+        base_url: the address people use, where a proxy hides it; ``https`` makes cookies secure, and signed links must
+            name it.
+        password: the researcher's; None leaves only one-time links.
+    """
+
+    clock: Callable[[], float] = time.time
+    rate_limits: bool = True
+    base_url: str | None = None
+    password: str | None = None
+
+
+@dataclass(kw_only=True)
+class Site:
+    """A served study.
+
+    Attributes:
+        study: what is asked.
+        database: where answers are kept.
+        settings: how it is served.
+        researchers: who may see how it goes.
+        limits: of rates; None for none.
+        keys: that sign links, where links are signed.
+        offered: pictures and whose they are.
+        paused: whether no items are handed out now.
+        revealed: researcher sessions that chose to see answers while the study is running.
+    """
+
+    study: CollectStudy
+    database: Database
+    settings: ServerSettings
+    researchers: Researchers
+    limits: Limits | None
+    keys: KeySet | None
+    offered: Offered = field(default_factory=Offered)
+    paused: bool = False
+    revealed: set[str] = field(default_factory=set)
+
+    @property
+    def https(self) -> bool:
+        """Whether people come by an encrypted connection."""
+        return (self.settings.base_url or "").startswith("https://")
+
+    def now(self) -> float:
+        """UNIX seconds by the study's clock."""
+        return self.settings.clock()
+
+
+class Refusal(Exception):  # noqa: N818
+    """A request that is answered by a sentence and a status."""
+
+    def __init__(self, sentence: str, status: int, kind: str) -> None:
+        super().__init__(sentence)
+        self.sentence, self.status, self.kind = sentence, status, kind
+
+
+def signed_out() -> Refusal:
+    """Nobody we know: the cookie is missing, or its participant was deleted."""
+    return Refusal("Your session has ended; please open the link that brought you here again.", 401, "session")
+
+
+def forged() -> Refusal:
+    """A post that did not come from one of our pages."""
+    return Refusal("This did not come from a page of the study; please reload the page and try again.", 403, "forged")
+
+
+def site_of(request: Request) -> Site:
+    """The served study that a request is about."""
+    site: Site = request.app.state.site
+    return site
+
+
+def session_of(request: Request) -> str:
+    """The annotator's session, or a refusal."""
+    session = request.cookies.get(ANNOTATOR_COOKIE)
+    if not session:
+        raise signed_out()
+    return session
+
+
+def known(cursor: Cursor, session: str) -> Annotator:
+    """The annotator of a session, or a refusal."""
+    found = annotator_of(cursor, session)
+    if found is None or found.state == "deleted":
+        raise signed_out()
+    return found
+
+
+def is_researcher(request: Request) -> bool:
+    """Whether the researcher's cookie is one that came in by the door."""
+    return site_of(request).researchers.inside(request.cookies.get(RESEARCHER_COOKIE))
+
+
+def _check_post(request: Request, session: str | None, token: str) -> None:
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    honest = same_origin(headers, base_url=site_of(request).settings.base_url)
+    if not session or not honest or not same_secret(token, csrf_token(session)):
+        raise forged()
+
+
+async def posted_json(request: Request, session: str) -> dict[str, Any]:
+    """The body of a post by a script of ours; the token is in a header."""
+    _check_post(request, session, request.headers.get("x-csrf-token", ""))
+    try:
+        body = json.loads(await request.body())
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise Refusal("The request is not a JSON object; please reload the page.", 400, "illegal")
+    return body
+
+
+async def posted_form(request: Request, session: str | None) -> FormData:
+    """The fields of a form of ours; the token is one of them."""
+    form = await request.form(max_files=0, max_fields=50)
+    _check_post(request, session, str(form.get("csrf", "")))
+    return form
+
+
+def text_of(body: Mapping[str, Any], name: str, *, longest: int = 200) -> str:
+    """A text of a posted object, or a refusal."""
+    value = body.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= longest:
+        raise Refusal(f"'{name}' must be a text of 1 to {longest} characters.", 422, "illegal")
+    return value
+
+
+def paragraphs(text: str) -> list[str]:
+    """A text's paragraphs; a blank line parts them, other line breaks only matter before the point of a list."""
+    parted = [each.strip() for each in re.split(r"\n\s*\n", text)]
+    return [re.sub(r"\s*\n\s*(?!\s|[-*•]|\d+[.)])", " ", each) for each in parted if each]
+
+
+TEMPLATES: Final = Environment(
+    loader=PackageLoader("dissensus.collect"),
+    autoescape=select_autoescape(enabled_extensions=("html.jinja",), default=True),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+TEMPLATES.globals["paragraphs"] = paragraphs
+
+
+def draw(name: str, **words: Any) -> str:
+    """A template with its words, all of them escaped."""
+    return TEMPLATES.get_template(f"{name}.html.jinja").render(words)
+
+
+def page(request: Request, name: str, *, session: str | None = None, status: int = 200, **words: Any) -> HTMLResponse:
+    """A page of the study; ``session`` gives it the token that its posts need."""
+    texts = site_of(request).study.texts
+    csrf = csrf_token(session) if session else ""
+    return HTMLResponse(draw(name, title=texts.title, contact=texts.contact, csrf=csrf, **words), status)
+
+
+def message(
+    request: Request, heading: str, text: str, *, status: int = 200, link: str = "", link_text: str = ""
+) -> Response:
+    """A page with a heading and a sentence."""
+    return page(request, "message", status=status, heading=heading, text=text, link=link, link_text=link_text)
+
+
+def refuse(request: Request, sentence: str, *, status: int, kind: str, heading: str = "This did not work") -> Response:
+    """A refusal as the asker reads it: JSON for a script, a page for a person."""
+    if "/api/" in request.url.path:
+        return JSONResponse({"error": sentence, "kind": kind}, status)
+    return message(request, heading, sentence, status=status)
+
+
+def session_tag(session: str) -> str:
+    """A name for what a browser keeps of a session, which does not give the session away."""
+    return keyed_name(session, "browser")

@@ -1,0 +1,26 @@
+// Posting to the server, with the token every post needs.
+
+const token = document.querySelector("meta[name=csrf]");
+
+/** Post JSON. Resolves to {status, data}; rejects only where the network fails. */
+export async function post(path, body) {
+  const answer = await send(path, body);
+  if (answer.status !== 403) return answer;
+  // The server's word on our token may be newer than this page: ask once, then post again.
+  const session = await fetch("/api/session", { credentials: "same-origin", cache: "no-store" });
+  if (!session.ok) return answer;
+  token.content = (await session.json()).csrf;
+  return send(path, body);
+}
+
+async function send(path, body) {
+  const response = await fetch(path, {
+    method: "POST",
+    credentials: "same-origin",
+    cache: "no-store",
+    headers: { "Content-Type": "application/json", "X-CSRF-Token": token.content },
+    body: JSON.stringify(body),
+  });
+  const data = await response.json().catch(() => ({}));
+  return { status: response.status, data };
+}

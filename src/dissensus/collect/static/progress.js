@@ -1,0 +1,18 @@
+// Keeps the progress page fresh: the server draws it, this replaces what changed every five seconds.
+
+const place = document.getElementById("live");
+
+async function refresh() {
+  if (document.hidden) return;
+  try {
+    const answer = await fetch(place.dataset.from, { credentials: "same-origin", cache: "no-store" });
+    if (answer.status === 401) return location.reload();
+    const fresh = new DOMParser().parseFromString((await answer.json()).html, "text/html");
+    place.replaceChildren(...fresh.body.childNodes);
+    document.getElementById("fresh").textContent = `Updated ${new Date().toLocaleTimeString()}`;
+  } catch {
+    document.getElementById("fresh").textContent = "The server does not answer; trying again.";
+  }
+}
+
+setInterval(refresh, 5000);

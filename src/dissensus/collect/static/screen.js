@@ -1,0 +1,202 @@
+// The item screen: shows an item, takes its answers, and says when all of them are there. Practice and work share it.
+
+import { layoutOf } from "./layouts.js";
+import { Stopwatch } from "./stopwatch.js";
+
+const at = (id) => document.getElementById(id);
+const PHONE = matchMedia("(max-width: 52rem)");
+const SIZE = { desktop: 352, phone: 168 };
+
+export const study = JSON.parse(at("main").dataset.study);
+
+export class Screen {
+  /** `next(answers)` and `changed()` are the owner's; answers are as the server reads them. */
+  constructor({ next, changed = () => {}, problem = null, back = null }) {
+    this.owner = { next, changed };
+    this.layout = null;
+    this.busy = true;
+    this.shortcuts = study.shortcuts && localStorage.getItem("dissensus-shortcuts") !== "off";
+    this.#keyboard();
+    at("next").addEventListener("click", () => this.#next());
+    document.addEventListener("visibilitychange", () => this.watch?.visibility());
+    PHONE.addEventListener("change", () => this.#fit());
+    this.#legend();
+    if (problem) this.#problems(problem);
+    at("back").hidden = back === null;
+    at("back").addEventListener("click", () => this.busy || back?.());
+  }
+
+  /** Show an item; `kept` is what an earlier life of the page knew of it. Resolves when the clock has started. */
+  async show(item, classes, { kept = null, draft = null, layout = study.layout } = {}) {
+    this.busy = true;
+    at("shown").classList.add("waiting");
+    await this.#draw(item);
+    const Layout = layoutOf(layout);
+    this.layout = new Layout(at("answers"), classes, study, (id, input) => this.#changed(id, input));
+    this.layout.complete = () => at("next").focus({ preventScroll: true });
+    this.layout.allNo = () => this.allNo?.();
+    const values = kept?.values ?? draft;
+    if (values) this.layout.restore(values);
+    await new Promise((drawn) => {
+      // A hidden tab draws no frame; its time begins now and counts as hidden.
+      if (document.hidden) drawn();
+      else requestAnimationFrame(drawn);
+    });
+    at("shown").classList.remove("waiting");
+    this.watch = new Stopwatch(kept?.times);
+    this.busy = false;
+    this.#left();
+    window.scrollTo(0, 0);
+    this.layout.start();
+  }
+
+  /** What a reload needs to go on. */
+  kept() {
+    const values = this.layout.draft ? this.layout.draft() : this.layout.values();
+    return { values, times: this.watch.kept() };
+  }
+
+  async #draw(item) {
+    const frame = at("frame");
+    if (item.kind === "text") {
+      const text = document.createElement("div");
+      Object.assign(text, { className: "text", dir: "auto", tabIndex: 0, textContent: item.text });
+      text.setAttribute("role", "region");
+      text.setAttribute("aria-label", "The text to judge");
+      frame.replaceChildren(text);
+      return;
+    }
+    const image = new Image();
+    image.alt = "The image to judge";
+    image.src = item.src;
+    await image.decode();
+    frame.replaceChildren(image);
+    this.#fit();
+  }
+
+  /** Whole multiples of a small image, so that every pixel of it is equally large. */
+  #fit() {
+    const image = at("frame").querySelector("img");
+    if (!image?.naturalWidth) return;
+    const room = PHONE.matches ? SIZE.phone : SIZE.desktop;
+    const times = Math.floor(room / Math.max(image.naturalWidth, image.naturalHeight));
+    image.classList.toggle("tiny", times > 1 && study.rendering === "pixelated");
+    image.width = times > 1 ? image.naturalWidth * times : image.naturalWidth;
+    image.height = times > 1 ? image.naturalHeight * times : image.naturalHeight;
+  }
+
+  #changed(id, input) {
+    if (input !== null) this.watch.answered(id, input);
+    this.#left();
+    this.owner.changed();
+  }
+
+  /** What is left, in words; the button says the same by being unavailable. */
+  #left(said = false) {
+    const missing = this.layout.missing();
+    const place = at("left");
+    const [next] = [at("next")];
+    next.setAttribute("aria-disabled", String(missing.length > 0));
+    place.classList.toggle("said", said && missing.length > 0);
+    const jumps = missing.length <= 3 && !this.layout.reason ? missing : [];
+    const count = missing.length === 1 ? "1 class left" : `${missing.length} classes left`;
+    const sentence = !missing.length
+      ? "All answered"
+      : this.layout.reason?.() ?? (this.layout.many !== undefined ? "Choose an answer" : jumps.length ? `${count}:` : count);
+    place.replaceChildren(sentence);
+    for (const { id, name } of jumps) {
+      const jump = document.createElement("button");
+      jump.type = "button";
+      jump.textContent = name;
+      jump.setAttribute("aria-label", `Go to ${name}`);
+      jump.addEventListener("click", () => this.layout.focusOn(id));
+      place.append(jump);
+    }
+    const spoken = missing.length ? `${sentence} ${jumps.map((each) => each.name).join(", ")}` : "All answered. Enter goes on.";
+    // Once an answer would be too much talk: the count is spoken near the end, and whenever somebody asks.
+    if (said || missing.length <= 3) at("spoken").textContent = said ? `Not yet: ${spoken}` : spoken;
+  }
+
+  #next() {
+    if (this.busy) return;
+    const missing = this.layout.missing();
+    if (missing.length) {
+      this.#left(true);
+      this.layout.focusOn(missing[0].id);
+      this.owner.incomplete?.(missing);
+      return;
+    }
+    this.busy = true;
+    this.owner.next({ values: this.layout.values(), ...this.watch.times() });
+  }
+
+  #keyboard() {
+    document.addEventListener("keydown", (event) => {
+      if (this.busy || !this.layout || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+      if (document.querySelector("dialog[open]")) return;
+      const typing = event.target.matches("input[type=text], textarea, select");
+      const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+      if (key === "Enter") {
+        // A focused button or link keeps its own meaning of Enter.
+        if (event.target.closest("button, a, summary, textarea")) return;
+        event.preventDefault();
+        this.#next();
+      } else if (this.layout.arrow(key)) event.preventDefault();
+      else if (!this.shortcuts || typing || event.repeat) return;
+      else if (key === "?") {
+        event.preventDefault();
+        at("legend").showModal();
+      } else if (key === "Backspace") {
+        event.preventDefault();
+        this.layout.clearLast();
+      } else if (this.layout.key(key)) event.preventDefault();
+    });
+  }
+
+  #legend() {
+    const dialog = at("legend");
+    const tick = at("shortcuts");
+    at("legend-open").hidden = !study.shortcuts;
+    tick.checked = this.shortcuts;
+    tick.addEventListener("change", () => {
+      this.shortcuts = tick.checked;
+      localStorage.setItem("dissensus-shortcuts", tick.checked ? "on" : "off");
+    });
+    at("legend-open").addEventListener("click", () => dialog.showModal());
+    at("legend-close").addEventListener("click", () => dialog.close());
+    dialog.addEventListener("close", () => this.layout?.start());
+    new MutationObserver(() => dialog.open && this.#fillLegend()).observe(dialog, { attributes: true });
+  }
+
+  #fillLegend() {
+    const list = at("legend-keys");
+    list.replaceChildren();
+    const lines = [...this.layout.legend(), [["Backspace"], "clear the last answer"], [["Enter"], "next, when all is answered"]];
+    for (const [keys, meaning] of lines) {
+      const term = document.createElement("dt");
+      keys.forEach((key, index) => {
+        const cap = document.createElement("kbd");
+        cap.textContent = key;
+        term.append(...(index ? [" ", cap] : [cap]));
+      });
+      const about = document.createElement("dd");
+      about.textContent = meaning;
+      list.append(term, about);
+    }
+  }
+
+  #problems(report) {
+    const dialog = at("problem");
+    at("problem-open").hidden = false;
+    at("problem-open").addEventListener("click", () => this.busy || dialog.showModal());
+    at("problem-close").addEventListener("click", () => dialog.close());
+    at("problem-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const form = new FormData(event.target);
+      const more = String(form.get("more") ?? "").trim();
+      dialog.close();
+      report([form.get("reason"), more].filter(Boolean).join(": "));
+      event.target.reset();
+    });
+  }
+}

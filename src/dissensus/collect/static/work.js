@@ -1,0 +1,233 @@
+// The work: asks for an item, shows it, keeps its answers on this device, sends them, goes on.
+
+import { post } from "./connection.js";
+import { Outbox } from "./outbox.js";
+import { Screen, study } from "./screen.js";
+import { measureFrames } from "./stopwatch.js";
+
+const at = (id) => document.getElementById(id);
+const { session } = at("main").dataset;
+const place = (assignment) => `dissensus-item-${session}-${assignment}`;
+const PATIENCE = 60_000;
+
+/** This tab's name. It is taken out of the storage while the tab lives, so that a duplicated tab gets another. */
+const tab = sessionStorage.getItem("dissensus-tab") ?? crypto.randomUUID();
+sessionStorage.removeItem("dissensus-tab");
+addEventListener("pagehide", () => sessionStorage.setItem("dissensus-tab", tab));
+addEventListener("pageshow", () => sessionStorage.removeItem("dissensus-tab"));
+
+let current = null;
+let beating = null;
+let offlineSince = null;
+let failures = 0;
+
+const channel = new BroadcastChannel(`dissensus-${session}`);
+channel.addEventListener("message", ({ data }) => {
+  if (data.working && data.working !== tab && current) elsewhere();
+});
+
+const screen = new Screen({ next: submit, changed: keep, problem: report, back: study.back ? back : null });
+screen.allNo = () => hear("all-no-key", { number: current?.number });
+const outbox = new Outbox(session, tab, heard);
+
+function heard({ state, waiting, data, tries }) {
+  const status = at("saved");
+  const answers = `${waiting} ${waiting === 1 ? "answer" : "answers"} waiting`;
+  status.dataset.state = state;
+  status.textContent = { saved: "Saved", saving: "Saving…", offline: `Offline – ${answers}` }[state];
+  if (state === "saved") offlineSince = null;
+  if (state === "offline") offlineSince ??= performance.now();
+  at("notice").hidden = !(state === "offline" || (state === "saving" && tries > 0));
+  if (state !== "offline") return;
+  at("notice-text").textContent =
+    data.error ?? "No connection. Your answers are kept on this device and are sent as soon as it is back; do not close this page.";
+  at("keep-file").hidden = performance.now() - offlineSince < PATIENCE;
+}
+
+/** Ask until the server answers. */
+async function ask(path, body) {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const answer = await post(path, body);
+      if (answer.status < 500 && answer.status !== 429) {
+        heard({ state: "saved", waiting: outbox.waiting().length, data: {} });
+        return answer;
+      }
+      if (answer.data.state === "paused") return answer;
+      heard({ state: "offline", waiting: outbox.waiting().length, data: answer.data });
+    } catch {
+      heard({ state: "offline", waiting: outbox.waiting().length, data: {} });
+    }
+    await new Promise((resume) => {
+      const timer = setTimeout(resume, Math.min(15_000, 500 * 2 ** Math.min(tries, 6)));
+      addEventListener("online", () => (clearTimeout(timer), resume()), { once: true });
+    });
+  }
+}
+
+async function next() {
+  const { status, data } = await ask("/api/next", { tab });
+  if (status === 401) return over("Your session has ended", data.error);
+  await follow(data);
+}
+
+async function follow(data) {
+  if (data.state === "item") return show(data);
+  current = null;
+  clearInterval(beating);
+  if (data.state === "finished") location.assign(data.url);
+  else if (data.state === "elsewhere") elsewhere();
+  else if (data.state === "paused") wait("The study is paused", data.error, data.retry_seconds);
+  else if (data.state === "nothing")
+    wait("One moment, please", "Every item is being looked at by somebody right now. This page goes on by itself.", data.retry_seconds);
+  else over("Something went wrong", data.error);
+}
+
+async function show(given) {
+  current = given;
+  document.body.dataset.number = given.number;
+  at("count").textContent = `${given.item.kind === "text" ? "Text" : "Image"} ${given.number} of ${given.of}`;
+  at("done").max = given.of;
+  at("done").value = given.number - 1;
+  at("back").hidden = !study.back || given.number < 2;
+  panel(null);
+  try {
+    await screen.show(given.item, given.classes, {
+      kept: read(given.assignment),
+      draft: given.draft,
+      layout: given.layout,
+    });
+  } catch {
+    // Asking again hands out its address anew, which a server that was started again has forgotten.
+    failures += 1;
+    if (failures < 4) return new Promise((resume) => setTimeout(resume, 400 * failures)).then(next);
+    failures = 0;
+    hear("image-failed", { number: given.number });
+    return over("The image does not load", "Please check your connection.", [
+      ["Try again", next],
+      ["Report it and go on", () => report("The image does not load")],
+    ]);
+  }
+  failures = 0;
+  channel.postMessage({ working: tab });
+  clearInterval(beating);
+  beating = setInterval(beat, given.heartbeat_seconds * 1000);
+  for (const src of given.preload ?? []) new Image().src = src;
+}
+
+function read(assignment) {
+  try {
+    return JSON.parse(localStorage.getItem(place(assignment)));
+  } catch {
+    return null;
+  }
+}
+
+function keep() {
+  if (current) localStorage.setItem(place(current.assignment), JSON.stringify(screen.kept()));
+}
+addEventListener("pagehide", () => screen.busy || keep());
+document.addEventListener("visibilitychange", () => {
+  // Only a hint, so that another browser could go on: what counts is kept on this device.
+  if (!document.hidden || screen.busy || !current) return;
+  post("/api/draft", { assignment: current.assignment, values: screen.kept().values }).catch(() => {});
+});
+
+async function submit(answers) {
+  const body = { uuid: crypto.randomUUID(), assignment: current.assignment, answers };
+  outbox.put(body);
+  localStorage.removeItem(place(current.assignment));
+  await deliver();
+}
+
+async function deliver() {
+  const answer = await outbox.flush();
+  if (answer === null) return next();
+  if (answer.status === 401) return over("Your session has ended", answer.data.error);
+  if (answer.status < 300 && answer.data.next) return follow(answer.data.next);
+  if (answer.status >= 400) await hear("refused", { status: answer.status, kind: answer.data.kind ?? null });
+  return next();
+}
+
+async function beat() {
+  if (document.hidden || !current) return;
+  try {
+    const { status, data } = await post("/api/heartbeat", { assignment: current.assignment, tab });
+    if (status === 200 && data.mine === false) elsewhere();
+  } catch {
+    // The next beat, or the save, tells whether the connection is really gone.
+  }
+}
+
+async function back() {
+  screen.busy = true;
+  const { status, data } = await ask("/api/back", { tab });
+  if (status === 200 && data.state === "item") return follow(data);
+  screen.busy = false;
+  at("spoken").textContent = data.error ?? "There is nothing to go back to.";
+}
+
+async function report(reason) {
+  screen.busy = true;
+  const { assignment } = current;
+  await ask("/api/problem", { assignment, reason });
+  localStorage.removeItem(place(assignment));
+  await next();
+}
+
+async function hear(kind, detail) {
+  await post("/api/event", { kind, detail }).catch(() => {});
+}
+
+function elsewhere() {
+  current = null;
+  screen.busy = true;
+  clearInterval(beating);
+  over("Open in another tab", "This study is open elsewhere. You can continue here; the other tab then stops.", [
+    ["Continue here", async () => {
+      await ask("/api/take-over", { tab });
+      channel.postMessage({ working: tab });
+      await next();
+    }],
+  ]);
+}
+
+function wait(title, text, seconds) {
+  over(title, text);
+  setTimeout(next, (seconds ?? 15) * 1000);
+}
+
+/** Words instead of the item. */
+function over(title, text, actions = []) {
+  panel({ title, text, actions });
+}
+
+function panel(told) {
+  at("stage").hidden = told !== null;
+  at("bottom").hidden = told !== null;
+  at("panel").hidden = told === null;
+  if (told === null) return;
+  at("panel-title").textContent = told.title;
+  at("panel-text").textContent = told.text ?? "";
+  at("panel-actions").replaceChildren(
+    ...told.actions.map(([name, act], index) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = index ? "" : "primary";
+      button.textContent = name;
+      button.addEventListener("click", act, { once: true });
+      return button;
+    }),
+  );
+  at("panel-title").focus();
+}
+
+at("keep-file").addEventListener("click", () => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(outbox.waiting())], { type: "application/json" }));
+  link.download = "answers.json";
+  link.click();
+});
+
+measureFrames();
+await (outbox.waiting().length ? deliver() : next());

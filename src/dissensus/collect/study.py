@@ -1,0 +1,538 @@
+"""A study that collects votes, as data: collect.toml in a folder of its own, checked key by key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dissensus.errors import InputError
+from dissensus.toml_file import TomlFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FILE: Final = "collect.toml"
+LAYOUTS: Final = ("rows", "one-at-a-time", "select-all", "single-choice", "rating", "points")
+VALUES: Final = ("no", "yes", "unsure")
+"""Responses by their codes 0, 1, 2."""
+CLASS_ORDERS: Final = ("fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item")
+ITEM_ORDERS: Final = ("random", "fixed")
+RENDERINGS: Final = ("pixelated", "smooth")
+PLATFORMS: Final = ("plain", "prolific", "mturk")
+ENDINGS: Final = ("complete", "no-consent", "screened-out", "technical")
+"""How a session can end; each has a code of its own."""
+
+KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "": (
+        "name", "question", "layout", "k", "items_per_annotator", "seed", "back", "shortcuts", "all_no_key",
+        "items", "classes", "order", "gold", "practice", "lease", "texts", "recruitment", "adaptive", "cost",
+    ),
+    "items": ("images", "texts", "item", "text", "rendering"),
+    "classes": ("names", "unsure", "words"),
+    "order": ("classes", "items"),
+    "gold": ("items", "misses_allowed"),
+    "practice": ("items", "attempts"),
+    "lease": ("seconds", "heartbeat", "patience"),
+    "texts": ("title", "consent", "instructions", "contact", "finish"),
+    "recruitment": ("kind", "study", "jwks", "return_url", "codes"),
+    "adaptive": ("on", "max_k", "budget"),
+    "cost": ("pay_per_hour", "currency", "seconds_per_item", "platform_fee"),
+}  # fmt: skip
+"""The keys of a collect file, by table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gold:
+    """An item whose answer is known.
+
+    Attributes:
+        item: its name.
+        required: for each class, the codes of the responses that are right.
+    """
+
+    item: str
+    required: tuple[frozenset[int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """What annotators read; a blank line begins a paragraph."""
+
+    title: str
+    consent: str
+    instructions: str
+    contact: str
+    finish: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recruitment:
+    """Where annotators come from.
+
+    Attributes:
+        kind: of platform.
+        study: the platform's id of the study, which a signed link must name.
+        jwks: a file with the platform's public keys; signed links are asked for where it is given.
+        return_url: where the finish page leads, "{code}" in it stands for the code.
+        codes: by ending.
+    """
+
+    kind: str
+    study: str | None
+    jwks: Path | None
+    return_url: str | None
+    codes: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adaptive:
+    """Votes beyond k, for the items that gain most.
+
+    Attributes:
+        on: whether any are bought.
+        max_k: the most votes of an item.
+        budget: the most votes beyond k, over all items.
+    """
+
+    on: bool
+    max_k: int
+    budget: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a vote costs: pay in currency per hour, time in seconds, the platform's fee as a share of the pay."""
+
+    pay_per_hour: float
+    currency: str
+    seconds_per_item: float
+    platform_fee: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectStudy:
+    """An instrument, its items, and how many votes it wants of whom.
+
+    Attributes:
+        name: of the study.
+        question: what annotators are asked of every class.
+        layout: one of `LAYOUTS`.
+        classes: names, in class order.
+        unsure: whether unsure may be said.
+        words: by value, what is written on the buttons.
+        k: votes that every item gets.
+        items_per_annotator: the most items that one annotator is asked for, gold items apart.
+        class_order: one of `CLASS_ORDERS`.
+        item_order: one of `ITEM_ORDERS`.
+        gold: items shown to everybody that do not count towards k.
+        misses_allowed: gold items that may be missed before an annotator no longer counts.
+        practice: names of items that are shown for practice and never voted on.
+        practice_attempts: before an annotator is screened out.
+        lease_seconds: without a heartbeat, after which an item is given to somebody else.
+        heartbeat_seconds: between two signs of life.
+        patience_seconds: that an annotator waits for an item before the session ends early.
+        texts: what annotators read.
+        recruitment: where they come from.
+        adaptive: votes beyond k.
+        cost: of a vote.
+        back: whether an annotator may go back one item.
+        shortcuts: whether keys answer.
+        all_no_key: whether one key says No to all classes that are left.
+        rendering: how a small image is enlarged.
+        images: the folder of images; None for texts.
+        table: the table of texts; None for images.
+        item_column: of the table, if named.
+        text_column: of the table, if named.
+        seed: of orders.
+        folder: that holds all of it.
+        toml: the text of the collect file.
+    """
+
+    name: str
+    question: str
+    layout: str
+    classes: tuple[str, ...]
+    unsure: bool
+    words: Mapping[str, str]
+    k: int
+    items_per_annotator: int
+    class_order: str
+    item_order: str
+    gold: tuple[Gold, ...]
+    misses_allowed: int
+    practice: tuple[str, ...]
+    practice_attempts: int
+    lease_seconds: float
+    heartbeat_seconds: float
+    patience_seconds: float
+    texts: Texts
+    recruitment: Recruitment
+    adaptive: Adaptive
+    cost: Cost
+    back: bool
+    shortcuts: bool
+    all_no_key: bool
+    rendering: str
+    images: Path | None
+    table: Path | None
+    item_column: str | None
+    text_column: str | None
+    seed: int
+    folder: Path
+    toml: str
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The responses that may be given to a class, in the order of the buttons."""
+        return ("yes", "no", "unsure") if self.unsure else ("yes", "no")
+
+    @property
+    def version(self) -> str:
+        """Of the instrument: changes with every character of the collect file."""
+        return hashlib.sha256(self.toml.encode()).hexdigest()[:16]
+
+
+def read_collect_study(folder: str | Path) -> CollectStudy:
+    """The study in a folder."""
+    path = Path(folder) / FILE
+    if not path.is_file():
+        raise InputError(f"{path}: there is no study here; make one with 'dissensus collect init {folder}'")
+    return _CollectFile(path, kind="study").study()
+
+
+def init_collect_study(
+    folder: str | Path,
+    *,
+    images: str | Path | None = None,
+    texts: str | Path | None = None,
+    classes: Sequence[str] | None = None,
+    name: str | None = None,
+    question: str | None = None,
+    layout: str = "rows",
+    k: int = 6,
+    items_per_annotator: int = 70,
+    recruitment: str = "plain",
+) -> Path:
+    """Writes the collect file of a new study, with every setting in it, and returns its path.
+
+    Args:
+        folder: of the study; made where there is none.
+        images: a folder of images; the study's own folder where neither images nor texts are given.
+        texts: a table of texts.
+        classes: names; by default the names of the sub-folders that images lie in, or the classes that the table's
+            labels name, else the ten digits.
+        name: of the study; by default the folder's.
+        question: asked of every class.
+        layout: one of `LAYOUTS`.
+        k: votes an item.
+        items_per_annotator: the most that one annotator is asked for.
+        recruitment: one of `PLATFORMS`.
+    """
+    from dissensus.collect.items import classes_of
+
+    folder = Path(folder)
+    path = folder / FILE
+    if path.exists():
+        raise InputError(f"{path}: there is a study already; edit it, or choose another folder")
+    if images is not None and texts is not None:
+        raise InputError("collect init: images and texts were both given; a study shows one or the other")
+    source = Path(images if images is not None else texts if texts is not None else folder)
+    if texts is None and not source.is_dir():
+        raise InputError(f"{source}: not a folder; give a folder of images with --images, or a table with --texts")
+    named = list(classes) if classes else classes_of(source, is_table=texts is not None)
+    numbers = all(each.isdigit() for each in named)
+    folder_is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    what = "text" if texts is not None else "image"
+    place = source.resolve()
+    written = os.path.relpath(place, folder.resolve()) if place.is_relative_to(folder.resolve()) else str(place)
+    codes = {ending: secrets.token_hex(4).upper() for ending in ENDINGS}
+    text = _TEMPLATE.format(
+        name=_toml(name or folder.resolve().name),
+        question=_toml(question or f"Could this {what} show the following?"),
+        layout=_toml(layout),
+        k=k,
+        items_per_annotator=items_per_annotator,
+        seed=secrets.randbelow(2**31),
+        source=f"{'texts' if texts is not None else 'images'} = {_toml(written)}",
+        names="[" + ", ".join(_toml(each) for each in named) + "]",
+        class_order=_toml("rotated" if numbers else "shuffled-per-annotator"),
+        what=what,
+        kind=_toml(recruitment),
+        codes="{ " + ", ".join(f"{ending} = {_toml(code)}" for ending, code in codes.items()) + " }",
+    )
+    path.write_text(text, encoding="utf-8")
+    try:
+        read_collect_study(folder)
+    except InputError:
+        path.unlink()
+        if folder_is_new:
+            folder.rmdir()
+        raise
+    return path
+
+
+_TEMPLATE: Final = """\
+name = {name}
+question = {question}
+layout = {layout}            # rows, one-at-a-time, select-all, single-choice, rating, points
+k = {k}                      # votes that every item gets
+items_per_annotator = {items_per_annotator}
+seed = {seed}
+back = true                  # one item back, until the next is saved
+shortcuts = true
+all_no_key = false           # one key for "no" to all that is left: makes it select-all again
+
+[items]
+{source}
+rendering = "pixelated"      # or "smooth"
+
+[classes]
+names = {names}
+unsure = true
+words = {{ yes = "Yes", no = "No", unsure = "Unsure" }}
+
+[order]
+classes = {class_order}      # fixed, rotated, shuffled-per-annotator, shuffled-per-item
+items = "random"             # or "fixed"
+
+[gold]                       # shown to everybody; who misses more than allowed is paid but does not count
+items = []                   # such as {{ item = "three.png", yes = ["3"] }}; all other classes must not be yes
+misses_allowed = 0
+
+[practice]
+items = []                   # names of items that are only for practice
+attempts = 2
+
+[lease]
+seconds = 600                # without a sign of life, after which an item goes to somebody else
+heartbeat = 30
+patience = 60                # that an annotator waits for an item before the session ends early
+
+[texts]
+title = {name}
+consent = '''
+You are invited to take part in a study of how people see {what}s. Taking part is voluntary, and you may stop at any
+time. Your answers are stored without your name.
+'''
+instructions = '''
+You will see one {what} at a time. For every class, say whether the {what} could show it: yes, no, or unsure. There is
+no right or wrong answer; say what you see.
+'''
+contact = ""
+finish = "Thank you. Your answers are saved."
+
+[recruitment]
+kind = {kind}                # plain, prolific, mturk
+codes = {codes}
+
+[adaptive]
+on = false
+max_k = 12
+budget = 0                   # votes beyond k, over all items
+
+[cost]
+pay_per_hour = 12.0
+currency = "GBP"
+seconds_per_item = 12.5
+platform_fee = 0.33
+"""
+
+
+def _toml(text: str) -> str:
+    """A basic string of TOML, which JSON's escapes are part of."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+class _CollectFile(TomlFile):
+    """Checks a parsed study against its text, so that every refusal names the line."""
+
+    def study(self) -> CollectStudy:
+        self.tables(KEYS)
+        classes = self.class_names()
+        k = self.whole("", "k", 6, least=1)
+        unsure = self.truth("classes", "unsure", True)
+        images, table = self.source()
+        return CollectStudy(
+            name=self.words("", "name", self.path.resolve().parent.name),
+            question=self.words("", "question", "Could this show the following?"),
+            layout=self.one_of("", "layout", LAYOUTS),
+            classes=classes,
+            unsure=unsure,
+            words=self.word_of_value(),
+            k=k,
+            items_per_annotator=self.whole("", "items_per_annotator", 70, least=1),
+            class_order=self.one_of("order", "classes", CLASS_ORDERS),
+            item_order=self.one_of("order", "items", ITEM_ORDERS),
+            gold=tuple(self.gold(each, classes, unsure=unsure) for each in self.listed("gold", "items")),
+            misses_allowed=self.whole("gold", "misses_allowed", 0),
+            practice=tuple(self.names("practice", "items")),
+            practice_attempts=self.whole("practice", "attempts", 2, least=1),
+            lease_seconds=self.number("lease", "seconds", 600.0, above=0),
+            heartbeat_seconds=self.number("lease", "heartbeat", 30.0, above=0),
+            patience_seconds=self.number("lease", "patience", 60.0),
+            texts=Texts(
+                title=self.words("texts", "title", self.words("", "name", self.path.resolve().parent.name)),
+                consent=self.words("texts", "consent", ""),
+                instructions=self.words("texts", "instructions", ""),
+                contact=self.words("texts", "contact", ""),
+                finish=self.words("texts", "finish", "Thank you. Your answers are saved."),
+            ),
+            recruitment=self.recruitment(),
+            adaptive=self.adaptive(k),
+            cost=Cost(
+                pay_per_hour=self.number("cost", "pay_per_hour", 12.0),
+                currency=self.words("cost", "currency", "GBP"),
+                seconds_per_item=self.number("cost", "seconds_per_item", 12.5, above=0),
+                platform_fee=self.number("cost", "platform_fee", 0.0),
+            ),
+            back=self.truth("", "back", True),
+            shortcuts=self.truth("", "shortcuts", True),
+            all_no_key=self.truth("", "all_no_key", False),
+            rendering=self.one_of("items", "rendering", RENDERINGS),
+            images=images,
+            table=table,
+            item_column=self.words("items", "item", "") or None,
+            text_column=self.words("items", "text", "") or None,
+            seed=self.whole("", "seed", 0),
+            folder=self.path.parent,
+            toml=self.text,
+        )
+
+    def source(self) -> tuple[Path | None, Path | None]:
+        images, texts = self.words("items", "images", ""), self.words("items", "texts", "")
+        if bool(images) == bool(texts):
+            raise self.refuse("items", "images", "or texts must be given, and not both: a study shows one or the other")
+        place = (self.path.parent / (images or texts)).resolve()
+        if images and not place.is_dir():
+            raise self.refuse("items", "images", f"is '{images}', where there is no folder")
+        if texts and not place.is_file():
+            raise self.refuse("items", "texts", f"is '{texts}', where there is no file")
+        return (place, None) if images else (None, place)
+
+    def class_names(self) -> tuple[str, ...]:
+        names = self.names("classes", "names")
+        if len(names) < 2:
+            raise self.refuse("classes", "names", "must be a list of at least two classes")
+        for name in names:
+            if not name.strip() or len(name) > 200:
+                raise self.refuse("classes", "names", f"has the name {name!r}; give 1 to 200 characters")
+            if names.count(name) > 1:
+                raise self.refuse("classes", "names", f"has '{name}' twice; name each class once")
+        return tuple(names)
+
+    def word_of_value(self) -> dict[str, str]:
+        given = self.table("classes").get("words", {})
+        if not isinstance(given, dict):
+            raise self.refuse("classes", "words", 'must be written as { yes = "Yes", no = "No", unsure = "Unsure" }')
+        for key, word in given.items():
+            self.known(key, VALUES, "classes", beside="words")
+            if not isinstance(word, str) or not word.strip():
+                raise self.refuse("classes", "words", f"writes {word!r} for {key}; give a word")
+        words = {"yes": "Yes", "no": "No", "unsure": "Unsure", **given}
+        if len(set(words.values())) < len(words):
+            raise self.refuse("classes", "words", "writes two values alike; give each its own word")
+        return words
+
+    def gold(self, given: Any, classes: tuple[str, ...], *, unsure: bool) -> Gold:
+        if not isinstance(given, dict) or not isinstance(given.get("item"), str):
+            raise self.refuse("gold", "items", f'has {given!r}; write an entry as {{ item = "a.png", yes = ["3"] }}')
+        for key in given:
+            self.known(key, ("item", "yes", "no", "unsure"), "gold", beside="items")
+        required = [frozenset({0, 2} if unsure else {0})] * len(classes)
+        seen: set[str] = set()
+        for value, code in (("no", 0), ("yes", 1), ("unsure", 2)):
+            named = given.get(value, [])
+            if not isinstance(named, list):
+                raise self.refuse(
+                    "gold", "items", f"has {value} = {named!r} for '{given['item']}'; give a list of classes"
+                )
+            for name in named:
+                if name not in classes:
+                    raise self.no_such("gold", "items", name, classes)
+                if name in seen:
+                    raise self.refuse("gold", "items", f"requires two answers to '{name}' of '{given['item']}'")
+                seen.add(name)
+                required[classes.index(name)] = frozenset({code})
+        return Gold(item=given["item"], required=tuple(required))
+
+    def recruitment(self) -> Recruitment:
+        codes = self.table("recruitment").get("codes", {})
+        if not isinstance(codes, dict) or not all(isinstance(code, str) and code for code in codes.values()):
+            raise self.refuse("recruitment", "codes", 'must be written as { complete = "C1", technical = "T1" }')
+        for ending in codes:
+            self.known(ending, ENDINGS, "recruitment", beside="codes")
+        # Without codes of their own, endings still differ: a code that means two things tells the platform nothing.
+        full = {ending: ending.upper() for ending in ENDINGS} | codes
+        if len(set(full.values())) < len(full):
+            raise self.refuse("recruitment", "codes", "gives two endings the same code; give each its own")
+        jwks = self.words("recruitment", "jwks", "")
+        return Recruitment(
+            kind=self.one_of("recruitment", "kind", PLATFORMS),
+            study=self.words("recruitment", "study", "") or None,
+            jwks=self.path.parent / jwks if jwks else None,
+            return_url=self.words("recruitment", "return_url", "") or None,
+            codes=full,
+        )
+
+    def adaptive(self, k: int) -> Adaptive:
+        adaptive = Adaptive(
+            on=self.truth("adaptive", "on", False),
+            max_k=self.whole("adaptive", "max_k", 2 * k, least=1),
+            budget=self.whole("adaptive", "budget", 0),
+        )
+        if adaptive.on and adaptive.max_k < k:
+            raise self.refuse("adaptive", "max_k", f"is {adaptive.max_k}, less than k = {k}; give k or more")
+        return adaptive
+
+    def of(self, table: str, key: str, default: Any) -> Any:
+        return (self.table(table) if table else self.given).get(key, default)
+
+    def words(self, table: str, key: str, default: str) -> str:
+        given = self.of(table, key, default)
+        if not isinstance(given, str):
+            raise self.refuse(table, key, f"is {given!r}; write it in quotes")
+        return given
+
+    def one_of(self, table: str, key: str, names: Sequence[str]) -> str:
+        given = self.of(table, key, names[0])
+        if given not in names:
+            raise self.no_such(table, key, given, names)
+        return str(given)
+
+    def truth(self, table: str, key: str, default: bool) -> bool:
+        given = self.of(table, key, default)
+        if not isinstance(given, bool):
+            raise self.refuse(table, key, f"is {given!r}; it must be true or false")
+        return given
+
+    def whole(self, table: str, key: str, default: int, *, least: int = 0) -> int:
+        given = self.of(table, key, default)
+        if not isinstance(given, int) or isinstance(given, bool) or not least <= given < 2**31:
+            raise self.refuse(table, key, f"is {given!r}; it must be a whole number from {least}")
+        return given
+
+    def number(self, table: str, key: str, default: float, *, above: float | None = None) -> float:
+        given = self.of(table, key, default)
+        if not isinstance(given, int | float) or isinstance(given, bool) or not 0 <= given < 1e12 or given == above:
+            least = "0 or more" if above is None else f"more than {above:g}"
+            raise self.refuse(table, key, f"is {given!r}; it must be a number, {least}")
+        return float(given)
+
+    def listed(self, table: str, key: str) -> list[Any]:
+        given = self.of(table, key, [])
+        if not isinstance(given, list):
+            raise self.refuse(table, key, f"is {given!r}; it must be a list")
+        return given
+
+    def names(self, table: str, key: str) -> list[str]:
+        names = self.listed(table, key)
+        for name in names:
+            if not isinstance(name, str):
+                raise self.refuse(table, key, f"has {name!r}; write every name in quotes")
+        return names

@@ -1,0 +1,157 @@
+"""Ambiguous digits: blends of two digits in the latent space of a VAE, with synthetic label distributions.
+
+Rebuilt after Ambiguous-MNIST (Mukhoti, Kirsch, van Amersfoort, Torr, Gal 2021, Deep Deterministic Uncertainty): an image
+is the decoded linear combination of the codes of two digits; a classifier of digits labels it by its softmax; images on
+which an ensemble of others contradicts itself (mutual information) are junk and left out; the rest are stratified by
+class and softmax entropy. Networks, sizes and the threshold are ours, since theirs are not published in the paper: these
+are not their images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.special import entr
+
+from dissensus.curate.digits import DIGITS, SIDE
+from dissensus.curate.ensembles import probabilities, train_member
+from dissensus.curate.vae import decode, encode, train_vae
+from dissensus.errors import InputError
+from dissensus.randomness import Purpose, stream
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Codes, Floats, Ints, Table
+    from dissensus.curate.digits import Digits, Pixels
+
+ENTROPY_BINS: Final = 5
+"""Strata of equal width between no entropy and the highest of the candidates, for each class."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blending:
+    """How ambiguous digits are made.
+
+    Attributes:
+        vae_images: digits that the VAE is fitted to, at most; the blended digits are drawn from the same.
+        vae_epochs: passes over them.
+        members: classifiers (LeNet) in the ensemble that finds junk; one more is the labeller.
+        member_images: digits that each is trained on, at most, each on its own draw.
+        member_epochs: passes over them.
+        candidates: blends made for each that is asked for.
+        mutual_information: the most, in nats, that an image may have.
+    """
+
+    vae_images: int = 12_000
+    vae_epochs: int = 15
+    members: int = 5
+    member_images: int = 6_000
+    member_epochs: int = 4
+    candidates: int = 8
+    mutual_information: float = 0.2
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AmbiguousDigits:
+    """Blended digits with their synthetic labels.
+
+    Attributes:
+        images: (images, 28, 28) grey values.
+        probabilities: (images, 10) the synthetic label distributions: the labeller's softmax.
+        entropy: (images,) of those, in nats.
+        mutual_information: (images,) how far the ensemble contradicts itself, in nats: H(mean q) - mean H(q).
+        parents: (images, 2) the labels of the two blended digits.
+        weight: (images,) of the first parent, 0 to 1.
+        candidates: how many blends were made.
+        plausible: how many of them passed the filter.
+    """
+
+    images: Pixels
+    probabilities: Table
+    entropy: Floats
+    mutual_information: Floats
+    parents: np.ndarray[tuple[int, int], np.dtype[np.int64]]
+    weight: Floats
+    candidates: int
+    plausible: int
+
+    def __len__(self) -> int:
+        return self.images.shape[0]
+
+    @property
+    def winner(self) -> Ints:
+        """(images,) the class with the largest share."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+
+def ambiguous_digits(digits: Digits, n: int, *, seed: int, blending: Blending | None = None) -> AmbiguousDigits:
+    """Make n ambiguous digits; about half a minute for 2,500 on one CPU core at the default settings.
+
+    Args:
+        digits: to fit the networks to and to blend.
+        n: how many.
+        seed: of everything random.
+        blending: the settings.
+    """
+    how = Blending() if blending is None else blending
+    generator = stream(seed, Purpose.MIXING)
+    ground = digits.take(_draw(len(digits), how.vae_images, generator))
+    vae = train_vae(ground.images, seed=seed, epochs=how.vae_epochs)
+    members = []
+    for member in range(how.members + 1):
+        own = digits.take(_draw(len(digits), how.member_images, generator))
+        trained = train_member(
+            own.images.astype(np.float32) / 255,
+            own.labels,
+            model="lenet",
+            classes=DIGITS,
+            epochs=how.member_epochs,
+            seed=seed * 1000 + member,
+        )
+        members.append(trained)
+    # As many pairs as are wanted: those of one class, about a tenth, are left out.
+    pair = generator.integers(0, len(ground), (2, how.candidates * n))
+    first, second = pair[:, ground.labels[pair[0]] != ground.labels[pair[1]]]
+    weight = generator.random(len(first))
+    codes = encode(vae, ground.images)
+    images = decode(vae, weight[:, None] * codes[first] + (1 - weight[:, None]) * codes[second], (SIDE, SIDE))
+    said = probabilities(members, images.astype(np.float32) / 255)
+    synthetic, ensemble = said[0], said[1:]
+    entropy = entr(synthetic).sum(axis=1)
+    information = entr(ensemble.mean(axis=0)).sum(axis=1) - entr(ensemble).sum(axis=2).mean(axis=0)
+    plausible = np.flatnonzero(information <= how.mutual_information)
+    if len(plausible) < n:
+        raise InputError(
+            f"ambiguous digits: {len(plausible):,} of {len(images):,} blends have a mutual information of at most "
+            f"{how.mutual_information:g} nats and {n:,} are asked for; make more candidates, or ask for fewer"
+        )
+    kept = plausible[stratified(synthetic[plausible].argmax(axis=1), entropy[plausible], n, generator=generator)]
+    return AmbiguousDigits(
+        images=images[kept],
+        probabilities=synthetic[kept],
+        entropy=entropy[kept],
+        mutual_information=information[kept],
+        parents=ground.labels[np.stack([first, second], axis=1)[kept]],
+        weight=weight[kept],
+        candidates=len(images),
+        plausible=len(plausible),
+    )
+
+
+def stratified(
+    classes: Codes | Ints, entropy: Floats, n: int, *, generator: np.random.Generator, bins: int = ENTROPY_BINS
+) -> Ints:
+    """(n,) rows, as evenly as they allow over every class and bin of entropy; a poor cell gives all that it has."""
+    top = max(float(entropy.max(initial=0.0)), 1e-12)
+    cell = classes * bins + np.minimum((bins * entropy / top).astype(np.int64), bins - 1)
+    order = np.lexsort((generator.random(len(cell)), cell))
+    size = np.bincount(cell)
+    turn = np.empty(len(cell), dtype=np.int64)
+    turn[order] = np.arange(len(cell)) - np.repeat(np.cumsum(size) - size, size)
+    # Every cell gives its first, then every cell its second, until there are n.
+    return np.sort(np.lexsort((generator.random(len(cell)), turn))[:n])
+
+
+def _draw(size: int, n: int, generator: np.random.Generator) -> Ints:
+    return generator.permutation(size)[:n]

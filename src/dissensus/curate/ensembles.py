@@ -1,0 +1,70 @@
+"""Ensembles of small classifiers of images, trained apart: what labels blends, and what a simulated panel sees with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from dissensus.curate.labelled import ORIGINAL, labelled_data
+from dissensus.training.data import TRAIN
+from dissensus.training.loop import train_loop
+from dissensus.training.models import build
+from dissensus.training.run import Run
+from dissensus.training.settings import Training
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Confusions, Ints
+
+Grey = np.ndarray[Any, np.dtype[np.float32]]
+"""(images, height, width) grey values, 0 to 1."""
+
+
+def train_member(images: Grey, labels: Ints, *, model: str, classes: Sequence[str], epochs: int, seed: int) -> Member:
+    """Train one classifier on single labels by the reference engine (Adam, 1e-3, batches of 64).
+
+    Args:
+        images: (images, height, width).
+        labels: (images,) class indices; every class must occur.
+        model: a name in `training.models.MODELS`.
+        classes: names.
+        epochs: passes over the images.
+        seed: of weights and batches.
+    """
+    data = labelled_data(
+        "digits",
+        images[:, None],
+        labels,
+        items=np.arange(len(labels)),
+        classes=tuple(classes),
+        splits={TRAIN: np.arange(len(labels))},
+    )
+    settings = Training(epochs=epochs)
+    run = Run(model=model, target=ORIGINAL, delivery="soft", seed=seed, training=settings, data=data.fingerprint)
+    weights = {name: torch.from_numpy(value) for name, value in train_loop(run, data).weights.items()}
+    network = build(model, data.shape, classes=len(classes), seed=seed)
+    network.load_state_dict(weights)
+    return Member(network.eval(), *data.normalisation)
+
+
+class Member:
+    """A trained classifier with the normalisation that it was trained under."""
+
+    def __init__(self, network: torch.nn.Module, mean: float, deviation: float) -> None:
+        self.network, self.mean, self.deviation = network, mean, deviation
+
+    def logits(self, images: Grey) -> Any:
+        """(images, classes) float64."""
+        x = torch.from_numpy((images[:, None] - np.float32(self.mean)) / np.float32(self.deviation))
+        with torch.no_grad():
+            return torch.cat([self.network(part) for part in x.split(1024)]).double().numpy()
+
+
+def probabilities(members: Sequence[Member], images: Grey) -> Confusions:
+    """(members, images, classes) what each member says of each image."""
+    logits = np.stack([member.logits(images) for member in members])
+    odds = np.exp(logits - logits.max(axis=2, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=2, keepdims=True))

@@ -1,0 +1,142 @@
+"""A list of items: what every step of curating reads and writes, as a table with one row an item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dissensus.arrays import Ints, Mask, Names
+    from dissensus.datasets.sources import Source
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ItemList:
+    """Items by source and name, with columns that say something of each.
+
+    Attributes:
+        items: (items,) names; an item of one name may be in several sources.
+        sources: (items,) the source of each.
+        columns: by name, (items,) values.
+    """
+
+    items: Names
+    sources: Names
+    columns: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def take(self, chosen: Ints | Mask) -> ItemList:
+        """The chosen items, in that order."""
+        columns = {name: values[chosen] for name, values in self.columns.items()}
+        return ItemList(items=self.items[chosen], sources=self.sources[chosen], columns=columns)
+
+    def adding(self, **columns: np.ndarray[Any, Any]) -> ItemList:
+        """The same items with further columns; one of a name that is there takes its place."""
+        return ItemList(items=self.items, sources=self.sources, columns={**self.columns, **columns})
+
+    def column(self, name: str) -> np.ndarray[Any, Any]:
+        """(items,) the values of a column; `item` and `source` are columns too."""
+        found = {"item": self.items, "source": self.sources, **self.columns}
+        if name not in found:
+            raise InputError(f"list of items: no column '{name}'; there are {', '.join(found)}")
+        return np.asarray(found[name])
+
+    def strata(self, names: Sequence[str]) -> tuple[Ints, list[tuple[str, ...]]]:
+        """(items,) the stratum of each item by the values of some columns together, and the values of each stratum."""
+        if not names:
+            return np.zeros(len(self), dtype=np.int64), [()]
+        # Integer codes: rows of text would have to be padded to the longest value.
+        values, codes = zip(
+            *(np.unique(self.column(name).astype(np.str_), return_inverse=True) for name in names), strict=True
+        )
+        rows, stratum = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+        named = [tuple(str(value[code]) for value, code in zip(values, row, strict=True)) for row in rows.tolist()]
+        return stratum.reshape(-1), named
+
+    def by_name(self) -> Ints:
+        """(items,) places in the order of source and name: the same whatever the order of rows."""
+        return np.lexsort((self.items.astype(np.str_), self.sources.astype(np.str_)))
+
+
+def listed(sources: Sequence[Source]) -> ItemList:
+    """All items of some sources, in order; with the column `label` where every source has labels."""
+    names = [source.name for source in sources]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"sources: two are called '{twice}'; give them names of their own, as in train=PATH test=PATH")
+    labels = [source.labels for source in sources if source.labels is not None]
+    return ItemList(
+        items=np.concatenate([source.items.astype(np.str_) for source in sources]),
+        sources=np.repeat(np.array(names, dtype=np.str_), [len(source) for source in sources]),
+        columns={"label": np.concatenate([each.astype(np.str_) for each in labels])}
+        if len(labels) == len(sources)
+        else {},
+    )
+
+
+def places(chosen: ItemList, among: ItemList, *, where: str = "list of items") -> Ints:
+    """(chosen,) where each item of one list is in another; an item that is not there is refused by name."""
+    at = {pair: place for place, pair in enumerate(zip(among.sources.tolist(), among.items.tolist(), strict=True))}
+    wanted = list(zip(chosen.sources.tolist(), chosen.items.tolist(), strict=True))
+    missing = [pair for pair in wanted if pair not in at]
+    if missing:
+        source, item = missing[0]
+        given = ", ".join(np.unique(among.sources).tolist())
+        raise InputError(
+            f"{where}: item '{item}' of source '{source}' is not among the sources given ({given})"
+            f"{f', nor are {len(missing) - 1:,} more' if missing[1:] else ''}; give the same sources by the same names"
+        )
+    return np.array([at[pair] for pair in wanted], dtype=np.int64)
+
+
+def read_items(path: str | Path) -> ItemList:
+    """A list of items from a table with the column `item`, and `source` where there are several."""
+    import polars as pl
+
+    path = Path(path)
+    readers = {
+        ".csv": lambda: pl.read_csv(path, infer_schema=False),
+        ".tsv": lambda: pl.read_csv(path, infer_schema=False, separator="\t"),
+        ".parquet": lambda: pl.read_parquet(path),
+        ".jsonl": lambda: pl.read_ndjson(path),
+    }
+    if path.suffix not in readers:
+        raise InputError(f"{path}: a list of items is a table; give {', '.join(readers)}")
+    try:
+        table = readers[path.suffix]()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: the list of items cannot be read ({error}); give a table with a header") from error
+    if "item" not in table.columns:
+        raise InputError(f"{path}: no column 'item' among {', '.join(table.columns)}; name the column of items so")
+    if table.height == 0:
+        raise InputError(f"{path}: the list has no items; give one row an item")
+    if "source" not in table.columns:
+        table = table.with_columns(source=pl.lit(""))
+    twice = table.select("source", "item").is_duplicated()
+    if twice.any():
+        raise InputError(f"{path}: item '{table['item'][int(twice.arg_max() or 0)]}' is there twice; list each once")
+
+    def values(name: str) -> np.ndarray[Any, Any]:
+        return np.array(table[name].cast(pl.String).fill_null("").to_list(), dtype=np.str_)
+
+    rest = [name for name in table.columns if name not in ("item", "source")]
+    return ItemList(items=values("item"), sources=values("source"), columns={name: values(name) for name in rest})
+
+
+def write_items(items: ItemList, path: str | Path) -> None:
+    """Write a list of items as a table, whole or not at all."""
+    import polars as pl
+
+    from dissensus.labels.writing import write_table
+
+    columns = {"item": items.items, "source": items.sources, **items.columns}
+    write_table(pl.DataFrame({name: pl.Series(values.tolist()) for name, values in columns.items()}), path)

@@ -1,0 +1,185 @@
+"""A datasheet for a curated set: what the lists and votes say of it, and nothing else.
+
+The headings follow Gebru et al. (2021). What no file says stays "not stated", for people to fill in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dissensus.curate.item_list import ItemList
+    from dissensus.votes.inspection import Inspection
+    from dissensus.votes.table import Votes
+
+UNKNOWN: Final = "not stated"
+
+
+def datasheet(
+    items: ItemList,
+    *,
+    name: str,
+    copies: ItemList | None = None,
+    votes: Votes | None = None,
+    licences: Mapping[str, str] | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> str:
+    """The datasheet of a set, as Markdown.
+
+    Args:
+        items: the set, with the columns label, region, split and group where they are known.
+        name: of the set.
+        copies: all items that were looked at for copies (`Duplicates.grouped`).
+        votes: what people said of the items.
+        licences: by source.
+        resamples: behind the intervals of agreement.
+        seed: of the resamples.
+    """
+    parts = [
+        f"# Datasheet: {name}",
+        f"Written by `dissensus curate datasheet` from lists and votes of this set. What they do not say: {UNKNOWN}.",
+        "## Motivation",
+        f"Purpose: {UNKNOWN}. Made by: {UNKNOWN}. Funded by: {UNKNOWN}.",
+        *_composition(items, copies, licences or {}),
+        *_copies(copies),
+        *_regions(items),
+        *_splits(items),
+        *_annotation(items, votes, resamples=resamples, seed=seed),
+        "## Distribution and maintenance",
+        f"Licence of this set: {UNKNOWN}. Where it is kept, by whom, and how errors are reported: {UNKNOWN}.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _composition(items: ItemList, copies: ItemList | None, licences: Mapping[str, str]) -> list[str]:
+    lines = [f"{len(items):,} items."]
+    classes = items.columns.get("label")
+    if classes is None:
+        lines.append(f"Classes: {UNKNOWN}.")
+    else:
+        called, count = np.unique(classes.astype(np.str_), return_counts=True)
+        lines.append(
+            f"{len(called)} classes: "
+            + ", ".join(f"{_cell(c)} {n:,}" for c, n in zip(called.tolist(), count, strict=True))
+            + "."
+        )
+    names = np.unique(items.sources if copies is None else np.concatenate([items.sources, copies.sources])).tolist()
+    rows = []
+    for source in names:
+        looked = UNKNOWN if copies is None else f"{int((copies.sources == source).sum()):,}"
+        rows.append(
+            [source or UNKNOWN, looked, f"{int((items.sources == source).sum()):,}", licences.get(source, UNKNOWN)]
+        )
+    return [
+        "## Composition",
+        " ".join(lines),
+        _table(["source", "items in it", "items in this set", "licence"], rows),
+    ]
+
+
+def _copies(copies: ItemList | None) -> list[str]:
+    if copies is None:
+        return ["## Duplicates", f"Whether copies were looked for: {UNKNOWN}."]
+    group, kept = copies.column("group").astype(np.str_), copies.column("kept") == "yes"
+    kind = copies.column("kind").astype(np.str_)
+    exact, near = (int((~kept & (kind == name)).sum()) for name in ("exact", "near"))
+    found = (
+        f"{len(copies):,} items were looked at, and {len(np.unique(group[group != ''])):,} groups of copies found; "
+        f"{exact + near:,} items were removed, so that one of each is left ({exact:,} exact copies, {near:,} near)."
+    )
+    said = [found]
+    for column in ("source", "split"):
+        if column == "split" and column not in copies.columns:
+            said.append(f"Copies across splits: {UNKNOWN}.")
+            continue
+        pairs = np.unique(np.stack([group, copies.column(column).astype(np.str_)], axis=1)[group != ""], axis=0)
+        across = np.unique(pairs[:, 0], return_counts=True)[1] > 1
+        said.append(f"{int(across.sum()):,} groups lay across {column}s.")
+    return ["## Duplicates", " ".join(said)]
+
+
+def _regions(items: ItemList) -> list[str]:
+    if "region" not in items.columns:
+        return ["## Difficulty", f"Regions of a data map: {UNKNOWN}."]
+    return ["## Difficulty", "Regions of a data map.", _crossed(items, "region", "label")]
+
+
+def _splits(items: ItemList) -> list[str]:
+    if "split" not in items.columns:
+        return ["## Splits", f"Recommended splits: {UNKNOWN}."]
+    parts = ["## Splits", _crossed(items, "split", "region" if "region" in items.columns else "label")]
+    if "group" in items.columns:
+        group, split = items.column("group").astype(np.str_), items.column("split").astype(np.str_)
+        pairs = np.unique(np.stack([group, split], axis=1)[group != ""], axis=0)
+        across = int((np.unique(pairs[:, 0], return_counts=True)[1] > 1).sum())
+        parts.append(f"{across:,} groups lie across splits.")
+    return parts
+
+
+def _annotation(items: ItemList, votes: Votes | None, *, resamples: int, seed: int) -> list[str]:
+    if votes is None:
+        return ["## Annotation", f"Annotators: {UNKNOWN}. Agreement: {UNKNOWN}."]
+    from dissensus.votes.inspection import inspect
+
+    voted = {str(name) for name in votes.items.tolist()}
+    listed_ = set(items.items.tolist())
+    found = inspect(votes, resamples=resamples, seed=seed, contested=0)
+    said = (
+        f"{'Anonymous annotators' if found.annotators is None else f'{found.annotators:,} annotators'} gave "
+        f"{found.judgements:,} judgements ({found.votes:,} votes) on {found.items:,} items: "
+        f"{found.judgements_per_item.mean:.2f} an item ({found.judgements_per_item.min} to "
+        f"{found.judgements_per_item.max}). {len(listed_ - voted):,} items of this set have no votes; "
+        f"{len(voted - listed_):,} items with votes are not in it."
+    )
+    return [
+        "## Annotation",
+        said,
+        _table(["measure", "value", "95 % interval"], _agreement(found)),
+        f"Who the annotators are, what they were paid and what they were told: {UNKNOWN}.",
+    ]
+
+
+def _agreement(found: Inspection) -> list[list[str]]:
+    from dissensus.votes.agreement import TITLES
+
+    rows = []
+    if found.unanimous_share is not None and found.varied_share is not None:
+        rows.append(["unanimous items", f"{found.unanimous_share:.1%}", ""])
+        rows.append(["varied items", f"{found.varied_share:.1%}", ""])
+    rows.append(["items with a tied majority", f"{found.tied_share:.1%}", ""])
+    rows.append(["mean entropy, nats", f"{found.entropy.mean:.3f}", ""])
+    for name, estimate in found.agreement.items():
+        interval = "" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
+        rows.append([TITLES[name], f"{estimate.value:.3f}", interval])
+    unsure = UNKNOWN if found.unsure_rate is None else f"{found.unsure_rate:.1%}"
+    seconds = UNKNOWN if found.seconds is None else f"{found.seconds.median:.1f}"
+    return [*rows, ["judgements with an unsure", unsure, ""], ["median seconds a judgement", seconds, ""]]
+
+
+def _crossed(items: ItemList, row: str, column: str) -> str:
+    """Counts of one column by another, or alone where the other is not known."""
+    down = np.unique(items.column(row).astype(np.str_), return_inverse=True)
+    if column not in items.columns:
+        return _table([row, "items"], [[str(a), f"{n:,}"] for a, n in zip(down[0], np.bincount(down[1]), strict=True)])
+    across = np.unique(items.column(column).astype(np.str_), return_inverse=True)
+    count = np.zeros((len(down[0]), len(across[0])), dtype=np.int64)
+    np.add.at(count, (down[1], across[1]), 1)
+    return _table(
+        [row, "items", *across[0].tolist()],
+        [[str(a), f"{n.sum():,}", *(f"{each:,}" for each in n)] for a, n in zip(down[0], count, strict=True)],
+    )
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """Text that stays in its cell, whatever it holds."""
+    return " ".join(str(text).replace("\\", "\\\\").replace("|", "\\|").split())

@@ -1,0 +1,210 @@
+"""How many items a class are enough: accuracy against the size of the training set (soft-digits paper, table 5)."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.curate.labelled import ORIGINAL, Features, classes_of, features_of, labelled_data
+from dissensus.errors import InputError
+from dissensus.randomness import Purpose, stream
+from dissensus.training import Run, Training, choose_engine, split_items, train
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dissensus.arrays import Floats, Ints
+    from dissensus.datasets.sources import Source
+
+SIZES: Final = (50, 100, 150, 300, 500, 1000, 2000)
+"""Items a class of the paper's table 5."""
+
+HELD_OUT: Final = 0.2
+"""Share of the items that are tested on where no test source is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizePoint:
+    """The accuracy at one size.
+
+    Attributes:
+        size: training items a class.
+        accuracies: of each repeat, on the test items.
+    """
+
+    size: int
+    accuracies: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean accuracy over repeats."""
+        return float(np.mean(self.accuracies))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over repeats, with n - 1; 0 for one repeat."""
+        return float(np.std(self.accuracies, ddof=1)) if len(self.accuracies) > 1 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """What all repeats draw from."""
+
+    name: str
+    model: str
+    training: Training
+    classes: tuple[str, ...]
+    features: Features
+    code: Ints
+    test_features: Features
+    test_code: Ints
+    device: str
+
+
+def size_curve(
+    source: Source,
+    test: Source | None = None,
+    *,
+    sizes: Sequence[int] = SIZES,
+    repeats: int = 5,
+    model: str = "lenet",
+    training: Training | None = None,
+    seed: int = 0,
+    device: str = "auto",
+) -> Iterator[SizePoint]:
+    """Accuracy on the test items of models trained on so many items a class; points come as they are finished.
+
+    Every repeat draws its items anew, without replacement and as many of each class, and starts from other weights.
+    On a CPU repeats run side by side, one single-threaded worker a core.
+
+    Args:
+        source: with labels.
+        test: with labels; a fifth of the source, each class in the same share, where it is not given.
+        sizes: training items a class.
+        repeats: of each size.
+        model: a name or import path of `dissensus.training`.
+        training: settings; Adam, batches of 64, 25 epochs as in the paper if not given.
+        seed: of the draws and the weights.
+        device: cpu, cuda or auto.
+    """
+    if repeats < 1 or not sizes:
+        raise InputError(f"size: {len(sizes)} sizes with {repeats} repeats; give one or more of each")
+    pool = _pool(source, test, model, training or Training(epochs=25), seed=seed, device=device)
+    count = np.bincount(pool.code, minlength=len(pool.classes))
+    few = int(count.argmin())
+    for size in sizes:
+        if not 1 <= size <= count[few]:
+            raise InputError(
+                f"size: {size:,} items a class, and class '{pool.classes[few]}' has {count[few]:,} to train on; give "
+                f"sizes from 1 to {count[few]:,}"
+            )
+    return _points(pool, sizes, repeats, seed)
+
+
+def _points(pool: _Pool, sizes: Sequence[int], repeats: int, seed: int) -> Iterator[SizePoint]:
+    jobs = [(size, seed + repeat) for size in sizes for repeat in range(repeats)]
+    workers = min(len(os.sched_getaffinity(0)), len(jobs))
+    if pool.device != "cpu" or workers == 1:
+        yield from _gathered(sizes, repeats, (_accuracy(pool, *job) for job in jobs))
+        return
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["dissensus.training.loop"])
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(pool,)) as executor:
+        yield from _gathered(sizes, repeats, executor.map(_in_worker, jobs))
+
+
+def _gathered(sizes: Sequence[int], repeats: int, accuracies: Iterator[float]) -> Iterator[SizePoint]:
+    for size in sizes:
+        yield SizePoint(size=size, accuracies=tuple(next(accuracies) for _ in range(repeats)))
+
+
+def _pool(source: Source, test: Source | None, model: str, training: Training, *, seed: int, device: str) -> _Pool:
+    if test is None:
+        _, (code,) = classes_of([source], where="size")
+        parts = split_items(code, {"train": 1 - HELD_OUT, "test": HELD_OUT}, seed=seed)
+        source, test = source.take(parts["train"]), source.take(parts["test"])
+    classes, (code, test_code) = classes_of([source, test], where="size")
+    features, test_features = features_of(source), features_of(test)
+    if features.shape[1:] != test_features.shape[1:]:
+        raise InputError(
+            f"size: items of '{source.name}' have shape {features.shape[1:]} and those of '{test.name}' "
+            f"{test_features.shape[1:]}; give both in one shape"
+        )
+    return _Pool(
+        name=source.name,
+        model=model,
+        training=training,
+        classes=classes,
+        features=features,
+        code=code,
+        test_features=test_features,
+        test_code=test_code,
+        device=choose_engine(1, device=device).device,
+    )
+
+
+def _accuracy(pool: _Pool, size: int, seed: int) -> float:
+    """The test accuracy of one repeat."""
+    generator = stream(seed, Purpose.SPLIT, size)
+    order = np.lexsort((generator.random(len(pool.code)), pool.code))
+    count = np.bincount(pool.code)
+    within = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+    drawn = order[within < size]
+    data = labelled_data(
+        pool.name,
+        np.concatenate([pool.features[drawn], pool.test_features]),
+        np.concatenate([pool.code[drawn], pool.test_code]),
+        items=np.arange(len(drawn) + len(pool.test_code)),
+        classes=pool.classes,
+        splits={"train": np.arange(len(drawn)), "test": len(drawn) + np.arange(len(pool.test_code))},
+    )
+    run = Run(
+        model=pool.model, target=ORIGINAL, delivery="majority", seed=seed, training=pool.training, data=data.fingerprint
+    )
+    (result,) = train([run], data, engine="loop", device=pool.device)
+    return float((result.predictions["test"].argmax(axis=1) == pool.test_code).mean())
+
+
+_shared: _Pool | None = None
+
+
+def _begin(pool: _Pool) -> None:
+    global _shared
+    import torch
+
+    _shared = pool
+    torch.set_num_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a worker has a parent"
+    parent.join()
+    os._exit(1)
+
+
+def _in_worker(job: tuple[int, int]) -> float:
+    assert _shared is not None, "a worker begins with what repeats draw from"
+    return _accuracy(_shared, *job)
+
+
+def size_table(points: Sequence[SizePoint]) -> dict[str, Any]:
+    """The curve as columns: size, mean accuracy, standard deviation, and each repeat's accuracy."""
+    repeats: dict[str, Floats] = {
+        f"repeat_{number}": np.array([point.accuracies[number - 1] for point in points])
+        for number in range(1, 1 + len(points[0].accuracies))
+    }
+    return {
+        "size": np.array([point.size for point in points]),
+        "accuracy": np.array([point.mean for point in points]),
+        "deviation": np.array([point.deviation for point in points]),
+        **repeats,
+    }

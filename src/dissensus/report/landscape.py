@@ -1,0 +1,261 @@
+"""Where runs ended, as tables and figures: curvature and sharpness, spectra, the loss along lines and over planes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import altair as alt
+import numpy as np
+
+from dissensus.basins.summary import QUANTITIES, summarise_basins
+from dissensus.evaluation.tables import DASH
+from dissensus.report.figures import Figure, Record, Section, named_colours, spec_of
+from dissensus.report.tables import Cell, Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.basins.summary import BasinRow
+    from dissensus.studies.measuring import StudyBasins
+
+FLOOR: Final = 1e-6
+"""Of a density on a logarithmic scale: below it there is less than one eigenvalue in a million for each unit."""
+
+
+def basin_tables(found: StudyBasins) -> list[Table]:
+    """Each quantity by system, and the paths between runs."""
+    return [_quantities(found), *([_pairs(found)] if found.pairs else [])]
+
+
+def _quantities(found: StudyBasins) -> Table:
+    rows = summarise_basins(found.systems, reference=found.reference)
+    on = found.systems[found.reference][0].measured_on
+    return Table(
+        slug="basins",
+        title=f"{on.loss} on {on.items:,} items ({on.data})",
+        header=("method", *(quantity.title for quantity in QUANTITIES.values())),
+        rows=tuple(
+            Row(
+                name=f"{system} (reference)" if system == found.reference and len(found.systems) > 1 else system,
+                cells=tuple(_cell(row) for row in rows if row.system == system),
+            )
+            for system in found.systems
+        ),
+        records=tuple(
+            {
+                **{key: value for key, value in row.to_dict().items() if key not in ("values", "ratios")},
+                "seeds": len(row.values),
+                "ratio": sum(row.ratios) / len(row.ratios) if row.ratios else None,
+            }
+            for row in rows
+        ),
+        note=(
+            "Every run is measured on the same loss and the same items, whatever it was trained on. Mean ± sd over "
+            "seeds; below it, times the reference, in the mean of the seeds' ratios. ~ marks an estimate that did not "
+            "converge for some seed. λ max and trace: of the Hessian; worst-case sharpness: the largest rise of the "
+            "loss found in a small ball; average sharpness: the mean rise under random perturbations, plain and in "
+            "proportion to each filter."
+        ),
+    )
+
+
+def _cell(row: BasinRow) -> Cell:
+    if not np.isfinite(row.mean):
+        return Cell(DASH)
+    spread = "" if row.sd is None else f" ± {row.sd:.2g}"
+    ratio = f"{sum(row.ratios) / len(row.ratios):.2f}x" if row.ratios and row.quantity != "gradient_variance" else ""
+    return Cell(f"{'' if row.converged else '~'}{row.mean:.3g}{spread}", ratio)
+
+
+def _pairs(found: StudyBasins) -> Table:
+    rows, records = [], []
+    for each in found.pairs:
+        name = f"{each.first}, neighbouring seeds" if each.first == each.second else f"{each.first} and {each.second}"
+        barrier = [pair.barrier.value for pair in each.pairs]
+        alike = [pair.similarity.value for pair in each.pairs]
+        rows.append(Row(name=name, cells=(Cell(str(len(each.pairs))), _spread(barrier), _spread(alike))))
+        records += [
+            {
+                "first": each.first,
+                "second": each.second,
+                "first_run": pair.first,
+                "second_run": pair.second,
+                "barrier": pair.barrier.value,
+                "barrier_error": pair.barrier.error,
+                "cka": pair.similarity.value,
+                "cka_error": pair.similarity.error,
+            }
+            for pair in each.pairs
+        ]
+    return Table(
+        slug="basin-pairs",
+        title="Between runs",
+        header=("runs", "pairs", "loss barrier", "CKA"),
+        rows=tuple(rows),
+        records=tuple(records),
+        note=(
+            "Loss barrier: how far the loss on the straight path between two runs rises above the line between their "
+            "own losses. CKA: how alike the inputs of their last layers are, 1 is a rotation. Mean, and from lowest to "
+            "highest."
+        ),
+    )
+
+
+def _spread(values: Sequence[float]) -> Cell:
+    return Cell(f"{np.mean(values):.3f}", f"{min(values):.3f} to {max(values):.3f}" if len(values) > 1 else "")
+
+
+def landscape(found: StudyBasins) -> Section | None:
+    """Spectra, loss along a line, and loss surfaces, as far as they were measured."""
+    figures: list[Figure] = []
+    data: dict[str, list[Record]] = {}
+    for made in (_spectra(found), _lines(found)):
+        if made is not None:
+            figures.append(made[0])
+            data[made[0].data] = made[1]
+    surfaces = _surfaces(found)
+    for figure, rows in surfaces:
+        figures.append(figure)
+        data[figure.data] = rows
+    if not figures:
+        return None
+    note = (
+        "Spectrum: the share of the Hessian's eigenvalues for each unit of length, first seed of each method. Line: "
+        "the loss along a random direction in which every filter moves in proportion to its own length, all seeds."
+    )
+    if surfaces:
+        note += (
+            " Surfaces: over two such directions, first seed of each method; the cross is the run itself, and colours "
+            "show the rise of the loss above it on one scale for all methods."
+        )
+    return Section(figures=tuple(figures), data=data, note=note)
+
+
+def _spectra(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
+    rows: list[Record] = []
+    for system, basins in found.systems.items():
+        spectrum = basins[0].density
+        if spectrum is None:
+            return None
+        rows += [
+            {"method": system, "eigenvalue": x, "density": max(y, FLOOR)}
+            for x, y in zip(spectrum.eigenvalue.tolist(), spectrum.density.tolist(), strict=True)
+        ]
+    chart = (
+        alt.Chart(alt.NamedData(name="spectra"))
+        .mark_line(strokeWidth=1.8)
+        .encode(
+            x=alt.X("eigenvalue:Q", title="eigenvalue of the Hessian"),
+            y=alt.Y("density:Q", title="share of eigenvalues per unit").scale(type="log").axis(format="~e"),
+            color=named_colours(list(found.systems)),
+            tooltip=[
+                alt.Tooltip("method:N", title="method"),
+                alt.Tooltip("eigenvalue:Q", title="eigenvalue", format=".3g"),
+                alt.Tooltip("density:Q", title="density", format=".2e"),
+            ],
+        )
+    )
+    figure = Figure(
+        slug="spectra",
+        title="Spectrum of the Hessian",
+        spec=spec_of(chart),
+        data="spectra",
+        about="Density of the Hessian's eigenvalues for each method, on a logarithmic scale",
+    )
+    return figure, rows
+
+
+def _lines(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
+    rows: list[Record] = []
+    for system, basins in found.systems.items():
+        for seed, basin in enumerate(basins):
+            if basin.line is None:
+                return None
+            rows += [
+                {"method": system, "seed": seed, "position": x, "loss": y}
+                for x, y in zip(basin.line.position.tolist(), basin.line.loss.tolist(), strict=True)
+                if np.isfinite(y)
+            ]
+    chart = (
+        alt.Chart(alt.NamedData(name="lines"))
+        .mark_line(strokeWidth=1.4, opacity=0.8)
+        .encode(
+            x=alt.X("position:Q", title="distance, in lengths of the filters"),
+            y=alt.Y("loss:Q", title="loss, nats").scale(type="symlog", zero=False),
+            color=named_colours(list(found.systems)),
+            detail="seed:N",
+            tooltip=[
+                alt.Tooltip("method:N", title="method"),
+                alt.Tooltip("position:Q", title="distance", format=".2f"),
+                alt.Tooltip("loss:Q", title="loss", format=".3f"),
+            ],
+        )
+    )
+    figure = Figure(
+        slug="lines",
+        title="Loss along a random line",
+        spec=spec_of(chart),
+        data="lines",
+        about="Loss of each run along a random filter-normalised direction",
+    )
+    return figure, rows
+
+
+def _surfaces(found: StudyBasins) -> list[tuple[Figure, list[Record]]]:
+    made = [(system, basins[0].surface) for system, basins in found.systems.items()]
+    planes = [(system, plane) for system, plane in made if plane is not None]
+    if not planes:
+        return []
+    rises = {system: plane.loss - _centre(plane.loss) for system, plane in planes}
+    most = float(np.nanmax([np.nanmax(rise) for rise in rises.values()]))
+    figures = []
+    for number, (system, plane) in enumerate(planes):
+        name = f"surface-{number}"
+        half = (plane.across[1] - plane.across[0]) / 2
+        rows: list[Record] = [
+            {
+                "x0": x - half,
+                "x1": x + half,
+                "y0": y - half,
+                "y1": y + half,
+                "rise": float(rises[system][row, column]),
+                "loss": float(plane.loss[row, column]),
+            }
+            for row, y in enumerate(plane.down.tolist())
+            for column, x in enumerate(plane.across.tolist())
+            if np.isfinite(plane.loss[row, column])
+        ]
+        squares = (
+            alt.Chart(alt.NamedData(name=name))
+            .mark_rect()
+            .encode(
+                x=alt.X("x0:Q", title="first direction").scale(nice=False, zero=False),
+                x2="x1:Q",
+                y=alt.Y("y0:Q", title="second direction").scale(nice=False, zero=False),
+                y2="y1:Q",
+                color=alt.Color("rise:Q", title="rise, nats").scale(
+                    type="symlog", constant=0.05, scheme="viridis", domain=[0, most], clamp=True
+                ),
+                tooltip=[alt.Tooltip("loss:Q", format=".3f"), alt.Tooltip("rise:Q", format=".3f")],
+            )
+        )
+        here = alt.InlineData(values=[{"x": 0.0, "y": 0.0}])
+        cross = alt.Chart(here).mark_point(shape="cross", color="white", size=60).encode(x="x:Q", y="y:Q")
+        figures.append(
+            (
+                Figure(
+                    slug=name,
+                    title=f"Loss surface: {system}",
+                    spec=spec_of(alt.layer(squares, cross)),
+                    data=name,
+                    about=f"Rise of the loss of {system} over a plane of two random directions",
+                ),
+                rows,
+            )
+        )
+    return figures
+
+
+def _centre(loss: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> float:
+    rows, columns = loss.shape
+    return float(loss[rows // 2, columns // 2])

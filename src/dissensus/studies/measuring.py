@@ -1,0 +1,172 @@
+"""What is measured of a study's runs after their training; what is in the store already is not measured again."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dissensus.basins import Basin, BasinPair, compare_basins, measure_basins
+from dissensus.errors import InputError
+from dissensus.ood import OodResult, measure_ood
+from dissensus.studies.scoring import held_out_split, runs_by_system
+from dissensus.training.store import measurement_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dissensus.basins import BasinSettings
+    from dissensus.ood import OodSettings
+    from dissensus.studies.running import Plan
+    from dissensus.training.run import Run, RunResult
+
+BASINS = "basins"
+PAIRS = "basin-pairs"
+OOD = "ood"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemPairs:
+    """Runs of two systems with the same seeds, or of one system with neighbouring seeds.
+
+    Attributes:
+        first: name of a system.
+        second: the other, or the same.
+        pairs: the runs two by two.
+    """
+
+    first: str
+    second: str
+    pairs: tuple[BasinPair, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyBasins:
+    """The basins of a study.
+
+    Attributes:
+        reference: the system that others are compared with: the study's first.
+        systems: by name, one basin a seed.
+        pairs: the reference with each other system of its model, and every system with itself.
+    """
+
+    reference: str
+    systems: Mapping[str, tuple[Basin, ...]]
+    pairs: tuple[SystemPairs, ...]
+
+
+def study_basins(
+    plan: Plan, settings: BasinSettings | None = None, *, told: Callable[[int, int], None] | None = None
+) -> StudyBasins:
+    """The basin of every run of a study and of runs two by two, each measured once and kept in its store.
+
+    Args:
+        plan: a study whose runs are all in its store.
+        settings: what to measure; the study's own `[basins]` if not given.
+        told: called with how many measurements are there and how many there will be.
+    """
+    chosen = settings or plan.study.basins
+    if chosen is None:
+        raise InputError(f"study {plan.study.name}: it has no [basins] table; add one, or use dissensus basins")
+    systems = runs_by_system(plan)
+    matched = _matched(systems)
+    total = sum(map(len, systems.values())) + sum(len(pairs) for _, _, pairs in matched)
+    done = 0
+
+    def tell(more: int) -> None:
+        nonlocal done
+        done += more
+        if told is not None:
+            told(done, total)
+
+    def loaded(run: Run) -> RunResult:
+        return plan.store.load(run.key, dynamics=False)
+
+    basins: dict[str, tuple[Basin, ...]] = {}
+    for name, runs in systems.items():
+        keys = [measurement_key(run.key, asdict(chosen)) for run in runs]
+        kept = {key: plan.store.measurement(BASINS, key) for key in keys}
+        waiting = [(run, key) for run, key in zip(runs, keys, strict=True) if kept[key] is None]
+        for run, key in waiting:
+            (basin,) = measure_basins([loaded(run)], plan.data, settings=chosen, device=plan.choice.device)
+            kept[key] = basin.to_dict()
+            plan.store.keep_measurement(BASINS, key, basin.to_dict())
+        basins[name] = tuple(Basin.from_dict(found) for found in kept.values() if found is not None)
+        tell(len(runs))
+    pairs = []
+    for first, second, runs_of in matched:
+        found = []
+        for one, other in runs_of:
+            key = measurement_key(one.key, other.key, asdict(chosen))
+            known = plan.store.measurement(PAIRS, key)
+            if known is None:
+                (pair,) = compare_basins(
+                    [(loaded(one), loaded(other))], plan.data, settings=chosen, device=plan.choice.device
+                )
+                known = pair.to_dict()
+                plan.store.keep_measurement(PAIRS, key, known)
+            found.append(BasinPair.from_dict(known))
+            tell(1)
+        pairs.append(SystemPairs(first=first, second=second, pairs=tuple(found)))
+    return StudyBasins(reference=next(iter(systems)), systems=basins, pairs=tuple(pairs))
+
+
+def _matched(systems: Mapping[str, Sequence[Run]]) -> list[tuple[str, str, list[tuple[Run, Run]]]]:
+    """Systems two by two with their runs: a model's first and each other by seed; each with itself, seed by next."""
+    firsts: dict[str, str] = {}
+    matched = []
+    for name, runs in systems.items():
+        first = firsts.setdefault(runs[0].model, name)
+        if first != name:
+            by_seed = {run.seed: run for run in systems[first]}
+            matched.append((first, name, [(by_seed[run.seed], run) for run in runs if run.seed in by_seed]))
+    for name, runs in systems.items():
+        if len(runs) > 1:
+            matched.append((name, name, list(pairwise(runs))))
+    return matched
+
+
+def study_ood(plan: Plan, settings: OodSettings | None = None) -> OodResult:
+    """How well each system of a study tells strange items from held-out ones, measured once and kept in its store.
+
+    Args:
+        plan: a study whose runs are all in its store.
+        settings: what to measure; the study's own `[ood]` if not given.
+    """
+    chosen = settings or plan.study.ood
+    if chosen is None:
+        raise InputError(
+            f"study {plan.study.name}: no strange sets; give --strange PATH, or an [ood] table in its file"
+        )
+    systems = runs_by_system(plan)
+    strange = {name: (str(path), _fingerprint(Path(path))) for name, path in chosen.strange.items()}
+    key = measurement_key(
+        {name: [run.key for run in runs] for name, runs in systems.items()}, {**asdict(chosen), "strange": strange}
+    )
+    kept = plan.store.measurement(OOD, key)
+    if kept is not None:
+        return OodResult.from_dict(kept)
+    result = measure_ood(
+        {name: (plan.store.load(run.key, dynamics=False) for run in runs) for name, runs in systems.items()},
+        plan.data,
+        chosen,
+        split=held_out_split(plan),
+        device=plan.choice.device,
+    )
+    plan.store.keep_measurement(OOD, key, result.to_dict())
+    return result
+
+
+def _fingerprint(path: Path) -> str:
+    """A hash of a file's bytes, or of the names, sizes and dates of a folder's files."""
+    digest = hashlib.sha256()
+    if path.is_dir():
+        for each in sorted(path.rglob("*")):
+            told = each.stat()
+            digest.update(f"{each.relative_to(path)} {told.st_size} {told.st_mtime_ns}\n".encode())
+    elif path.is_file():
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]

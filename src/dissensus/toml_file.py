@@ -1,0 +1,88 @@
+"""A TOML file that a person wrote, read so that every refusal names the line and the nearest name."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+
+class TomlFile:
+    """A parsed file beside its text.
+
+    Attributes:
+        path: where it was read.
+        text: as it was written.
+        given: as it was parsed.
+    """
+
+    def __init__(self, path: Path, *, kind: str) -> None:
+        self.path = path
+        try:
+            self.text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: the {kind} cannot be read ({error}); give a TOML file in UTF-8") from error
+        try:
+            self.given: dict[str, Any] = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{path}: not valid TOML: {error}") from error
+
+    def tables(self, keys: dict[str, tuple[str, ...]]) -> None:
+        """Refuses keys that no table has; `keys` are by table, "" is the top."""
+        for table, names in keys.items():
+            inside = self.given if not table else self.table(table)
+            for key in inside:
+                self.known(key, names, table)
+
+    def table(self, name: str) -> dict[str, Any]:
+        """The table of a name, empty where it is not written."""
+        inside = self.given.get(name, {})
+        if not isinstance(inside, dict):
+            raise self.refuse("", name, "must be a table, written as [" + name + "]")
+        return inside
+
+    def known(self, key: str, keys: Sequence[str], table: str, *, beside: str | None = None) -> None:
+        """Refuses a key that is none of `keys`."""
+        if key not in keys:
+            where = f"in {beside}" if beside else f"in [{table}]" if table else "at the top"
+            raise InputError(
+                f"{self.path}, line {self.line(table, beside or key)}: '{key}' is no key {where}{_nearest(key, keys)}; "
+                f"there are {', '.join(keys) or 'none'}"
+            )
+
+    def no_such(self, table: str, key: str, given: Any, known: Iterable[str]) -> InputError:
+        """The refusal of a value that is none of the known names."""
+        names = list(known)
+        return InputError(
+            f"{self.path}, line {self.line(table, key)}: {key} names '{given}', which is not there"
+            f"{_nearest(str(given), names)}; there are {', '.join(names)}"
+        )
+
+    def refuse(self, table: str, key: str, what: str) -> InputError:
+        """The refusal of a key's value."""
+        return InputError(f"{self.path}, line {self.line(table, key)}: '{key}' {what}")
+
+    def line(self, table: str, key: str) -> int:
+        """The line of a key in a table; of the table where the key is not written; else 1."""
+        inside, found = "", 1
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            header = re.match(r"\s*\[\s*([\w-]+)\s*\]", line)
+            if header:
+                inside = header[1]
+                if inside == table or (not table and inside == key):
+                    found = number
+            if inside == table and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
+                return number
+        return found
+
+
+def _nearest(given: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(given, list(names), n=1, cutoff=0.5)
+    return f"; did you mean '{near[0]}'?" if near else ""

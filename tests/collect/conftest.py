@@ -1,0 +1,234 @@
+"""Studies and databases to test with: every rule holds on SQLite and on a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from dissensus.collect.answers import check_answers
+from dissensus.collect.assignment import Assigned, Finished, Saved, next_item, save
+from dissensus.collect.database import open_database
+from dissensus.collect.participants import External, arrive, consent, practised
+from dissensus.collect.study import init_collect_study, read_collect_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dissensus.collect.database import Cursor, Database
+    from dissensus.collect.study import CollectStudy
+
+POSTGRES = Path("/usr/lib/postgresql")
+
+
+def make_study(folder: Path, *, items: int = 4, k: int = 2, **changes: str) -> CollectStudy:
+    """A study of texts t0, t1, ... with the classes a, b, c.
+
+    `changes` replace lines of its collect file by key, or by table and key (`gold__items`).
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    table = folder / "items.csv"
+    table.write_text("item,text\n" + "".join(f"t{n},text {n}\n" for n in range(items)))
+    path = init_collect_study(folder, texts=table, classes=["a", "b", "c"], k=k, items_per_annotator=items)
+    lines = path.read_text().splitlines()
+    for key, value in {"seed": "1", **changes}.items():
+        inside, _, name = key.rpartition("__")
+        start = next(n for n, line in enumerate(lines) if line.startswith(f"[{inside}]")) if inside else 0
+        place = next(n for n, line in enumerate(lines) if n >= start and line.startswith(f"{name} ="))
+        lines[place] = f"{name} = {value}"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return read_collect_study(folder)
+
+
+@dataclass
+class Collecting:
+    """A study with its database, and a clock that only the test moves."""
+
+    study: CollectStudy
+    database: Database
+    now: float = 1000.0
+    saves: int = field(default=0)
+
+    def write(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Calls a function of the core in a transaction, at the time it is."""
+        return self.database.write_now(lambda c: work(c, self.study, *arguments, now=self.now, **options))
+
+    def read(self, sql: str, *parameters: Any) -> list[Any]:
+        return self.database.read_now(lambda cursor: cursor.execute(sql, parameters).fetchall())
+
+    def one(self, sql: str, *parameters: Any) -> Any:
+        ((value,),) = self.read(sql, *parameters)
+        return value
+
+    def worker(self, external: str | None = None) -> int:
+        """Somebody who has arrived, consented and practised."""
+
+        def work(cursor: Cursor) -> int:
+            who = None if external is None else External(platform="prolific", id=external)
+            annotator = arrive(cursor, self.study, now=self.now, external=who).annotator
+            consent(cursor, self.study, annotator, now=self.now, agreed=True)
+            practised(cursor, self.study, annotator, now=self.now, passed=True)
+            return annotator
+
+        return self.database.write_now(work)
+
+    def next(self, annotator: int, tab: str = "tab") -> Any:
+        return self.write(next_item, annotator, tab=tab)
+
+    def lease(self, annotator: int, tab: str = "tab") -> Assigned:
+        found = self.next(annotator, tab)
+        assert isinstance(found, Assigned), found
+        return found
+
+    def save(self, annotator: int, assigned: Assigned, *, uuid: str | None = None, said: str = "yes no no") -> Saved:
+        self.saves += 1
+        values = {str(place): value for place, value in enumerate(said.split())}
+        saved: Saved = self.write(
+            save,
+            annotator,
+            assignment=assigned.assignment,
+            uuid=uuid or str(uuid4()),
+            answers=check_answers(self.study, {"values": values}),
+        )
+        return saved
+
+    def work_through(self, annotator: int, said: str = "yes no no") -> int:
+        """Answers until the annotator is finished; how many items that were."""
+        for done in range(1000):
+            found = self.next(annotator)
+            if isinstance(found, Finished):
+                return done
+            self.save(annotator, found, said=said)
+        raise AssertionError("never finished")
+
+    def check(self) -> None:
+        """What must hold at every moment."""
+        wrong = self.read(
+            "SELECT item.name, wanted, counted, leased, votes, leases FROM ("
+            "SELECT item.id, (SELECT count(*) FROM assignment WHERE item = item.id AND counts = 1) AS votes, "
+            "(SELECT count(*) FROM assignment WHERE item = item.id AND holds = 1) AS leases FROM item) AS told "
+            "JOIN item ON item.id = told.id WHERE votes <> counted OR leases <> leased OR counted + leased > wanted"
+        )
+        assert not wrong, f"slots are miscounted: {wrong}"
+        strange = self.read(
+            "SELECT assignment.id FROM assignment JOIN annotator ON annotator.id = assignment.annotator "
+            "JOIN item ON item.id = assignment.item "
+            "WHERE (assignment.counts = 1 OR holds = 1) AND (annotator.counts = 0 OR item.role <> 'vote')"
+        )
+        assert not strange, f"what must not count holds a slot: {strange}"
+        idle = self.read(
+            "SELECT assignment.id FROM assignment JOIN annotator ON annotator.id = assignment.annotator "
+            "JOIN item ON item.id = assignment.item WHERE assignment.state = 'done' AND assignment.counts = 0 "
+            "AND annotator.counts = 1 AND item.free > 0"
+        )
+        assert not idle, f"a spare judgement and a free slot at once: {idle}"
+        partial = self.read(
+            "SELECT assignment.id FROM assignment JOIN judgement ON judgement.assignment = assignment.id "
+            "LEFT JOIN response ON response.judgement = judgement.id WHERE assignment.state = 'done' "
+            "GROUP BY assignment.id, judgement.id HAVING count(response.class) <> 3"
+        )
+        assert not partial, f"judgements without all responses: {partial}"
+        twice = self.read(
+            "SELECT annotator FROM assignment WHERE state = 'open' GROUP BY annotator HAVING count(*) > 1"
+        )
+        assert not twice, f"annotators with two open leases: {twice}"
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a PostgreSQL server of our own; it listens on a socket only."""
+    programs = sorted(POSTGRES.glob("*/bin/initdb"))
+    if not programs:
+        pytest.skip("there is no PostgreSQL server here (Debian's package is 'postgresql')")
+    pytest.importorskip("psycopg", reason="the package psycopg is not installed")
+    # PostgreSQL refuses to run as root. The folder is short, because the path of a socket may have 107 characters.
+    user = "postgres" if os.geteuid() == 0 else None
+    folder = Path(tempfile.mkdtemp(prefix="dissensus-pg-", dir="/tmp"))
+    try:
+        if user is not None:
+            shutil.chown(folder, user)
+        command: list[str | Path] = [
+            programs[-1],
+            "-D",
+            folder / "data",
+            "-A",
+            "trust",
+            "-U",
+            "tester",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        ]
+        subprocess.run(command, check=True, capture_output=True, cwd="/", user=user)
+    except LookupError:
+        shutil.rmtree(folder)
+        pytest.skip("PostgreSQL refuses root, and there is no user postgres here")
+    options: list[str | Path] = [
+        "-k",
+        folder,
+        "-c",
+        "listen_addresses=",
+        "-c",
+        "fsync=off",
+        "-c",
+        "shared_buffers=32MB",
+    ]
+    command = [programs[-1].parent / "postgres", "-D", folder / "data", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd="/", user=user) as server:
+        assert server.stderr is not None
+        assert any("ready to accept connections" in line for line in server.stderr), "PostgreSQL did not start"
+        # Somebody must read what it goes on to write, or it stops when the pipe is full.
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        yield f"postgresql://tester@/postgres?host={folder}"
+        server.send_signal(signal.SIGQUIT)
+        server.wait(30)
+    shutil.rmtree(folder)
+
+
+def in_schema(server: str, name: str) -> str:
+    """The URL of a schema of its own: one database can hold many studies."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+    return f"{server}&options=-csearch_path%3D{name}"
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> str:
+    """A place for one study on a real server."""
+    return in_schema(postgres_server, f"study_{uuid4().hex}")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> str | None:
+    """What `open_database` is given: every test that uses it runs on both."""
+    return None if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def collecting(url: str | None, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Collecting]]:
+    """Makes a study with a database; options are those of `make_study`. Invariants are checked at the end."""
+    made: list[Collecting] = []
+
+    def make(**options: Any) -> Collecting:
+        study = make_study(tmp_path / f"study{len(made)}", **options)
+        place = url
+        if url is not None and made:
+            place = in_schema(request.getfixturevalue("postgres_server"), f"study_{uuid4().hex}")
+        made.append(Collecting(study, open_database(study, place)))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.check()
+        each.database.close()

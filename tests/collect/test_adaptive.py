@@ -1,0 +1,162 @@
+"""Which items get more votes: closed forms by simulation, the best plan by brute force, estimates that stay unbiased."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissensus.collect.adaptive import allocate, inclusion_of_votes, plan_allocation
+from dissensus.collect.allocation import (
+    best_votes,
+    draw_round,
+    expected_error,
+    gains_of_next_votes,
+    unbiased_shares,
+)
+from dissensus.collect.collected import read_judgements
+from dissensus.collect.database import open_database
+from dissensus.errors import InputError
+from tests.collect.panels import NOW, judge_all, text_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_expected_error_is_that_of_draws_from_the_posterior() -> None:
+    mass, prior = np.array([[3.0, 1.0, 0.0], [0.0, 0.0, 6.0]]), np.array([0.5, 0.3, 0.7])
+    generator = np.random.default_rng(0)
+    for row, found in zip(mass + prior, expected_error(mass, prior), strict=True):
+        drawn = generator.dirichlet(row, 200_000)
+        assert found == pytest.approx(((drawn - row / row.sum()) ** 2).sum(axis=1).mean(), rel=0.02)
+
+
+def test_the_gain_of_a_vote_is_that_of_votes_drawn_and_looked_at() -> None:
+    """Bayes by hand: average the error over what the next vote may say."""
+    mass, prior = np.array([[3.0, 1.0, 0.5]]), np.array([0.4, 0.4, 0.4])
+    gains = gains_of_next_votes(mass, prior, votes=2)[0]
+    now = mass + prior
+    predictive = (now / now.sum())[0]
+    after_one = sum(predictive[k] * expected_error(mass + np.eye(3)[[k]], prior)[0] for k in range(3))
+    assert gains[0] == pytest.approx(expected_error(mass, prior)[0] - after_one)
+    after_two = 0.0
+    for first, second in itertools.product(range(3), repeat=2):
+        once = now + np.eye(3)[[first]]
+        chance = predictive[first] * (once / once.sum())[0, second]
+        after_two += chance * expected_error(mass + np.eye(3)[[first]] + np.eye(3)[[second]], prior)[0]
+    assert gains[1] == pytest.approx(after_one - after_two)
+
+
+@given(st.integers(0, 8), st.integers(0, 2**32 - 1))
+def test_no_other_plan_of_the_same_size_gains_more(budget: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    gains = gains_of_next_votes(generator.integers(0, 5, (4, 3)).astype(float), np.full(3, 0.5), votes=3)
+    room = generator.integers(0, 4, 4)
+    plan = best_votes(gains, room, budget=budget)
+    assert (plan <= room).all()
+    assert plan.sum() == min(budget, room.sum())
+    worth = np.concatenate([np.zeros((4, 1)), np.cumsum(gains, axis=1)], axis=1)
+    others = [
+        sum(worth[item, votes] for item, votes in enumerate(each))
+        for each in itertools.product(*(range(most + 1) for most in room))
+        if sum(each) <= budget
+    ]
+    assert worth[np.arange(4), plan].sum() == pytest.approx(max(others))
+
+
+def test_a_round_serves_as_many_as_were_planned_with_the_probabilities_that_it_says() -> None:
+    planned = np.arange(40) < 10
+    drawn = np.zeros(40)
+    for seed in range(4000):
+        served, inclusion = draw_round(planned, seed=seed)
+        assert served.sum() == 10
+        drawn += served
+    np.testing.assert_allclose(drawn / 4000, inclusion, atol=0.03)
+    assert inclusion.sum() == pytest.approx(10)
+    assert inclusion[~planned].min() > 0
+
+
+def test_a_draw_that_leaves_items_out_for_certain_is_refused() -> None:
+    with pytest.raises(InputError, match="estimates are biased"):
+        draw_round(np.array([True, False]), seed=0, explore=0.0)
+
+
+def test_weighted_estimates_are_unbiased_where_the_plain_mean_is_not() -> None:
+    """A rule that buys a vote where the first ones disagreed pulls the plain mean; the weights undo it."""
+    p, k, studies = 0.8, 3, 60_000
+    generator = np.random.default_rng(0)
+    yes = generator.binomial(k, p, studies)
+    base = np.column_stack([yes, k - yes]) / k
+    # More likely to be asked again after a vote against: a rule that depends on the outcome.
+    inclusion = np.where(yes < k, 0.9, 0.2)
+    drawn = generator.random(studies) < inclusion
+    one = np.column_stack([generator.random(studies) < p, np.zeros(studies)]).astype(float)
+    one[:, 1] = 1 - one[:, 0]
+    further = np.where(drawn[:, None], one, np.nan)
+    plain = np.where(drawn[:, None], (k * base + np.nan_to_num(further)) / (k + 1), base)
+    weighted = unbiased_shares(base, further, inclusion, weight=1 / (k + 1))
+    error = 3 * weighted[:, 0].std() / np.sqrt(studies)
+    assert abs(weighted[:, 0].mean() - p) < error
+    assert abs(plain[:, 0].mean() - p) > 3 * error
+
+
+def test_contested_items_are_planned_and_every_decision_is_kept(tmp_path: Path) -> None:
+    study = text_study(
+        tmp_path / "study", items=10, k=3, on="on = true", max_k="max_k = 5", budget="budget = 6"
+    )
+    with open_database(study) as database:
+        for person in range(3):
+            if person == 2:
+                # A round begins when nobody's vote is missing.
+                assert database.read_now(lambda cursor: plan_allocation(cursor, study, now=NOW)) == []
+            judge_all(
+                database,
+                study,
+                # Items 0 to 4 divide the panel, 5 to 9 do not.
+                lambda item, p=person: {  # type: ignore[misc]
+                    "cat": "yes" if item >= 5 or (item + p) % 2 else "no",
+                    "dog": "no" if item >= 5 or (item + p) % 2 else "yes",
+                },
+            )
+        plan = database.read_now(lambda cursor: plan_allocation(cursor, study, now=NOW))
+        assert plan == database.read_now(lambda cursor: plan_allocation(cursor, study, now=NOW))
+        assert [each.gain for each in plan] == sorted((each.gain for each in plan), reverse=True)
+        contested = [each for each in plan if int(each.name.removeprefix("item")) < 5]
+        assert len(contested) >= len(plan) - 2
+        done = database.write_now(lambda cursor: allocate(cursor, study, now=NOW + 1000))
+        assert done == plan
+        rows = database.read_now(
+            lambda cursor: cursor.execute("SELECT item, wanted, inclusion, reason FROM decision ORDER BY id").fetchall()
+        )
+        assert rows == [(each.item, each.votes, each.inclusion, each.reason) for each in plan]
+        # The new votes are asked for, and no round begins before they are there.
+        assert database.write_now(lambda cursor: allocate(cursor, study, now=NOW + 1001)) == []
+        judge_all(database, study, lambda _: {"cat": "yes", "dog": "no"}, now=NOW + 2000)
+
+        def read(cursor: object) -> tuple[int, dict[int, float]]:
+            found = read_judgements(cursor, study)
+            place, inclusion = inclusion_of_votes(cursor, study, found)
+            assert (inclusion[place <= 3] == 1).all()
+            beyond = place > 3
+            return int(beyond.sum()), dict(zip(found.item[beyond].tolist(), inclusion[beyond].tolist(), strict=True))
+
+        votes, probabilities = database.read_now(read)
+        assert votes == len(plan)
+        assert probabilities == {each.item: each.inclusion for each in plan}
+        second = database.write_now(lambda cursor: allocate(cursor, study, now=NOW + 3000))
+        assert len(plan) + len(second) <= 6
+        assert all(each.votes <= 5 for each in second)
+
+
+def test_a_study_that_did_not_ask_for_it_buys_nothing(tmp_path: Path) -> None:
+    study = text_study(tmp_path / "study", items=2, k=1)
+    with open_database(study) as database:
+        judge_all(database, study, lambda _: {"cat": "yes", "dog": "no"})
+        assert database.write_now(lambda cursor: allocate(cursor, study, now=NOW)) == []
+        on = replace(study, adaptive=replace(study.adaptive, on=True, budget=0))
+        assert database.write_now(lambda cursor: allocate(cursor, on, now=NOW)) == []

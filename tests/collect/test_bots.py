@@ -1,0 +1,179 @@
+"""Simulated studies through the real server: exactly k votes whatever bots do, and the way on to a report."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+from PIL import Image
+
+from dissensus.collect.backup import file_integrity
+from dissensus.collect.bots import Behaviour, answers_of, make_panel, simulate, simulated_copy
+from dissensus.collect.collected import collected_votes, snapshot
+from dissensus.collect.export import export_study
+from dissensus.collect.study import LAYOUTS, init_collect_study, read_collect_study
+from dissensus.errors import InputError
+from dissensus.labels.labelling import label
+from dissensus.report import write_report
+from dissensus.studies import plan_study, read_study, run_plan
+from dissensus.votes.simulate import simulate_responses
+from tests.collect.panels import text_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.collect.bots import Simulation
+
+DIGITS = tuple(str(digit) for digit in range(4))
+ROUGH = Behaviour(
+    abandon=0.3, late=0.5, duplicate=0.1, reload=0.1, second_tab=0.1, careless=0.15, exclude=0.1, items_before_leaving=3
+)
+
+
+def stored(found: Simulation, sql: str) -> list[Any]:
+    connection = sqlite3.connect(found.folder / "collect.sqlite")
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def rough(tmp_path_factory: pytest.TempPathFactory) -> Simulation:
+    """40 items x 3 with people who abandon, reload, send twice, open tabs, come late, and are excluded."""
+    folder = tmp_path_factory.mktemp("rough")
+    study = text_study(
+        folder / "study", items=42, k=3, classes=DIGITS, gold={"item0": "1", "item1": "2"},
+        items_per_annotator="items_per_annotator = 12",
+    )  # fmt: skip
+    return simulate(study, folder / "simulated", annotators=12, behaviour=ROUGH, seed=5, pace=400.0)
+
+
+def test_every_item_ends_with_exactly_k_votes(rough: Simulation) -> None:
+    assert rough.wrong == ()
+    assert rough.votes_per_item == {3: 40}
+    for what in ("finished", "left", "excluded"):
+        assert rough.outcomes[what] > 0, f"the simulation tried nothing: {rough.outcomes}"
+    assert min(rough.sent_twice, rough.reloads, rough.second_tabs, rough.surplus) > 0
+
+
+def test_what_was_acknowledged_is_stored_once(rough: Simulation) -> None:
+    uuids = [row[0] for row in stored(rough, "SELECT uuid FROM judgement")]
+    assert len(uuids) == len(set(uuids))
+    assert rough.acknowledged <= set(uuids)
+    assert stored(rough, "SELECT item, annotator FROM assignment GROUP BY item, annotator HAVING count(*) > 1") == []
+    assert file_integrity(rough.folder / "collect.sqlite") == "ok"
+    assert "database is locked" not in (rough.folder / "server.log").read_text()
+
+
+def test_a_simulated_study_says_that_it_is(rough: Simulation, tmp_path: Path) -> None:
+    study = read_collect_study(rough.folder)
+    assert study.name.endswith("(simulated)")
+    with snapshot(study) as cursor:
+        assert export_study(cursor, study, tmp_path / "out").simulated
+
+
+def test_images_are_fetched_and_recognised(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    (tmp_path / "images").mkdir()
+    for n in range(6):
+        pixels = generator.integers(0, 255, (8, 8), dtype=np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "images" / f"{n}.png")
+    init_collect_study(tmp_path / "images", classes=("a", "b"), k=2)
+    study = read_collect_study(tmp_path / "images")
+    truth = np.eye(2)[np.arange(6) % 2]
+    calm = Behaviour(abandon=0.0, careless=0.0, exclude=0.0)
+    found = simulate(study, tmp_path / "simulated", annotators=2, behaviour=calm, truth=truth, seed=1)
+    assert found.votes_per_item == {2: 6}
+    copy = read_collect_study(found.folder)
+    with snapshot(copy) as cursor:
+        votes = collected_votes(cursor, copy)
+    shown = label(votes, "majority")
+    place = [found.items.index(name) for name in shown.items.tolist()]
+    np.testing.assert_array_equal(shown.probabilities.argmax(axis=1), truth[place].argmax(axis=1))
+
+
+def test_votes_of_a_known_panel_go_all_the_way_to_a_report(tmp_path: Path) -> None:
+    """Bots -> server -> export -> labels -> study -> report; what comes out is near what was put in."""
+    generator = np.random.default_rng(2)
+    items = 60
+    features = generator.normal(size=(items, 5)).astype(np.float32)
+    # A quarter of the items resemble nothing: to these people say No to every class.
+    features[::4] *= 0.01
+    logits = 3.0 * features @ generator.normal(size=(5, 7))
+    truth = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    study = text_study(tmp_path / "study", items=items, k=5, classes=tuple("abcdefg"))
+    honest = Behaviour(careless=0.0)
+    found = simulate(study, tmp_path / "simulated", annotators=8, behaviour=honest, truth=truth, seed=3, pace=400.0)
+    assert found.votes_per_item == {5: items}
+    copy = read_collect_study(found.folder)
+    with snapshot(copy) as cursor:
+        done = export_study(cursor, copy, tmp_path / "out", formats=("parquet",))
+    assert done.votes is not None
+    labels = label(done.votes, "uncertainty-weighted")
+    place = [found.items.index(name) for name in labels.items.tolist()]
+    # The same people without a server: a large panel, and five votes of it, which come as near as five votes can.
+    ideal = label(simulate_responses(truth, 400, annotators=400, seed=9), "uncertainty-weighted").probabilities
+    five = label(simulate_responses(truth, 5, annotators=40, seed=8), "uncertainty-weighted").probabilities
+    collected = np.abs(labels.probabilities - ideal[place]).sum(axis=1).mean() / 2
+    assert collected < 1.25 * np.abs(five - ideal).sum(axis=1).mean() / 2
+    assert collected < 0.4 * np.abs(labels.probabilities - ideal[place[::-1]]).sum(axis=1).mean() / 2
+    np.savez(tmp_path / "features.npz", features=features[place], items=np.array(labels.items.tolist()))
+    (tmp_path / "study.toml").write_text(
+        f"""
+name = "collected"
+question = "Do votes that a server collected train a model?"
+[dataset]
+votes = "{(tmp_path / 'out' / 'votes.parquet').as_posix()}"
+features = "{(tmp_path / 'features.npz').as_posix()}"
+[splits]
+train = 0.6
+validation = 0.2
+test = 0.2
+[grid]
+targets = ["majority", "uncertainty-weighted"]
+deliveries = ["soft"]
+models = ["linear"]
+seeds = [0, 1]
+[training]
+epochs = 5
+"""
+    )
+    plan = plan_study(read_study(str(tmp_path / "study.toml")), tmp_path / "runs")
+    assert len(list(run_plan(plan))) == 4
+    page = write_report(plan, tmp_path / "report.html")
+    assert "collected" in page.read_text()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_bots_answer_every_layout_as_its_page_would(tmp_path: Path, layout: str) -> None:
+    from dissensus.collect.answers import check_answers
+
+    study = text_study(tmp_path / "study", items=5, classes=DIGITS, layout=f'layout = "{layout}"')
+    panel = make_panel(study, seed=1)
+    for bot in range(4):
+        said = panel.responses(bot, careless=bot == 3)
+        for row in said:
+            raw = json.loads(json.dumps(answers_of(study, row, milliseconds=4000.0)))
+            assert len(check_answers(study, raw).values) == len(DIGITS)
+
+
+def test_attentive_bots_know_gold_and_are_the_same_for_a_seed(tmp_path: Path) -> None:
+    study = text_study(tmp_path / "study", items=4, classes=DIGITS, gold={"item2": "3"})
+    panel = make_panel(study, seed=1)
+    assert panel.responses(0, careless=False)[2].tolist() == [0, 0, 0, 1]
+    np.testing.assert_array_equal(panel.responses(7, careless=False), make_panel(study, seed=1).responses(7, careless=False))
+
+
+def test_what_cannot_be_simulated_is_refused(tmp_path: Path) -> None:
+    study = text_study(tmp_path / "study", items=4)
+    with pytest.raises(InputError, match="something already"):
+        simulated_copy(study, study.folder)
+    with pytest.raises(InputError, match="share between 0 and 1"):
+        Behaviour(abandon=1.5)
+    with pytest.raises(InputError, match="truth has shape"):
+        make_panel(study, truth=np.eye(2))

@@ -1,0 +1,588 @@
+"""A study as people meet it: in a real browser, by keyboard, by touch, with a bad connection, in two tabs.
+
+No test waits for time to pass: where a minute matters, the page's own clock is turned forward (its timers and
+performance.now), which the tests say.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dissensus.collect.database import open_database
+from dissensus.collect.server import create_app, one_time_link
+from dissensus.collect.site import ServerSettings
+from dissensus.collect.study import LAYOUTS
+from tests.collect.web import DIGITS, practice_answers, web_study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from starlette.applications import Starlette
+
+    from dissensus.collect.database import Database
+    from dissensus.collect.study import CollectStudy
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+READY = "#shown:not(.waiting) #frame > *"
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "\u202eright to left\u202c {{7*7}} \u0634\u0631\u0643\u0629",
+    "very" * 49,
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield running
+        running.close()
+
+
+@dataclass
+class Served:
+    """A study on a real port."""
+
+    study: CollectStudy
+    database: Database
+    app: Starlette
+    url: str
+
+    def read(self, sql: str, *parameters: Any) -> list[Any]:
+        return self.database.read_now(lambda cursor: cursor.execute(sql, parameters).fetchall())
+
+
+@contextmanager
+def served(study: CollectStudy) -> Iterator[Served]:
+    uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    database = open_database(study)
+    app = create_app(study, database, settings=ServerSettings(rate_limits=False, password="open sesame"))
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="error", access_log=False))
+    thread = threading.Thread(target=lambda: server.run(sockets=[listening]))
+    thread.start()
+    try:
+        yield Served(study, database, app, f"http://127.0.0.1:{listening.getsockname()[1]}")
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+        database.close()
+
+
+@contextmanager
+def opened(browser: Any, *, phone: bool = False, scheme: str = "light") -> Iterator[Any]:
+    """A page, which must end without having complained of anything."""
+    size = {"width": 390, "height": 844} if phone else {"width": 1280, "height": 900}
+    context = browser.new_context(viewport=size, has_touch=phone, is_mobile=phone, color_scheme=scheme)
+    context.set_default_timeout(8_000)
+    complaints: list[str] = []
+    context.on("weberror", lambda error: complaints.append(str(error.error)))
+    context.on("console", lambda line: complaints.append(line.text) if "Content Security" in line.text else None)
+    yield context.new_page()
+    context.close()
+    assert complaints == []
+
+
+def begin(page: Any, site: Served) -> None:
+    """As far as the first item; the pages before it are posted without being drawn."""
+    asking, csrf = page.context.request, ""
+    for path, fields in (
+        ("/consent", {"agreed": "yes"}),
+        ("/instructions", {}),
+        ("/practice", {"answers": practice_answers(site.study)}),
+    ):
+        found = re.search(r'name="csrf" content="([^"]+)"', asking.get(f"{site.url}/").text())
+        csrf = found[1] if found else csrf
+        asking.post(f"{site.url}{path}", form={"csrf": csrf, **fields}, headers={"Origin": site.url})
+    page.goto(f"{site.url}/work")
+    page.wait_for_selector(READY)
+
+
+def answer(page: Any, study: CollectStudy) -> None:
+    """A complete answer by the keys of a layout."""
+    if study.layout == "points":
+        page.locator(".point input").first.fill("100")
+        return
+    keys = {"rating": "3", "select-all": "1", "single-choice": "1"}.get(study.layout, "n")
+    for _ in range(1 if keys == "1" else len(study.classes)):
+        page.keyboard.press(keys)
+
+
+def submit(page: Any, number: int | None) -> None:
+    """Next by Enter; ``number`` is the item that then comes, None for the end."""
+    page.keyboard.press("Enter")
+    if number is None:
+        page.wait_for_url("**/finish")
+    else:
+        page.wait_for_selector(f'body[data-number="{number}"] {READY}')
+
+
+def until_answered(page: Any, count: int) -> None:
+    """Waits until so many answers are on the screen."""
+    from playwright.sync_api import expect
+
+    expect(page.locator("#answers input:checked")).to_have_count(count)
+
+
+def test_a_whole_study_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path, classes=DIGITS)) as site, opened(browser) as page:
+        page.goto(site.url)
+        for screen in ("consent", "instructions"):
+            page.wait_for_url(f"**/{screen}")
+            page.keyboard.press("Tab")
+            page.keyboard.press("Enter")
+        page.wait_for_selector(READY)
+        for key in "jklynujkln":  # J K L and Y N U are the same three buttons
+            page.keyboard.press(key)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/work")
+        for number in (1, 2, 3):
+            page.wait_for_selector(f'body[data-number="{number}"] {READY}')
+            assert page.locator("#answers input:checked").count() == 0, "nothing is preselected"
+            for key in "nnnnnnnnn":
+                page.keyboard.press("Enter")
+                assert page.url.endswith("/work")
+                page.keyboard.press(key)
+            assert page.locator("#next").get_attribute("aria-disabled") == "true"
+            assert re.fullmatch(r"1 class left:\s*\d", page.locator("#left").inner_text())
+            assert re.search(r"1 class left: \d", page.locator("#spoken").text_content())
+            page.keyboard.press("y")
+            assert page.evaluate("document.activeElement.id") == "next"
+            submit(page, number + 1 if number < 3 else None)
+        assert page.locator("#code").inner_text() == site.study.recruitment.codes["complete"]
+        assert site.read("SELECT count(*), min(input), max(input) FROM judgement") == [(3, "key", "key")]
+        assert site.read("SELECT value, count(*) FROM response GROUP BY value") == [(0, 27), (1, 3)]
+        for (order, judgement) in site.read(
+            "SELECT class_order, judgement.id FROM assignment JOIN judgement ON judgement.assignment = assignment.id"
+        ):
+            times = dict(site.read("SELECT class, first_seconds FROM response WHERE judgement = ?", judgement))
+            in_order = [times[each] for each in json.loads(order)]
+            assert in_order == sorted(in_order), "each class has its own time, in the order shown"
+            ((total, hidden, frame),) = site.read(
+                "SELECT seconds, hidden_seconds, frame_ms FROM judgement WHERE id = ?", judgement
+            )
+            assert 0 < in_order[-1] <= total < 60
+            assert hidden == 0
+            assert frame is not None
+
+
+def test_keys_move_clear_and_can_be_switched_off(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path, classes=DIGITS)) as site, opened(browser) as page:
+        begin(page, site)
+        active = page.locator(".row.active > legend")
+        first = active.inner_text()
+        page.keyboard.press("u")
+        page.keyboard.press("Backspace")
+        assert active.inner_text() == first
+        assert page.locator("#answers input:checked").count() == 0
+        page.keyboard.press("7")
+        assert active.inner_text() == "7", "a digit goes to its class"
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowUp")
+        assert active.inner_text() == "7"
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Space")
+        assert page.locator("[data-class='7'] input:checked").get_attribute("value") == "no"
+        page.keyboard.press("?")
+        assert page.locator("#legend").is_visible()
+        assert "J" in page.locator("#legend-keys").inner_text()
+        page.get_by_label("Use single keys").uncheck()
+        page.keyboard.press("Escape")
+        before = page.locator("#answers input:checked").count()
+        page.keyboard.press("y")
+        assert page.locator("#answers input:checked").count() == before
+        page.reload()
+        page.wait_for_selector(READY)
+        page.keyboard.press("y")
+        assert page.locator("#answers input:checked").count() == before, "it stays switched off"
+
+
+def test_a_whole_study_by_touch_on_a_phone(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path, classes=DIGITS)) as site, opened(browser, phone=True) as page:
+        page.goto(site.url)
+        page.get_by_role("button", name="I agree").tap()
+        page.get_by_role("button", name="Try it out").tap()
+        for number in (0, 1, 2, 3):
+            page.wait_for_selector(READY if number == 0 else f'body[data-number="{number}"] {READY}')
+            for row in range(len(DIGITS)):
+                page.locator(f".row:nth-of-type({row + 1}) .choice:nth-child(2)").tap()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, "no sideways scroll"
+            image, bar = page.locator("#frame img").bounding_box(), page.locator("#bottom").bounding_box()
+            assert image["y"] >= 0, "the image stays on top while the last row is answered"
+            assert bar["y"] + bar["height"] <= 844
+            smallest = page.evaluate(
+                "() => Math.min(...[...document.querySelectorAll('.choice, #next')].flatMap(each => "
+                "[each.getBoundingClientRect().width, each.getBoundingClientRect().height]))"
+            )
+            assert smallest >= 44
+            page.locator("#next").tap()
+            if number == 0:
+                page.wait_for_url("**/work")
+        page.wait_for_url("**/finish")
+        assert site.read("SELECT count(*), min(input), max(input) FROM judgement") == [(3, "touch", "touch")]
+        assert site.read("SELECT sum(counted) FROM item") == [(3,)]
+
+
+def test_a_minute_offline_in_the_middle_loses_nothing_and_stores_once(browser: Any, tmp_path: Path) -> None:
+    """The minute is the page's: its clock is turned forward by 75 s while the browser has no network."""
+    with served(web_study(tmp_path)) as site, opened(browser) as page:
+        page.clock.install()
+        begin(page, site)
+        answer(page, site.study)
+        page.context.set_offline(True)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#saved[data-state=offline]")
+        assert page.locator("#saved").inner_text() == "Offline – 1 answer waiting"
+        assert page.locator("#keep-file").is_hidden()
+        page.clock.run_for(75_000)
+        assert page.locator("#notice").is_visible()
+        page.wait_for_selector("#keep-file:visible")
+        with page.expect_download() as download:
+            page.locator("#keep-file").click()
+        (kept,) = json.loads(Path(download.value.path()).read_text())
+        assert set(kept["answers"]["values"].values()) == {"no"}
+        assert site.read("SELECT count(*) FROM judgement") == [(0,)]
+        page.context.set_offline(False)
+        page.wait_for_selector(f'body[data-number="2"] {READY}')
+        assert page.locator("#saved").inner_text() == "Saved"
+        assert site.read("SELECT uuid FROM judgement") == [(kept["uuid"],)]
+        for number in (3, None):
+            answer(page, site.study)
+            submit(page, number)
+        assert site.read("SELECT count(*) FROM judgement") == [(3,)]
+
+
+def test_an_answer_waiting_on_the_device_survives_a_closed_page(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path)) as site, opened(browser) as page:
+        begin(page, site)
+        answer(page, site.study)
+        page.context.set_offline(True)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#saved[data-state=offline]")
+        page.close()
+        page.context.set_offline(False)
+        again = page.context.new_page()
+        again.goto(site.url)
+        again.get_by_role("button", name="Continue here").click()
+        again.wait_for_selector(f'body[data-number="2"] {READY}')
+        assert site.read("SELECT count(*) FROM judgement") == [(1,)]
+
+
+def test_a_server_that_stumbles_is_asked_again_with_the_same_answer(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path)) as site, opened(browser) as page:
+        page.clock.install()
+        begin(page, site)
+        tried: list[str] = []
+
+        def stumble(route: Any) -> None:
+            tried.append(route.request.post_data_json["uuid"])
+            if len(tried) == 1:
+                route.fulfill(status=503, json={"error": "down"})
+            elif len(tried) == 2:
+                route.fetch()  # the answer is stored, and the reply is lost
+                route.abort()
+            else:
+                route.continue_()
+
+        page.route("**/api/save", stumble)
+        answer(page, site.study)
+        page.keyboard.press("Enter")
+        while not page.locator('body[data-number="2"]').count():
+            page.clock.run_for(2_000)
+        assert len(tried) >= 3
+        assert len(set(tried)) == 1
+        assert site.read("SELECT count(*) FROM judgement") == [(1,)]
+
+
+def test_a_reload_resumes_the_same_item_with_its_half_filled_answers(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path, classes=DIGITS)) as site, opened(browser) as page:
+        begin(page, site)
+        for key in "nuyn":
+            page.keyboard.press(key)
+        source = page.locator("#frame img").get_attribute("src")
+        said = "[...document.querySelectorAll('#answers input:checked')].map(each => each.name + each.value)"
+        before = page.evaluate(said)
+        page.reload()
+        page.wait_for_selector(READY)
+        assert page.locator("#frame img").get_attribute("src") == source
+        assert page.evaluate(said) == before
+        assert len(before) == 4
+        assert page.locator("#left").inner_text() == "6 classes left"
+        for _ in range(6):
+            page.keyboard.press("n")
+        submit(page, 2)
+        ((times, total),) = site.read(
+            "SELECT group_concat(first_seconds), max(seconds) FROM response JOIN judgement ON judgement.id = judgement"
+        )
+        assert len(times.split(",")) == 10, "times before the reload are kept"
+        assert max(map(float, times.split(","))) <= total
+        assert site.read("SELECT count(*) FROM assignment WHERE state = 'open'") == [(1,)]
+
+
+def test_a_second_tab_asks_and_the_first_one_stops(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path)) as site, opened(browser) as page:
+        begin(page, site)
+        second = page.context.new_page()
+        second.goto(f"{site.url}/work")
+        second.wait_for_selector("#panel:visible")
+        assert "Open in another tab" in second.locator("#panel").inner_text()
+        assert page.locator("#stage").is_visible()
+        second.get_by_role("button", name="Continue here").click()
+        second.wait_for_selector(READY)
+        page.wait_for_selector("#panel:visible")
+        answer(second, site.study)
+        submit(second, 2)
+        page.get_by_role("button", name="Continue here").click()
+        page.wait_for_selector(f'body[data-number="2"] {READY}')
+        second.wait_for_selector("#panel:visible")
+        assert site.read("SELECT count(*) FROM assignment") == [(2,)]
+
+
+def test_going_back_shows_the_answers_and_a_problem_puts_the_item_aside(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path)) as site, opened(browser) as page:
+        begin(page, site)
+        assert page.locator("#back").is_hidden()
+        answer(page, site.study)
+        submit(page, 2)
+        page.keyboard.press("y")
+        page.locator("#back").click()
+        page.wait_for_selector('body[data-number="1"]')
+        until_answered(page, 3)
+        page.keyboard.press("Backspace")
+        page.keyboard.press("u")
+        submit(page, 2)
+        until_answered(page, 1)
+        page.locator("#problem-open").click()
+        page.get_by_label("Something else").check()
+        page.get_by_label("More, if you like").fill("<b>black</b>")
+        page.get_by_role("button", name="Report and go on").click()
+        until_answered(page, 0)
+        assert site.read("SELECT sum(problems) FROM item") == [(1,)]
+        assert site.read("SELECT revision, current FROM judgement ORDER BY id") == [(0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("layout", "keys", "stored"),
+    [
+        ("one-at-a-time", "yun", [(1, None), (2, None), (0, None)]),
+        ("select-all", "13", [(1, None), (0, None), (1, None)]),
+        ("select-all", "0", [(0, None), (0, None), (0, None)]),
+        ("single-choice", "12", [(0, None), (1, None), (0, None)]),
+        ("rating", "154", [(0, 1.0), (1, 5.0), (1, 4.0)]),
+    ],
+)
+def test_every_layout_by_its_keys(browser: Any, tmp_path: Path, layout: str, keys: str, stored: list[Any]) -> None:
+    changes = {"order.classes": '"fixed"'}
+    with served(web_study(tmp_path, layout=layout, changes=changes)) as site, opened(browser) as page:
+        begin(page, site)
+        page.keyboard.press("Enter")
+        assert page.locator("#next").get_attribute("aria-disabled") == "true"
+        for key in keys:
+            page.keyboard.press(key)
+        submit(page, 2)
+        assert site.read("SELECT value, amount FROM response ORDER BY class") == stored
+
+
+def test_points_are_written_or_stepped_and_must_sum_to_a_hundred(browser: Any, tmp_path: Path) -> None:
+    with (
+        served(web_study(tmp_path, layout="points", changes={"order.classes": '"fixed"'})) as site,
+        opened(browser) as page,
+    ):
+        begin(page, site)
+        page.keyboard.type("7x5")
+        page.get_by_label("10 points more for dog").click()
+        assert page.locator("#left").inner_text() == "15 of 100 points left"
+        for _ in range(3):
+            page.get_by_label("10 points more for owl").click()
+        assert page.locator(".point input").nth(2).input_value() == "15"
+        assert page.locator("#left").inner_text() == "All answered"
+        page.locator("#next").click()
+        page.wait_for_selector('body[data-number="2"]')
+        assert site.read("SELECT amount FROM response ORDER BY class") == [(75.0,), (10.0,), (15.0,)]
+
+
+def test_hostile_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
+    texts = [*HOSTILE, "a\nb"]
+    hostile = {"title": HOSTILE[0], "question": HOSTILE[1], "contact": HOSTILE[2], "name": HOSTILE[0]}
+    changes = {key: json.dumps(text) for key, text in hostile.items()}
+    study = web_study(tmp_path, texts=texts, classes=HOSTILE, k=1, changes=changes)
+    with served(study) as site, opened(browser, phone=True) as page:
+        page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
+        begin(page, site)
+        seen = set()
+        for number in range(1, 6):
+            page.wait_for_selector(f'body[data-number="{number}"] .text')
+            seen.add(page.locator("#frame .text").text_content())
+            assert sorted(page.locator(".row > legend").all_text_contents()) == sorted(HOSTILE)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            assert page.evaluate("document.querySelectorAll('main script, main img, legend *:not(bdi)').length") == 0
+            assert "owned" not in page.title().replace(HOSTILE[0], "")
+            answer(page, study)
+            submit(page, number + 1 if number < 5 else None)
+        assert seen == set(texts)
+        page.goto(f"{site.url}{one_time_link(site.app)}")
+        page.get_by_role("button", name="Come in").click()
+        for at in ("", "quality", "items", "export"):
+            page.goto(f"{site.url}/researcher/{at}")
+            assert page.evaluate("document.querySelectorAll('main script, main img[src=x]').length") == 0
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_small_images_are_enlarged_by_whole_numbers(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path)) as site, opened(browser) as page:
+        begin(page, site)
+        image = page.locator("#frame img")
+        assert image.bounding_box()["width"] == 28 * 12
+        assert image.evaluate("each => getComputedStyle(each).imageRendering") == "pixelated"
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.wait_for_selector(f"#frame img[width='{28 * 6}']")
+
+
+def test_the_pages_ask_only_their_own_server(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path)) as site, opened(browser) as page:
+        asked: list[str] = []
+        page.context.on("request", lambda request: asked.append(request.url))
+        begin(page, site)
+        answer(page, site.study)
+        submit(page, 2)
+        assert len(asked) > 5
+        assert all(each.startswith(site.url) for each in asked)
+
+
+def test_the_progress_page_follows_the_votes(browser: Any, tmp_path: Path) -> None:
+    """Its five seconds are turned forward by the page's clock."""
+    with served(web_study(tmp_path)) as site, opened(browser) as page, opened(browser) as desk:
+        desk.clock.install()
+        desk.goto(f"{site.url}{one_time_link(site.app)}")
+        desk.get_by_role("button", name="Come in").click()
+        assert desk.locator(".tile dd").first.inner_text() == "0"
+        begin(page, site)
+        answer(page, site.study)
+        submit(page, 2)
+        desk.clock.run_for(6_000)
+        desk.locator(".tile", has_text="of 6 votes").locator("dd", has_text="1").wait_for()
+        desk.get_by_role("button", name="Pause").click()
+        desk.wait_for_selector(".pill.paused")
+        answer(page, site.study)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#panel:visible")
+        assert "paused" in page.locator("#panel").inner_text()
+
+
+# Accessibility: axe-core, WCAG 2.0 to 2.2 A and AA and its best practices.
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    found = pytest.importorskip("axe_core_python", reason="axe-core is not installed")
+    return (Path(found.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+def violations(page: Any, axe: str) -> list[str]:
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document).then(result => result.violations)")
+    return [f"{each['id']}: {node['html'][:200]} {node['failureSummary']}" for each in found for node in each["nodes"]]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_axe_finds_nothing_on_any_annotator_page(browser: Any, axe: str, tmp_path: Path, layout: str) -> None:
+    study = web_study(tmp_path, layout=layout, changes={"contact": '"study@example.org"'})
+    with served(study) as site, opened(browser) as page:
+        page.goto(site.url)
+        assert violations(page, axe) == [], "consent"
+        page.get_by_role("button", name="I agree").click()
+        assert violations(page, axe) == [], "instructions"
+        page.get_by_role("button", name="Try it out").click()
+        page.wait_for_selector(READY)
+        page.keyboard.press("Enter")
+        assert violations(page, axe) == [], "practice"
+        answer(page, study)
+        page.locator("#next").click()
+        page.wait_for_url("**/work")
+        page.wait_for_selector(READY)
+        assert violations(page, axe) == [], "an item"
+        page.locator("#legend-open").click()
+        assert violations(page, axe) == [], "keys"
+        page.locator("#legend-close").click()
+        page.locator("#problem-open").click()
+        assert violations(page, axe) == [], "a problem"
+        page.locator("#problem-close").click()
+        answer(page, study)
+        assert violations(page, axe) == [], "an answered item"
+        for number in (2, 3, None):
+            page.locator("#next").click()
+            if number is not None:
+                page.wait_for_selector(f'body[data-number="{number}"] {READY}')
+                answer(page, study)
+        page.wait_for_url("**/finish")
+        assert violations(page, axe) == [], "finish"
+
+
+@pytest.mark.parametrize(("phone", "scheme"), [(False, "dark"), (True, "light"), (True, "dark")])
+def test_axe_finds_nothing_on_a_phone_or_in_the_dark(
+    browser: Any, axe: str, tmp_path: Path, phone: bool, scheme: str
+) -> None:
+    with served(web_study(tmp_path, texts=["one", "two"])) as site, opened(browser, phone=phone, scheme=scheme) as page:
+        begin(page, site)
+        page.keyboard.press("y")
+        assert violations(page, axe) == []
+        page.context.set_offline(True)
+        answer(page, site.study)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#notice:visible")
+        assert violations(page, axe) == []
+        page.context.set_offline(False)
+        page.wait_for_selector('body[data-number="2"]')
+        page.goto(f"{site.url}/nowhere")
+        assert violations(page, axe) == []
+
+
+def test_axe_finds_nothing_on_any_researcher_page(browser: Any, axe: str, tmp_path: Path) -> None:
+    changes = {"adaptive.on": "true", "max_k": "4", "budget": "4"}
+    with served(web_study(tmp_path, k=1, changes=changes)) as site:
+        for _ in range(2):
+            with opened(browser) as page:
+                begin(page, site)
+                answer(page, site.study)
+                submit(page, 2) if _ == 0 else page.keyboard.press("Enter")
+        for phone in (False, True):
+            with opened(browser, phone=phone, scheme="dark" if phone else "light") as page:
+                if not phone:
+                    page.goto(f"{site.url}/researcher/login")
+                    assert violations(page, axe) == [], "login"
+                page.goto(f"{site.url}{one_time_link(site.app)}")
+                assert violations(page, axe) == [], "enter"
+                page.get_by_role("button", name="Come in").click()
+                for at in ("progress",) if phone else ("", "progress", "quality", "items", "adaptive", "export"):
+                    page.goto(f"{site.url}/researcher/{at}")
+                    assert violations(page, axe) == [], at
+                page.goto(f"{site.url}/researcher/items")
+                page.get_by_role("button", name="Show the answers").click()
+                assert violations(page, axe) == [], "answers"
+                page.goto(f"{site.url}/researcher/quality")
+                page.locator("summary").first.click()
+                assert violations(page, axe) == [], "decide"

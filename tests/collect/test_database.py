@@ -1,0 +1,312 @@
+"""Whoever was told "saved" is saved; requests cannot race; the schema itself forbids what must not be."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dissensus.collect.database import DiskFull, open_database
+from dissensus.collect.events import log_event
+from dissensus.collect.participants import arrive
+from dissensus.errors import InputError
+from tests.collect.conftest import Collecting, make_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from dissensus.collect.database import Cursor, Database
+    from dissensus.collect.study import CollectStudy
+
+    Make = Callable[..., Collecting]
+
+
+def note(kind: str) -> Callable[[Cursor], None]:
+    return lambda cursor: log_event(cursor, now=0.0, annotator=None, kind=kind)
+
+
+def kinds(database: Database) -> list[str]:
+    return database.read_now(lambda c: [kind for (kind,) in c.execute("SELECT kind FROM event ORDER BY id").fetchall()])
+
+
+class Batch:
+    """Holds the writer, so that what is submitted meanwhile becomes one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self.database, self.go, self.begun = database, threading.Event(), threading.Event()
+        database.submit(self._hold)
+        assert self.begun.wait(10)
+        self.futures: list[Future[Any]] = []
+
+    def _hold(self, cursor: Cursor) -> None:
+        self.begun.set()
+        assert self.go.wait(10)
+
+    def add(self, work: Callable[[Cursor], Any]) -> Future[Any]:
+        self.futures.append(self.database.submit(work))
+        return self.futures[-1]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> CollectStudy:
+    return make_study(tmp_path)
+
+
+@pytest.fixture
+def database(study: CollectStudy, url: str | None) -> Iterator[Database]:
+    with open_database(study, url) as opened:
+        yield opened
+
+
+def test_a_request_that_fails_takes_no_other_with_it(database: Database) -> None:
+    batch = Batch(database)
+
+    def half_done(cursor: Cursor) -> None:
+        note("half done")(cursor)
+        raise LookupError("on purpose")
+
+    def wrong_sql(cursor: Cursor) -> None:
+        note("also half done")(cursor)
+        cursor.execute("SELECT 1 FROM nowhere")
+
+    before, failing, wrong, after = (batch.add(work) for work in (note("before"), half_done, wrong_sql, note("after")))
+    batch.go.set()
+    assert (before.result(10), after.result(10)) == (None, None)
+    with pytest.raises(LookupError, match="on purpose"):
+        failing.result(10)
+    with pytest.raises(Exception, match="nowhere"):
+        wrong.result(10)
+    assert kinds(database) == ["before", "after"]
+
+
+def test_nobody_is_told_before_the_transaction_is_on_disk(database: Database) -> None:
+    batch = Batch(database)
+    first = batch.add(note("first"))
+    reached, go_on = threading.Event(), threading.Event()
+
+    def slow(cursor: Cursor) -> None:
+        reached.set()
+        assert go_on.wait(10)
+
+    batch.add(slow)
+    batch.go.set()
+    assert reached.wait(10)
+    assert not first.done()
+    assert kinds(database) == []  # and a reader neither waits nor sees what is not committed
+    go_on.set()
+    first.result(10)
+    assert kinds(database) == ["first"]
+
+
+def test_requests_are_answered_in_a_loop_too(database: Database) -> None:
+    async def many() -> tuple[list[int], int]:
+        async def add(number: int) -> int:
+            await database.write(note(f"event {number}"))
+            return number
+
+        def missing(cursor: Cursor) -> None:
+            raise LookupError
+
+        told = await asyncio.gather(*(add(number) for number in range(200)))
+        with pytest.raises(LookupError):
+            await database.write(missing)
+        return list(told), await database.read(lambda c: c.execute("SELECT count(*) FROM event").fetchone()[0])
+
+    assert asyncio.run(many()) == (list(range(200)), 200)
+
+
+def test_an_asker_who_goes_away_harms_nobody(database: Database) -> None:
+    async def impatient() -> None:
+        batch = Batch(database)
+        asking = asyncio.ensure_future(database.write(note("asked")))
+        await asyncio.sleep(0)
+        asking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asking
+        batch.go.set()
+        await database.write(note("others"))
+
+    asyncio.run(impatient())
+    assert kinds(database) == ["asked", "others"]
+
+
+def test_readers_cannot_write(database: Database) -> None:
+    with pytest.raises(Exception, match=r"readonly|read-only"):
+        database.read_now(note("by a reader"))
+    assert kinds(database) == []
+
+
+def test_many_threads_never_meet_a_lock(database: Database, tmp_path: Path) -> None:
+    errors: list[Exception] = []
+
+    def hammer(name: int) -> None:
+        try:
+            for number in range(40):
+                database.write_now(note(f"{name} {number}"))
+                kinds(database)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=hammer, args=(name,)) for name in range(6)]
+    for thread in threads:
+        thread.start()
+    if database.path is not None:
+        database.copy_to(tmp_path / "copy.sqlite")
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(set(kinds(database))) == 240
+    assert database.integrity() == "ok"
+
+
+def test_a_closed_database_says_so_and_finishes_what_was_asked(study: CollectStudy, url: str | None) -> None:
+    database = open_database(study, url)
+    asked = [database.submit(note("asked")) for _ in range(50)]
+    database.close()
+    database.close()
+    assert all(each.done() and each.exception() is None for each in asked)
+    with pytest.raises(InputError, match="closed"):
+        database.write_now(note("too late"))
+
+
+def test_a_second_process_is_refused_until_the_first_is_gone(
+    database: Database, study: CollectStudy, url: str | None
+) -> None:
+    code = (
+        "import sys; from dissensus.collect import open_database, read_collect_study\n"
+        "from dissensus.errors import InputError\n"
+        "try: open_database(read_collect_study(sys.argv[1]), sys.argv[2] or None).close()\n"
+        "except InputError as error: print(error)"
+    )
+    command = [sys.executable, "-c", code, str(study.folder), url or ""]
+    assert "another process serves" in subprocess.check_output(command, text=True)
+    with pytest.raises(InputError, match="another process serves"):
+        open_database(study, url)
+    database.close()
+    assert subprocess.check_output(command, text=True) == ""
+
+
+def test_the_study_is_there_again_after_a_restart(study: CollectStudy, url: str | None) -> None:
+    with open_database(study, url) as database:
+        collecting = Collecting(study, database)
+        annotator = collecting.worker()
+        lease = collecting.lease(annotator)
+    with open_database(study, url) as database:
+        collecting = Collecting(study, database)
+        assert collecting.lease(annotator).assignment == lease.assignment
+        assert collecting.save(annotator, lease).counted
+
+
+def test_the_disk_is_waited_for(tmp_path: Path) -> None:
+    with open_database(make_study(tmp_path)) as database:
+
+        def settings(cursor: Cursor) -> list[Any]:
+            pragmas = ("journal_mode", "synchronous", "foreign_keys")
+            return [cursor.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
+
+        assert database.write_now(settings) == ["wal", 2, 1]  # 2 is FULL
+    assert (tmp_path / "collect.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_a_full_disk_is_told_harms_nothing_and_is_recovered_from(tmp_path: Path) -> None:
+    study = make_study(tmp_path, items=20)
+    with open_database(study) as database:
+        collecting = Collecting(study, database)
+        annotator = collecting.worker()
+
+        def limit(cursor: Cursor, more: int) -> None:
+            (pages,) = cursor.execute("PRAGMA page_count").fetchone()
+            cursor.execute(f"PRAGMA max_page_count = {pages + more}")
+
+        database.write_now(lambda cursor: limit(cursor, 2))
+        asked = [database.submit(lambda c: [note("x" * 500)(c) for _ in range(3)]) for _ in range(600)]
+        errors = [each.exception(10) for each in asked]
+        saved = errors.count(None)
+        assert 0 < saved < 600 or isinstance(errors[0], DiskFull)
+        assert all(isinstance(error, DiskFull) for error in errors if error is not None)
+        assert "full and nothing was stored" in str(errors[-1])
+        assert database.read_now(
+            lambda c: c.execute("SELECT count(*) FROM event WHERE kind LIKE 'xx%'").fetchone()
+        ) == (3 * saved,)
+        batch = Batch(database)
+        futures = [batch.add(lambda c: [note("y" * 900)(c) for _ in range(20)]) for _ in range(3)]
+        batch.go.set()
+        for each in futures:
+            with pytest.raises(DiskFull):
+                each.result(10)
+        assert database.integrity() == "ok"
+        database.write_now(lambda cursor: limit(cursor, 100_000))
+        assert collecting.work_through(annotator) == 20
+        assert database.integrity() == "ok"
+
+
+def test_something_else_than_a_database_is_refused(tmp_path: Path) -> None:
+    study = make_study(tmp_path)
+    (tmp_path / "collect.sqlite").write_bytes(b"this is no database, but it is long enough to be looked at" * 50)
+    with pytest.raises(InputError, match="not a database of this study"):
+        open_database(study)
+    (tmp_path / "collect.sqlite").unlink()
+    with contextlib.closing(sqlite3.connect(tmp_path / "collect.sqlite")) as connection:
+        connection.execute("CREATE TABLE other (x)")
+    with pytest.raises(InputError, match="not a database of this study"):
+        open_database(study)
+    with pytest.raises(InputError, match="not a URL of PostgreSQL"):
+        open_database(study, "mysql://somewhere")
+
+
+def test_damage_is_told(tmp_path: Path) -> None:
+    with open_database(make_study(tmp_path)) as database:
+        database.write_now(lambda c: arrive(c, make_study(tmp_path / "other"), now=0.0))
+        with contextlib.closing(sqlite3.connect(tmp_path / "collect.sqlite")) as connection:
+            connection.execute("DELETE FROM annotator")
+            connection.execute("UPDATE item SET counted = 1, free = free - 1 WHERE name = 't3'")
+            connection.commit()
+        assert database.integrity() == (
+            "item t3 has 0 votes and 0 leases, not 1 and 0; row 1 of session has no annotator"
+        )
+
+
+DONE_AT_ONCE = (
+    "INSERT INTO assignment (token, item, annotator, state, holds, number, class_order, version, leased_at, expires, "
+    "done_at) SELECT 'x', 1, annotator, 'done', 0, 9, '[]', version, 1, 1, 1 FROM assignment LIMIT 1"
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "refusal"),
+    [
+        ("UPDATE event SET kind = 'rewritten'", "append-only"),
+        ("DELETE FROM event", "append-only"),
+        ("UPDATE response SET value = 0", "a response is never changed"),
+        ("UPDATE response SET value = 3", "never changed|check"),
+        ("INSERT INTO response (judgement, class, value) VALUES (1, 9, 3)", "(?i)check"),
+        ("INSERT INTO response (judgement, class, value) VALUES (99, 0, 1)", "(?i)foreign key"),
+        ("UPDATE assignment SET state = 'done', done_at = 1, holds = 0 WHERE state = 'open'", "exactly one response"),
+        (DONE_AT_ONCE, "begins open"),
+        ("UPDATE item SET counted = wanted + 1", "(?i)check"),
+        ("UPDATE item SET leased = wanted, counted = 1", "(?i)check"),
+        ("UPDATE item SET leased = -1", "(?i)check"),
+        ("UPDATE assignment SET counts = 1 WHERE state = 'open'", "(?i)check"),
+        ("UPDATE assignment SET holds = 1 WHERE state = 'done'", "(?i)check"),
+        ("UPDATE assignment SET item = 1", "(?i)unique"),
+        ("UPDATE judgement SET uuid = 'same'", "(?i)unique"),
+        ("UPDATE annotator SET state = 'asleep'", "(?i)check"),
+        ("UPDATE annotator SET paid = 2", "(?i)check"),
+    ],
+)
+def test_the_schema_itself_forbids_what_must_not_be(collecting: Make, sql: str, refusal: str) -> None:
+    study = collecting(items=3)
+    annotator = study.worker()
+    for _ in range(2):
+        study.save(annotator, study.lease(annotator))
+    study.lease(annotator)
+    with pytest.raises(Exception, match=refusal):
+        study.database.write_now(lambda cursor: cursor.execute(sql))

@@ -1,0 +1,226 @@
+"""Whatever people do, in whatever order: never more than k counted votes, and in the end exactly k."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dissensus.collect.answers import Refused
+from dissensus.collect.assignment import Assigned, back, heartbeat, progress, report_problem, take_over
+from dissensus.collect.database import open_database
+from dissensus.collect.participants import annotator_by_id, break_off, delete_participant, exclude, include
+from dissensus.collect.slots import want
+from dissensus.errors import InputError
+from tests.collect.conftest import Collecting, make_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GOLD = '[{ item = "t0", yes = ["a"] }]'
+RIGHT, WRONG = "yes no no", "no unsure yes"
+
+
+T = TypeVar("T")
+
+
+class NothingToDoError(Exception):
+    """There is nothing yet that could be answered, sent again, or raised."""
+
+
+class Crowd:
+    """People who do anything they can at any time. `pick` chooses among what there is."""
+
+    def __init__(self, study: Collecting, pick: Callable[[int], int]) -> None:
+        self.study, self.pick = study, pick
+        self.people: list[int] = [study.worker()]
+        self.leases: list[tuple[int, Assigned]] = []
+        self.sent: list[tuple[int, Assigned, str]] = []
+        self.uuids = 0
+
+    def one_of(self, things: list[T]) -> T:
+        if not things:
+            raise NothingToDoError
+        return things[self.pick(len(things))]
+
+    def somebody(self) -> int:
+        return self.one_of(self.people)
+
+    def arrives(self) -> None:
+        self.people.append(self.study.worker())
+
+    def asks(self, tab: str = "tab") -> None:
+        who = self.somebody()
+        found = self.study.next(who, tab)
+        if isinstance(found, Assigned):
+            self.leases.append((who, found))
+
+    def asks_in_a_second_tab(self) -> None:
+        self.asks("second")
+
+    def takes_over(self) -> None:
+        self.study.write(take_over, self.somebody(), tab="second")
+
+    def answers(self, said: str = RIGHT) -> None:
+        """Answers the newest or any older lease, in time, late, or for the second time."""
+        who, lease = self.one_of(self.leases[::-1])
+        self.uuids += 1
+        uuid = f"answer-{self.uuids}"
+        self.sent.append((who, lease, uuid))
+        self.study.save(who, lease, uuid=uuid, said=said)
+
+    def answers_wrongly(self) -> None:
+        self.answers(WRONG)
+
+    def sends_again(self) -> None:
+        who, lease, uuid = self.one_of(self.sent)
+        self.study.save(who, lease, uuid=uuid)
+
+    def shows_a_sign_of_life(self) -> None:
+        who, lease = self.one_of(self.leases)
+        self.study.write(heartbeat, who, assignment=lease.assignment, tab="tab")
+
+    def reports_a_problem(self) -> None:
+        who, lease = self.one_of(self.leases[::-1])
+        self.study.write(report_problem, who, assignment=lease.assignment, reason="blank")
+
+    def goes_back(self) -> None:
+        who = self.somebody()
+        found = self.study.write(back, who)
+        if found is not None:
+            self.leases.append((who, found))
+
+    def gives_up(self) -> None:
+        self.study.write(break_off, self.somebody(), reason="network")
+
+    def is_excluded(self) -> None:
+        self.study.write(exclude, self.somebody(), reason="speed", by="researcher")
+
+    def is_included(self) -> None:
+        self.study.write(include, self.somebody(), by="researcher")
+
+    def is_deleted(self) -> None:
+        self.study.write(delete_participant, self.somebody())
+
+    def is_abandoned(self) -> None:
+        self.study.now += self.study.study.lease_seconds + 1
+
+    def time_passes(self) -> None:
+        self.study.now += 1 + self.pick(400)
+
+    def more_is_wanted(self) -> None:
+        items = self.study.read("SELECT id, wanted FROM item WHERE role = 'vote' AND wanted < 4 ORDER BY id")
+        item, wanted = self.one_of(items)
+        self.study.database.write_now(lambda c: want(c, item, wanted + 1, now=self.study.now, reason="more"))
+
+    def does(self, action: str) -> None:
+        # An InputError is the refusal of what is asked for somebody who was deleted.
+        with contextlib.suppress(Refused, NothingToDoError, InputError):
+            getattr(self, action)()
+        self.study.check()
+
+    def finish(self) -> None:
+        """Honest people come until every item has its votes; it must not take more of them than votes are wanted."""
+        self.study.now += 10_000
+        for _ in range(60):
+            if self.progress.complete == self.progress.items:
+                break
+            self.study.work_through(self.study.worker())
+            self.study.check()
+        wanted, counted = zip(
+            *self.study.read("SELECT wanted, counted FROM item WHERE role = 'vote' ORDER BY id"), strict=True
+        )
+        assert counted == wanted
+        votes = "SELECT item, count(*) FROM assignment WHERE counts = 1 GROUP BY item ORDER BY item"
+        assert tuple(count for _, count in self.study.read(votes)) == wanted
+        assert self.study.one("SELECT count(*) FROM judgement WHERE current = 1") == self.study.one(
+            "SELECT count(*) FROM assignment WHERE state = 'done'"
+        )
+
+    @property
+    def progress(self) -> Any:
+        return self.study.database.read_now(lambda c: progress(c, self.study.study))
+
+
+ACTIONS = [
+    "arrives", "asks", "asks_in_a_second_tab", "takes_over", "answers", "answers_wrongly", "sends_again",
+    "shows_a_sign_of_life", "reports_a_problem", "goes_back", "gives_up", "is_excluded", "is_included", "is_deleted",
+    "is_abandoned", "time_passes", "more_is_wanted",
+]  # fmt: skip
+OFTEN = ["asks", "answers"]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.sampled_from(ACTIONS + 6 * OFTEN), st.integers(0, 1000)), max_size=50))
+def test_any_order_of_events_ends_with_exactly_k(script: list[tuple[str, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        spec = make_study(Path(folder), items=4, k=2, gold__items=GOLD, patience="0")
+        with open_database(spec) as database:
+            crowd = Crowd(Collecting(spec, database), lambda n: n - 1)
+            for action, choice in script:
+                crowd.pick = lambda n, choice=choice: choice % n  # type: ignore[misc]
+                crowd.does(action)
+            crowd.finish()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_long_run_of_random_events_ends_with_exactly_k(collecting: Callable[..., Collecting], seed: int) -> None:
+    chance = random.Random(seed)
+    crowd = Crowd(collecting(items=8, k=3, gold__items=GOLD, patience="0"), chance.randrange)
+    for _ in range(150):
+        crowd.does(chance.choice(ACTIONS + 6 * OFTEN))
+    crowd.finish()
+
+
+def test_thirty_percent_abandonment_ends_with_exactly_k(collecting: Callable[..., Collecting]) -> None:
+    study, chance = collecting(items=20, k=3, patience="0", items_per_annotator="6"), random.Random(5)
+    at_work: dict[int, Assigned] = {}
+    abandoned: list[tuple[int, Assigned]] = []
+    arrived = 0
+    while study.one("SELECT sum(free + leased) FROM item"):
+        while len(at_work) < 5 and arrived < 60:
+            who, arrived = study.worker(), arrived + 1
+            found = study.next(who)
+            if isinstance(found, Assigned):
+                at_work[who] = found
+        assert at_work or arrived < 60, "the panel ran out"
+        who = chance.choice(list(at_work) or [0])
+        study.now += 30
+        if not who:
+            study.now += 600
+        elif chance.random() < 0.3 / 6:
+            abandoned.append((who, at_work.pop(who)))
+        else:
+            study.save(who, at_work.pop(who), uuid=f"uuid-of-{study.saves}")
+            found = study.next(who)
+            if isinstance(found, Assigned):
+                at_work[who] = found
+    assert abandoned
+    for who, lease in abandoned:  # what they had filled in arrives when all is over
+        saved = study.save(who, lease)
+        assert saved.late
+        assert not saved.counted
+    assert study.read("SELECT DISTINCT counted FROM item") == [(3,)]
+
+
+def test_the_votes_of_a_deleted_participant_are_gone_and_others_give_them(
+    collecting: Callable[..., Collecting],
+) -> None:
+    study = collecting(items=3, k=2)
+    one, other = study.worker("P1"), study.worker("P2")
+    study.work_through(one)
+    study.work_through(other)
+    study.write(delete_participant, one)
+    assert study.read("SELECT DISTINCT counted FROM item") == [(1,)]
+    assert study.read("SELECT annotator, external FROM identity") == [(other, "P2")]
+    assert study.one("SELECT count(*) FROM session WHERE annotator = ?", one) == 0
+    assert study.one("SELECT count(*) FROM judgement") == 3
+    assert study.database.read_now(lambda c: annotator_by_id(c, one)).state == "deleted"
+    assert study.work_through(study.worker()) == 3
+    assert study.read("SELECT DISTINCT counted FROM item") == [(2,)]

@@ -1,0 +1,199 @@
+"""Annotators from arrival to the finish code, and what researchers may do with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dissensus.collect.answers import Refused
+from dissensus.collect.assignment import Finished, Nothing
+from dissensus.collect.participants import (
+    External,
+    annotator_by_id,
+    annotator_of,
+    arrive,
+    break_off,
+    consent,
+    delete_participant,
+    exclude,
+    finish_code,
+    include,
+    pay,
+    practised,
+)
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dissensus.collect.participants import Annotator
+    from tests.collect.conftest import Collecting
+
+    Make = Callable[..., Collecting]
+
+CODES = '{ complete = "C", no-consent = "N", screened-out = "S", technical = "T" }'
+
+
+def told(study: Collecting, annotator: int) -> Annotator:
+    return study.database.read_now(lambda c: annotator_by_id(c, annotator))
+
+
+def code(study: Collecting, annotator: int) -> str | None:
+    return study.database.read_now(lambda c: finish_code(c, study.study, annotator))
+
+
+def test_a_session_is_known_by_its_token_which_is_not_stored(collecting: Make) -> None:
+    study = collecting()
+    arrival = study.write(arrive)
+    found = study.database.read_now(lambda c: annotator_of(c, arrival.token))
+    assert found is not None
+    assert (found.id, found.state) == (arrival.annotator, "arrived")
+    assert (found.paid, found.counts, found.exported) == (False, True, True)
+    assert study.database.read_now(lambda c: annotator_of(c, "guessed")) is None
+    assert arrival.token not in str(study.read("SELECT * FROM session"))
+
+
+def test_one_participant_is_one_annotator_even_if_they_join_again(collecting: Make) -> None:
+    study = collecting()
+    who = External(platform="prolific", id="5f", study="s", session="1")
+    first, again = study.write(arrive, external=who), study.write(arrive, external=who)
+    other = study.write(arrive, external=External(platform="mturk", id="5f"))
+    assert again.annotator == first.annotator
+    assert (first.returning, again.returning, other.returning) == (False, True, False)
+    assert first.token != again.token
+    assert other.annotator != first.annotator
+    assert study.write(arrive).annotator != study.write(arrive).annotator
+
+
+def test_every_ending_has_a_code_of_its_own_that_appears_only_at_the_end(collecting: Make) -> None:
+    study = collecting(items=1, k=1, codes=CODES)
+    declines = study.write(arrive).annotator
+    assert code(study, declines) is None
+    assert study.write(consent, declines, agreed=False) == "no-consent"
+    assert code(study, declines) == "N"
+
+    fails = study.write(arrive).annotator
+    study.write(consent, fails, agreed=True)
+    assert study.write(practised, fails, passed=False) == "consented"
+    assert study.write(practised, fails, passed=False) == "screened-out"
+    assert code(study, fails) == "S"
+
+    completes = study.worker()
+    lease = study.lease(completes)
+    assert code(study, completes) is None
+    study.save(completes, lease)
+    assert code(study, completes) is None
+    assert isinstance(study.next(completes), Finished)
+    assert code(study, completes) == "C"
+    assert told(study, completes).paid
+
+    breaks = study.worker()
+    study.write(break_off, breaks, reason="the network died")
+    assert code(study, breaks) == "T"
+
+
+def test_the_first_answer_to_the_consent_page_stands(collecting: Make) -> None:
+    study = collecting()
+    annotator = study.write(arrive).annotator
+    study.write(consent, annotator, agreed=False)
+    assert study.write(consent, annotator, agreed=True) == "no-consent"
+    with pytest.raises(Refused):
+        study.next(annotator)
+
+
+def test_there_is_no_practice_before_consent(collecting: Make) -> None:
+    study = collecting()
+    annotator = study.write(arrive).annotator
+    with pytest.raises(Refused) as refused:
+        study.write(practised, annotator, passed=True)
+    assert refused.value.kind == "closed"
+
+
+def test_practice_stores_no_answer(collecting: Make) -> None:
+    study = collecting(items=3, k=1, practice__items='["t0"]')
+    annotator = study.worker()
+    assert study.one("SELECT count(*) FROM judgement") == 0
+    assert study.work_through(annotator) == 2
+    assert study.read("SELECT counted FROM item WHERE role = 'practice'") == [(0,)]
+
+
+def test_breaking_off_gives_the_lease_back_and_keeps_what_was_saved(collecting: Make) -> None:
+    study = collecting(items=2, k=1)
+    annotator = study.worker()
+    study.save(annotator, study.lease(annotator))
+    study.lease(annotator)
+    study.write(break_off, annotator, reason="browser")
+    assert study.read("SELECT sum(counted), sum(leased) FROM item") == [(1, 0)]
+    assert study.work_through(study.worker()) == 1
+
+
+def test_excluding_refills_and_does_not_touch_pay(collecting: Make) -> None:
+    study = collecting(items=3, k=1)
+    annotator = study.worker()
+    study.work_through(annotator)
+    study.write(exclude, annotator, reason="too quick", by="researcher")
+    now = told(study, annotator)
+    assert (now.paid, now.counts, now.exported, now.reason) == (True, False, False, "too quick")
+    assert study.read("SELECT DISTINCT counted FROM item") == [(0,)]
+    assert study.work_through(study.worker()) == 3
+
+
+def test_including_counts_again_what_still_has_a_slot(collecting: Make) -> None:
+    study = collecting(items=3, k=1)
+    annotator, other = study.worker(), study.worker()
+    study.work_through(annotator)
+    study.write(exclude, annotator, reason="too quick", by="researcher")
+    study.save(other, study.lease(other))
+    study.write(include, annotator, by="researcher", reason="looked at it")
+    now = told(study, annotator)
+    assert (now.counts, now.exported, now.reason) == (True, True, None)
+    assert study.read("SELECT DISTINCT counted FROM item") == [(1,)]
+    assert study.one("SELECT count(*) FROM assignment WHERE annotator = ? AND counts = 1", annotator) == 2
+
+
+def test_including_gives_an_open_lease_its_slot_back(collecting: Make) -> None:
+    study = collecting(items=1, k=1)
+    annotator = study.worker()
+    lease = study.lease(annotator)
+    study.write(exclude, annotator, reason="?", by="researcher")
+    study.write(include, annotator, by="researcher")
+    assert isinstance(study.next(study.worker()), Nothing)
+    assert study.save(annotator, lease).counted
+
+
+def test_pay_is_a_flag_of_its_own(collecting: Make) -> None:
+    study = collecting()
+    annotator = study.worker()
+    study.write(pay, annotator, paid=True, by="researcher")
+    now = told(study, annotator)
+    assert (now.paid, now.counts, now.exported) == (True, True, True)
+
+
+def test_a_deleted_participant_is_gone_for_good_and_may_come_again_as_somebody_new(collecting: Make) -> None:
+    study = collecting()
+    who = External(platform="prolific", id="gone")
+    arrival = study.write(arrive, external=who)
+    study.write(delete_participant, arrival.annotator)
+    assert study.database.read_now(lambda c: annotator_of(c, arrival.token)) is None
+    for act in (exclude, include):
+        with pytest.raises(InputError, match="deleted"):
+            study.write(act, arrival.annotator, reason="?", by="researcher")
+    assert study.write(arrive, external=who).annotator != arrival.annotator
+
+
+def test_everything_is_in_the_event_log_in_order(collecting: Make) -> None:
+    study = collecting(items=1, k=1)
+    annotator = study.worker("P1")
+    study.work_through(annotator)
+    study.write(exclude, annotator, reason="speed", by="researcher")
+    study.write(delete_participant, annotator)
+    kinds = [kind for (kind,) in study.read("SELECT kind FROM event ORDER BY id")]
+    assert kinds == ["arrived", "consented", "practised", "leased", "saved", "finished", "excluded", "deleted"]
+    assert "P1" not in str(study.read("SELECT * FROM event"))
+
+
+def test_there_is_no_annotator_of_an_unknown_number(collecting: Make) -> None:
+    study = collecting()
+    with pytest.raises(InputError, match="no annotator 99"):
+        told(study, 99)

@@ -1,0 +1,399 @@
+"""A study by HTTP: from the link to the code, and the researcher's side of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dissensus.collect.database import DiskFull
+from dissensus.collect.security import ANNOTATOR_COOKIE
+from dissensus.collect.server import create_app
+from dissensus.collect.site import ServerSettings
+from dissensus.collect.study import LAYOUTS
+from tests.collect.web import legal_values, visited, web_study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.collect.web import Visited
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Visited]:
+    with visited(web_study(tmp_path / "study"), password="open sesame") as served:
+        yield served
+
+
+def test_the_link_leads_through_consent_instructions_and_practice_to_the_code(site: Visited) -> None:
+    visitor = site.visitor()
+    assert visitor.open("/").url.path == "/consent"
+    assert visitor.form("/consent", agreed="yes").url.path == "/instructions"
+    assert visitor.form("/instructions").url.path == "/practice"
+    visitor.work(site.study)
+    assert visitor.finish(site.study) == 3
+    page = visitor.open("/work")
+    assert page.url.path == "/finish"
+    assert site.study.recruitment.codes["complete"] in page.text
+
+
+def test_two_visitors_give_every_item_its_two_votes(site: Visited) -> None:
+    for _ in range(2):
+        site.annotator().finish(site.study)
+    assert site.read("SELECT counted, wanted FROM item ORDER BY id") == [(2, 2)] * 3
+
+
+def test_the_code_is_not_shown_before_the_last_answer_is_stored(site: Visited) -> None:
+    visitor = site.annotator()
+    page = visitor.open("/finish")
+    assert page.url.path == "/work"
+    assert site.study.recruitment.codes["complete"] not in page.text
+
+
+def test_who_does_not_agree_gets_the_code_for_that_and_no_item(site: Visited) -> None:
+    visitor = site.visitor()
+    visitor.open("/")
+    page = visitor.form("/consent", agreed="no")
+    assert page.url.path == "/finish"
+    assert site.study.recruitment.codes["no-consent"] in page.text
+    assert visitor.post("/api/next", tab="tab").status_code == 409
+    assert visitor.open("/").url.path == "/finish"
+
+
+def test_every_page_leads_to_the_screen_that_is_due(site: Visited) -> None:
+    visitor = site.visitor()
+    visitor.open("/")
+    for path in ("/instructions", "/practice", "/work", "/finish", "/"):
+        assert visitor.open(path).url.path == "/consent"
+    visitor.form("/consent", agreed="yes")
+    for path, seen in (("/consent", "/instructions"), ("/work", "/instructions"), ("/practice", "/practice")):
+        assert visitor.open(path).url.path == seen
+
+
+def test_practice_is_failed_by_leaving_classes_open_and_ends_after_two_attempts(site: Visited) -> None:
+    visitor = site.visitor()
+    visitor.open("/")
+    visitor.form("/consent", agreed="yes")
+    again = visitor.form("/practice", answers='[{"values": {"0": "yes"}}]')
+    assert "left without an answer" in again.text
+    page = visitor.form("/practice", answers="[]")
+    assert page.url.path == "/finish"
+    assert site.study.recruitment.codes["screened-out"] in page.text
+    assert site.read("SELECT count(*) FROM judgement") == [(0,)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_saves_what_is_complete_and_refuses_the_rest(tmp_path: Path, layout: str) -> None:
+    with visited(web_study(tmp_path, layout=layout)) as site:
+        visitor = site.annotator()
+        item = visitor.next()
+        assert item["layout"] == layout
+        partial: dict[str, dict[str, Any]] = {"rating": {"0": 1}, "points": {"0": 99}, "select-all": {"9": "yes"}}
+        for values in (partial.get(layout, {}), {"0": "Maybe"}, {"0": True}, {"nobody": "yes"}):
+            answer = visitor.save(item, values)
+            assert answer.status_code == 422, (values, answer.text)
+            assert answer.json()["kind"] in ("incomplete", "illegal")
+        answer = visitor.save(item, legal_values(site.study))
+        assert answer.status_code == 201
+        assert answer.json()["next"]["number"] == 2
+
+
+def test_an_answer_that_arrives_twice_is_stored_once_and_told_so(site: Visited) -> None:
+    visitor = site.annotator()
+    item, name = visitor.next(), uuid.uuid4().hex
+    first = visitor.save(item, legal_values(site.study), uuid=name).json()
+    second = visitor.save(item, legal_values(site.study), uuid=name).json()
+    assert (first["duplicate"], second["duplicate"]) == (False, True)
+    assert first["next"]["assignment"] == second["next"]["assignment"]
+    assert site.read("SELECT count(*) FROM judgement") == [(1,)]
+
+
+def test_asking_again_gives_the_same_item_with_its_draft(site: Visited) -> None:
+    visitor = site.annotator()
+    item = visitor.next()
+    assert item["draft"] is None
+    assert visitor.post("/api/draft", assignment=item["assignment"], values={"1": "unsure"}).status_code == 200
+    again = visitor.next()
+    assert again["assignment"] == item["assignment"]
+    assert again["draft"] == {"1": "unsure"}
+    assert visitor.post("/api/draft", assignment=item["assignment"], values={"1": "perhaps"}).status_code == 422
+
+
+def test_nothing_a_browser_gets_tells_the_file_or_that_an_item_is_gold(tmp_path: Path) -> None:
+    study = web_study(tmp_path, items=4, changes={"items_per_annotator": "3"})
+    text = (tmp_path / "collect.toml").read_text()
+    (tmp_path / "collect.toml").write_text(
+        text.replace("items = []                   # such", 'items = [{ item = "item0.png", yes = ["cat"] }] # such')
+    )
+    from dissensus.collect.study import read_collect_study
+
+    study = read_collect_study(tmp_path)
+    assert study.gold
+    with visited(study) as site:
+        visitor = site.annotator()
+        told = visitor.next()
+        for _ in range(4):
+            assert told["state"] == "item"
+            assert set(told) == {
+                "state", "assignment", "number", "of", "item", "classes", "layout", "heartbeat_seconds", "expires_in",
+                "draft", "preload",
+            }  # fmt: skip
+            assert "item0" not in json.dumps(told)
+            assert "gold" not in json.dumps(told)
+            picture = visitor.get(told["item"]["src"])
+            assert picture.headers["content-type"] == "image/png"
+            assert "item" not in str(picture.headers)
+            told = visitor.save(told, legal_values(study)).json()["next"]
+        assert told["state"] == "finished"
+
+
+def test_pictures_are_cached_for_good_and_pages_never(site: Visited) -> None:
+    visitor = site.annotator()
+    item = visitor.next()
+    for source in (item["item"]["src"], *item["preload"]):
+        picture = visitor.get(source)
+        assert picture.status_code == 200
+        assert "immutable" in picture.headers["cache-control"]
+    assert visitor.get("/work").headers["cache-control"] == "no-store"
+
+
+def test_a_second_tab_is_told_and_may_take_over(site: Visited) -> None:
+    visitor = site.annotator()
+    item = visitor.next()
+    assert visitor.next(tab="second") == {"state": "elsewhere"}
+    assert visitor.post("/api/take-over", tab="second").status_code == 200
+    assert visitor.next(tab="second")["assignment"] == item["assignment"]
+    beat = visitor.post("/api/heartbeat", assignment=item["assignment"], tab=visitor.tab).json()
+    assert beat["mine"] is False
+
+
+def test_a_heartbeat_prolongs_the_lease(site: Visited) -> None:
+    visitor = site.annotator()
+    item = visitor.next()
+    site.time[0] += 500
+    beat = visitor.post("/api/heartbeat", assignment=item["assignment"], tab=visitor.tab).json()
+    assert beat == {"expires_in": 600.0, "mine": True}
+
+
+def test_one_item_back_shows_what_was_answered_and_keeps_both_answers(site: Visited) -> None:
+    visitor = site.annotator()
+    assert visitor.post("/api/back", tab=visitor.tab).json()["state"] == "none"
+    first = visitor.next()
+    visitor.save(first, {"0": "yes", "1": "no", "2": "unsure"})
+    again = visitor.post("/api/back", tab=visitor.tab).json()
+    assert again["assignment"] == first["assignment"]
+    assert again["draft"] == {"0": "yes", "1": "no", "2": "unsure"}
+    assert visitor.save(again, {"0": "no", "1": "no", "2": "unsure"}).json()["next"]["number"] == 2
+    assert site.read("SELECT revision, current FROM judgement ORDER BY id") == [(0, 0), (1, 1)]
+
+
+def test_a_problem_puts_the_item_aside_without_a_vote(site: Visited) -> None:
+    visitor = site.annotator()
+    item = visitor.next()
+    assert visitor.post("/api/problem", assignment=item["assignment"], reason="black").status_code == 200
+    assert visitor.next()["assignment"] != item["assignment"]
+    assert site.read("SELECT sum(problems), sum(counted) FROM item") == [(1, 0)]
+
+
+def test_a_browser_may_only_tell_known_events(site: Visited) -> None:
+    visitor = site.annotator()
+    assert visitor.post("/api/event", kind="image-failed", detail={"number": 1}).status_code == 200
+    for kind, detail in (("paused", {}), ("image-failed", {"much": "x" * 600}), ("image-failed", "text")):
+        assert visitor.post("/api/event", kind=kind, detail=detail).status_code == 422
+    assert site.read("SELECT kind FROM event WHERE kind LIKE 'browser%'") == [("browser image-failed",)]
+
+
+@pytest.mark.parametrize("body", ["", "[]", "null", "{", '"text"'])
+def test_what_is_no_json_object_is_refused_in_one_sentence(site: Visited, body: str) -> None:
+    visitor = site.annotator()
+    headers = {"Origin": "http://study.test", "X-CSRF-Token": visitor.token}
+    answer = visitor.request("POST", "/api/next", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["error"].endswith(".")
+
+
+def test_while_paused_answers_are_stored_and_no_item_is_handed_out(site: Visited) -> None:
+    visitor, researcher = site.annotator(), site.researcher()
+    item = visitor.next()
+    assert researcher.form("/researcher/pause").url.path == "/researcher/progress"
+    told = visitor.post("/api/next", tab=visitor.tab)
+    assert (told.status_code, told.json()["state"]) == (503, "paused")
+    saved = visitor.save(item, legal_values(site.study))
+    assert (saved.status_code, saved.json()["next"]["state"]) == (201, "paused")
+    # A server that is started again is still paused.
+    assert create_app(site.study, site.database, settings=ServerSettings()).state.site.paused
+    researcher.form("/researcher/resume")
+    assert visitor.next()["number"] == 2
+
+
+def test_a_full_disk_is_told_plainly_and_nothing_is_acknowledged(site: Visited, monkeypatch: Any) -> None:
+    visitor = site.annotator()
+    item = visitor.next()
+
+    async def full(work: Any) -> Any:
+        raise DiskFull("collect.sqlite: the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(site.database, "write", full)
+        answer = visitor.save(item, legal_values(site.study))
+        assert (answer.status_code, answer.json()["kind"]) == (507, "disk-full")
+        page = site.visitor().open("/")
+        assert page.status_code == 507
+        assert "no room" in page.text
+    assert visitor.save(item, legal_values(site.study)).status_code == 201
+
+
+def test_a_failure_of_ours_says_nothing_about_the_machine(site: Visited, monkeypatch: Any) -> None:
+    async def broken(work: Any) -> Any:
+        raise RuntimeError("secret path /srv/study")
+
+    visitor = site.annotator()
+    with monkeypatch.context() as patched:
+        patched.setattr(site.database, "write", broken)
+        answer = visitor.post("/api/next", tab=visitor.tab)
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+
+
+def test_a_deleted_participant_is_nobody(site: Visited) -> None:
+    visitor, researcher = site.annotator(), site.researcher()
+    visitor.finish(site.study)
+    ((annotator,),) = site.read("SELECT id FROM annotator")
+    refused = researcher.form("/researcher/annotator/delete", annotator=str(annotator))
+    assert refused.status_code == 422
+    assert researcher.form("/researcher/annotator/delete", annotator=str(annotator), sure="yes").status_code == 200
+    assert visitor.get("/api/session").status_code == 401
+    assert "session has ended" in visitor.open("/work").text
+    assert site.read("SELECT sum(counted) FROM item") == [(0,)]
+
+
+# The researcher.
+
+
+def test_the_password_lets_in_and_a_wrong_one_does_not(site: Visited) -> None:
+    visitor = site.visitor()
+    assert visitor.open("/researcher/").url.path == "/researcher/login"
+    wrong = visitor.form("/researcher/login", password="open barley")
+    assert (wrong.status_code, "not the password" in wrong.text) == (403, True)
+    assert visitor.form("/researcher/login", password="open sesame").url.path == "/researcher/progress"
+    visitor.form("/researcher/leave")
+    assert visitor.open("/researcher/progress").url.path == "/researcher/login"
+
+
+def test_a_one_time_link_works_once_and_only_by_a_press(site: Visited) -> None:
+    from dissensus.collect.server import one_time_link
+
+    link, first, second = one_time_link(site.app), site.visitor(), site.visitor()
+    for visitor in (first, second, first):
+        assert "Come in" in visitor.open(link).text
+    assert first.form(link).url.path == "/researcher/progress"
+    assert second.form(link).status_code == 403
+    late, other = one_time_link(site.app), site.visitor()
+    other.open(late)
+    site.time[0] += 25 * 3600
+    assert other.form(late).status_code == 403
+    assert first.open("/researcher/progress").url.path == "/researcher/login"
+
+
+def test_every_researcher_page_is_drawn_before_and_after_answers(site: Visited) -> None:
+    researcher = site.researcher()
+    for _ in range(2):
+        for path in ("", "progress", "quality", "items", "adaptive", "export"):
+            page = researcher.open(f"/researcher/{path}")
+            assert page.status_code == 200, page.text
+        site.annotator().finish(site.study)
+        researcher.form("/researcher/reveal", show="yes")
+    told = researcher.get("/researcher/api/progress").json()
+    assert (told["counted"], told["needed"], told["items"]) == (6, 6, 3)
+
+
+def test_supply_is_compared_with_demand(site: Visited) -> None:
+    page = site.researcher().open("/researcher/?annotators=1")
+    assert "upply 3 &lt; demand 6 votes" in page.text
+    assert site.researcher().open("/researcher/?annotators=-x").status_code == 200
+
+
+def test_excluding_needs_a_reason_refills_k_and_can_be_undone(site: Visited) -> None:
+    visitor, researcher = site.annotator(), site.researcher()
+    visitor.finish(site.study)
+    ((annotator,),) = site.read("SELECT id FROM annotator")
+    assert researcher.form("/researcher/annotator/exclude", annotator=str(annotator)).status_code == 422
+    page = researcher.form("/researcher/annotator/exclude", annotator=str(annotator), reason="asleep")
+    assert "asleep" in page.text
+    assert site.read("SELECT sum(counted) FROM item") == [(0,)]
+    assert site.read("SELECT paid, counts, exported FROM annotator") == [(1, 0, 0)]
+    researcher.form("/researcher/annotator/include", annotator=str(annotator), reason="awake after all")
+    assert site.read("SELECT sum(counted) FROM item") == [(3,)]
+    assert researcher.form("/researcher/annotator/exclude", annotator="999", reason="x").status_code == 400
+    assert researcher.form("/researcher/annotator/praise", annotator="1", reason="x").status_code == 404
+
+
+def test_answers_are_hidden_until_asked_for_and_that_is_logged(site: Visited) -> None:
+    for _ in range(2):
+        site.annotator().finish(site.study)
+    researcher = site.researcher()
+    assert "said-bar" not in researcher.open("/researcher/items").text
+    assert "said-bar" in researcher.form("/researcher/reveal", show="yes").text
+    assert site.read("SELECT count(*) FROM event WHERE kind = 'answers shown'") == [(1,)]
+    assert "said-bar" not in researcher.form("/researcher/reveal", show="no").text
+
+
+def test_the_archive_holds_the_answers_and_ids_only_on_request(tmp_path: Path) -> None:
+    study = web_study(tmp_path, changes={"recruitment.kind": '"prolific"'})
+    with visited(study) as site:
+        link = "/?PROLIFIC_PID=abc123&STUDY_ID=s1&SESSION_ID=x1"
+        site.visitor().work(study, link=link).finish(study)
+        researcher = site.researcher()
+        for asked in ("", "yes"):
+            answer = researcher.form("/researcher/export/download", identities=asked)
+            assert answer.headers["content-type"] == "application/zip"
+            archive = zipfile.ZipFile(io.BytesIO(answer.content))
+            everything = b"".join(archive.read(name) for name in archive.namelist())
+            assert "export/answers.csv" in archive.namelist()
+            assert (b"abc123" in everything) == bool(asked)
+        logged = [json.loads(detail) for (detail,) in site.read("SELECT detail FROM event WHERE kind = 'exported'")]
+        assert [each["identities"] for each in logged] == [False, True]
+
+
+def test_a_simulated_study_says_so_on_every_page(site: Visited) -> None:
+    from dissensus.collect.events import log_event
+
+    researcher = site.researcher()
+    assert "Simulated" not in researcher.open("/researcher/progress").text
+    site.database.write_now(lambda cursor: log_event(cursor, now=1.0, annotator=None, kind="simulated"))
+    for path in ("", "progress", "quality", "items", "adaptive", "export"):
+        assert "Simulated" in researcher.open(f"/researcher/{path}").text
+
+
+def test_an_adaptive_round_wants_more_votes_of_single_items(tmp_path: Path) -> None:
+    study = web_study(tmp_path, items=4, changes={"adaptive.on": "true", "max_k": "4", "budget": "4"})
+    with visited(study) as site:
+        for said in ("yes", "no"):
+            site.annotator().finish(study, said)
+        researcher = site.researcher()
+        page = researcher.open("/researcher/adaptive")
+        assert "Begin this round now" in page.text
+        researcher.form("/researcher/adaptive/round")
+        assert site.read("SELECT sum(wanted) FROM item")[0][0] > 8
+
+
+def test_who_comes_back_without_a_platform_is_known_by_the_cookie(site: Visited) -> None:
+    visitor = site.annotator()
+    item = visitor.next()
+    assert visitor.open("/").url.path == "/work"
+    assert visitor.next()["assignment"] == item["assignment"]
+    assert len(site.read("SELECT id FROM annotator")) == 1
+    stranger = site.visitor()
+    stranger.client.cookies.set(ANNOTATOR_COOKIE, "made-up")
+    assert stranger.open("/").url.path == "/consent"
+    assert len(site.read("SELECT id FROM annotator")) == 2
+
+
+def test_looking_at_the_link_without_opening_it_makes_nobody(site: Visited) -> None:
+    assert site.visitor().request("HEAD", "/").status_code == 200
+    assert site.read("SELECT count(*) FROM annotator") == [(0,)]

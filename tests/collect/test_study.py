@@ -1,0 +1,179 @@
+"""A study is one TOML file: made by one command, read strictly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from dissensus.collect.study import ENDINGS, init_collect_study, read_collect_study
+from dissensus.errors import InputError
+from tests.collect.conftest import make_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def images(folder: Path, *names: str) -> Path:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (8, 8)).save(path)
+    return folder
+
+
+def test_a_folder_of_images_becomes_a_study_in_place(tmp_path: Path) -> None:
+    folder = images(tmp_path / "digits", "a.png", "b.png")
+    path = init_collect_study(folder)
+    study = read_collect_study(folder)
+    assert path == folder / "collect.toml"
+    assert study.images == folder.resolve()
+    assert (study.name, study.layout, study.k, study.items_per_annotator) == ("digits", "rows", 6, 70)
+    assert study.classes == tuple("0123456789")
+    assert study.class_order == "rotated"
+    assert study.values == ("yes", "no", "unsure")
+    assert not study.all_no_key
+    assert (study.lease_seconds, study.heartbeat_seconds) == (600.0, 30.0)
+    assert (study.cost.seconds_per_item, study.adaptive.on) == (12.5, False)
+    assert len({study.recruitment.codes[ending] for ending in ENDINGS}) == 4
+
+
+def test_classes_are_the_names_of_sub_folders(tmp_path: Path) -> None:
+    folder = images(tmp_path / "pets", "dog/1.png", "cat/1.png", "cat/2.png")
+    study = read_collect_study(init_collect_study(folder).parent)
+    assert study.classes == ("cat", "dog")
+    assert study.class_order == "shuffled-per-annotator"
+
+
+def test_images_and_texts_may_lie_elsewhere(tmp_path: Path) -> None:
+    pictures = images(tmp_path / "pictures", "a.png")
+    init_collect_study(tmp_path / "one", images=pictures, classes=["x", "y"])
+    assert read_collect_study(tmp_path / "one").images == pictures.resolve()
+    table = tmp_path / "texts.csv"
+    table.write_text("text,label\nhello,joy\nbye,grief\n")
+    init_collect_study(tmp_path / "two", texts=table)
+    study = read_collect_study(tmp_path / "two")
+    assert (study.table, study.images, study.classes) == (table.resolve(), None, ("grief", "joy"))
+
+
+def test_a_study_is_never_overwritten_and_nothing_is_left_of_one_that_cannot_be_made(tmp_path: Path) -> None:
+    folder = images(tmp_path / "digits", "a.png")
+    init_collect_study(folder)
+    with pytest.raises(InputError, match="there is a study already"):
+        init_collect_study(folder)
+    with pytest.raises(InputError, match="at least two classes"):
+        init_collect_study(tmp_path / "new", images=folder, classes=["one"])
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(InputError, match="did you mean 'rows'"):
+        init_collect_study(tmp_path / "new", images=folder, layout="row")
+    with pytest.raises(InputError, match="both given"):
+        init_collect_study(tmp_path / "new", images=folder, texts=folder)
+    with pytest.raises(InputError, match="not a folder"):
+        init_collect_study(tmp_path / "new", images=tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no image in it"):
+        init_collect_study(tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+@given(name=st.text(min_size=1, max_size=30).filter(lambda name: name.strip() and "\x00" not in name))
+def test_any_name_survives_being_written(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    folder = tmp_path_factory.mktemp("named")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return
+    init_collect_study(folder, images=images(folder, "a.png"), classes=[name, name + "!"], name=name)
+    study = read_collect_study(folder)
+    assert study.name == name
+    assert study.classes == (name, name + "!")
+
+
+def test_the_version_changes_with_the_instrument(tmp_path: Path) -> None:
+    study = make_study(tmp_path)
+    path = tmp_path / "collect.toml"
+    path.write_text(path.read_text().replace("Could this", "Might this"))
+    assert read_collect_study(tmp_path).version != study.version
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"k": '"six"'}, "line 4: 'k' is 'six'; it must be a whole number from 1"),
+        ({"k": "0"}, "'k' is 0; it must be a whole number from 1"),
+        ({"k": "true"}, "'k' is True"),
+        ({"layout": '"grid"'}, "layout names 'grid', which is not there"),
+        ({"back": "1"}, "'back' is 1; it must be true or false"),
+        ({"name": "3"}, "'name' is 3; write it in quotes"),
+        ({"names": '["a"]'}, "'names' must be a list of at least two classes"),
+        ({"names": '["a", "a"]'}, "'names' has 'a' twice"),
+        ({"names": '["a", 2]'}, "'names' has 2; write every name in quotes"),
+        ({"names": '["a", " "]'}, "give 1 to 200 characters"),
+        ({"words": '{ yes = "Ja", nope = "Nein" }'}, "'nope' is no key in words; did you mean 'no'?"),
+        ({"words": '{ yes = "Ja", no = "Ja" }'}, "'words' writes two values alike"),
+        ({"words": '{ yes = "" }'}, "'words' writes '' for yes"),
+        ({"order__classes": '"rotate"'}, "did you mean 'rotated'?"),
+        ({"gold__items": '[{ item = "t0", yes = ["z"] }]'}, "items names 'z', which is not there"),
+        ({"gold__items": '[{ yes = ["a"] }]'}, "write an entry as"),
+        ({"gold__items": '[{ item = "t0", yes = ["a"], no = ["a"] }]'}, "requires two answers to 'a'"),
+        ({"gold__items": '[{ item = "t0", yes = "a" }]'}, "give a list of classes"),
+        ({"gold__items": '[{ item = "t0", maybe = ["a"] }]'}, "'maybe' is no key in items"),
+        ({"gold__items": "3"}, "'items' is 3; it must be a list"),
+        ({"misses_allowed": "-1"}, "must be a whole number from 0"),
+        ({"lease__seconds": "0"}, "'seconds' is 0; it must be a number, more than 0"),
+        ({"lease__seconds": "nan"}, "it must be a number"),
+        ({"kind": '"prolifik"'}, "did you mean 'prolific'?"),
+        ({"codes": '{ done = "X" }'}, "'done' is no key in codes"),
+        ({"codes": '{ complete = "X", technical = "X" }'}, "gives two endings the same code"),
+        ({"codes": '"X"'}, "'codes' must be written as"),
+        ({"adaptive__on": "true", "max_k": "1"}, "less than k = 2"),
+        ({"texts": '"nowhere.csv"'}, "where there is no file"),
+        ({"rendering": '"blurred"'}, "rendering names 'blurred'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_its_line(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=r"collect\.toml, line \d+: ") as error:
+        make_study(tmp_path, **change)
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("k = ", "not valid TOML"),
+        ("\x00", "not valid TOML"),
+        ("kk = 3", "line 1: 'kk' is no key at the top; did you mean 'k'?"),
+        ("[lease]\nsecond = 3", "line 2: 'second' is no key in [lease]; did you mean 'seconds'?"),
+        ("items = 3", "line 1: 'items' must be a table, written as [items]"),
+        ('[classes]\nnames = ["a", "b"]', "'images' or texts must be given"),
+        ('[classes]\nnames = ["a", "b"]\n[items]\nimages = "x"', "line 4: 'images' is 'x', where there is no folder"),
+    ],
+)
+def test_malformed_files_are_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "collect.toml").write_text(text)
+    with pytest.raises(InputError) as error:
+        read_collect_study(tmp_path)
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_no_study_and_no_text_are_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no study here; make one with 'dissensus collect init"):
+        read_collect_study(tmp_path)
+    (tmp_path / "collect.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="give a TOML file in UTF-8"):
+        read_collect_study(tmp_path)
+
+
+def test_the_core_needs_no_torch_and_no_server() -> None:
+    rooms = "study items orders answers events slots participants gold assignment database"
+    code = (
+        f"import importlib, sys; [importlib.import_module('dissensus.collect.' + name) for name in '{rooms}'.split()]; "
+        "print([name for name in ('torch', 'starlette', 'uvicorn', 'psycopg', 'polars') if name in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -1,0 +1,201 @@
+"""Visitors of a served study, by HTTP without a network, and studies for them to visit."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import numpy as np
+from PIL import Image
+
+from dissensus.collect.database import open_database
+from dissensus.collect.security import RESEARCHER_COOKIE
+from dissensus.collect.server import create_app, one_time_link
+from dissensus.collect.site import ServerSettings
+from dissensus.collect.study import init_collect_study, read_collect_study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from starlette.applications import Starlette
+
+    from dissensus.collect.database import Database
+    from dissensus.collect.study import CollectStudy
+
+ORIGIN = "http://study.test"
+DIGITS = tuple(str(digit) for digit in range(10))
+
+
+def web_study(
+    folder: Path,
+    *,
+    items: int = 3,
+    k: int = 2,
+    layout: str = "rows",
+    classes: Sequence[str] = ("cat", "dog", "owl"),
+    texts: Sequence[str] | None = None,
+    changes: Mapping[str, str] | None = None,
+) -> CollectStudy:
+    """A study of small images, or of the texts given; ``changes`` replaces lines of its collect file by (table and) key."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if texts is None:
+        random = np.random.default_rng(0)
+        for each in range(items):
+            Image.fromarray(random.integers(0, 256, (28, 28), dtype=np.uint8)).save(folder / f"item{each}.png")
+        path = init_collect_study(folder, classes=classes, k=k, layout=layout, items_per_annotator=items)
+    else:
+        import csv
+
+        with (folder / "texts.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerows([("item", "text"), *((f"t{place}", text) for place, text in enumerate(texts))])
+        path = init_collect_study(
+            folder, texts=folder / "texts.csv", classes=classes, k=k, layout=layout, items_per_annotator=len(texts)
+        )
+    written = path.read_text(encoding="utf-8")
+    for key, line in {"seed": "1", **(changes or {})}.items():
+        table, _, name = key.rpartition(".")
+        start = written.index(f"[{table}]") if table else 0
+        old = re.search(rf"(?m)^{re.escape(name)} = .*$", written[start:])
+        assert old is not None, key
+        written = written[:start] + written[start:].replace(old[0], f"{name} = {line}", 1)
+    path.write_text(written, encoding="utf-8")
+    return read_collect_study(folder)
+
+
+@dataclass
+class Visitor:
+    """A browser with its cookies, without a screen."""
+
+    runner: asyncio.Runner
+    client: httpx.AsyncClient
+    token: str = ""
+    tab: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return self.runner.run(self.client.get(path, **options))
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        return self.runner.run(self.client.request(method, path, **options))
+
+    def form(self, path: str, *, follow: bool = True, origin: str | None = ORIGIN, **fields: str) -> httpx.Response:
+        """Post a form with the token of the page that was drawn last."""
+        headers = {} if origin is None else {"Origin": origin}
+        fields = {"csrf": self.token, **fields}
+        return self.seen(self.request("POST", path, data=fields, headers=headers, follow_redirects=follow))
+
+    def open(self, path: str) -> httpx.Response:
+        """Look at a page as a person does: redirects are followed, and its token is remembered."""
+        return self.seen(self.get(path, follow_redirects=True))
+
+    def seen(self, page: httpx.Response) -> httpx.Response:
+        found = re.search(r'name="csrf" content="([^"]+)"', page.text)
+        self.token = found[1] if found else self.token
+        return page
+
+    def post(self, path: str, *, headers: Mapping[str, str] | None = None, **body: Any) -> httpx.Response:
+        """Post as the script of the item screen does."""
+        sent = {"Origin": ORIGIN, "X-CSRF-Token": self.token} if headers is None else dict(headers)
+        return self.request("POST", path, json=body, headers=sent)
+
+    def work(self, study: CollectStudy, *, link: str = "/") -> Visitor:
+        """Arrive and go as far as the first item."""
+        self.open(link)
+        self.form("/consent", agreed="yes")
+        self.form("/instructions")
+        page = self.form("/practice", answers=practice_answers(study))
+        assert page.url.path == "/work", page.text
+        return self
+
+    def next(self, **body: Any) -> dict[str, Any]:
+        answer = self.post("/api/next", **{"tab": self.tab, **body})
+        assert answer.status_code == 200, answer.text
+        told: dict[str, Any] = answer.json()
+        return told
+
+    def save(self, item: Mapping[str, Any], values: Mapping[str, Any], **body: Any) -> httpx.Response:
+        posted = {"uuid": uuid.uuid4().hex, "assignment": item["assignment"], "tab": self.tab, **body}
+        return self.post("/api/save", **{"answers": {"values": values, "total_ms": 4000, "input": "key"}, **posted})
+
+    def finish(self, study: CollectStudy, said: str = "no") -> int:
+        """Answer until there is nothing left; how many items that were."""
+        told, done = self.next(), 0
+        while told["state"] == "item":
+            answer = self.save(told, {str(each): said for each in range(len(study.classes))})
+            assert answer.status_code == 201, answer.text
+            told, done = answer.json()["next"], done + 1
+        assert told["state"] == "finished", told
+        return done
+
+
+def legal_values(study: CollectStudy) -> dict[str, Any]:
+    """A complete answer in the layout of a study."""
+    names = [str(each) for each in range(len(study.classes))]
+    if study.layout == "rating":
+        return dict.fromkeys(names, 3)
+    if study.layout == "points":
+        return dict.fromkeys(names, 0) | {"0": 60, "1": 40}
+    if study.layout == "single-choice":
+        return {"1": "yes"}
+    return dict.fromkeys(names, "no")
+
+
+def practice_answers(study: CollectStudy) -> str:
+    import json
+
+    return json.dumps([{"values": legal_values(study)}] * max(1, len(study.practice)))
+
+
+@dataclass
+class Visited:
+    """A study that is served, its database, and a clock that only the test moves."""
+
+    study: CollectStudy
+    database: Database
+    app: Starlette
+    runner: asyncio.Runner
+    time: list[float]
+    clients: list[httpx.AsyncClient] = field(default_factory=list)
+
+    def visitor(self, *, address: str = "10.0.0.1", base_url: str = ORIGIN) -> Visitor:
+        transport = httpx.ASGITransport(self.app, client=(address, 1234), raise_app_exceptions=False)
+        client = httpx.AsyncClient(transport=transport, base_url=base_url)
+        self.clients.append(client)
+        return Visitor(self.runner, client)
+
+    def annotator(self) -> Visitor:
+        return self.visitor().work(self.study)
+
+    def researcher(self) -> Visitor:
+        """Somebody who came in by a one-time link."""
+        visitor, link = self.visitor(), one_time_link(self.app)
+        visitor.open(link)
+        page = visitor.form(link)
+        assert page.status_code == 200, page.text
+        assert visitor.client.cookies.get(RESEARCHER_COOKIE)
+        return visitor
+
+    def read(self, sql: str, *parameters: Any) -> list[Any]:
+        return self.database.read_now(lambda cursor: cursor.execute(sql, parameters).fetchall())
+
+
+@contextmanager
+def visited(study: CollectStudy, **settings: Any) -> Iterator[Visited]:
+    """Serve a study to visitors."""
+    time = [1_000_000.0]
+    database = open_database(study)
+    try:
+        app = create_app(study, database, settings=ServerSettings(clock=lambda: time[0], **settings))
+        with asyncio.Runner() as runner:
+            site = Visited(study, database, app, runner, time)
+            yield site
+            for client in site.clients:
+                runner.run(client.aclose())
+    finally:
+        database.close()
