@@ -96,9 +96,10 @@ def test_only_trainable_parameters_count() -> None:
 
 
 def test_without_memory_products_are_the_same() -> None:
-    model, (x, t) = conv_net(), items()
-    vector = torch.ones(hessian(model, x, t).size, dtype=torch.float64)
-    rich, poor = (hessian(model, x, t, chunk=12, memory=memory) for memory in (1 << 30, 0))
+    measured = objective(conv_net(), *items(), chunk=12)
+    traces: dict[str, Any] = {}
+    vector = torch.ones(measured.size, dtype=torch.float64)
+    rich, poor = (hessian_of(measured, memory=memory, traces=traces) for memory in (1 << 30, 0))
     torch.testing.assert_close(rich.apply(vector), poor.apply(vector))
     assert rich.form(vector) == pytest.approx(poor.form(vector), rel=1e-12)
 
@@ -106,11 +107,36 @@ def test_without_memory_products_are_the_same() -> None:
 @pytest.mark.parametrize(("memory", "kept"), [(0, 0.0), (1 << 30, 1.0)])
 def test_memory_decides_how_much_is_kept(memory: int, kept: float) -> None:
     weights, x = torch.ones(3), torch.ones(2, 3)
-    summed = Summed(
-        lambda w, x, t, share, v: (x.exp() @ v).sum() * w * t.sum(), weights, [(x, x, x)] * 2, memory=memory
-    )
+
+    def product(w: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, v: Tensor) -> Tensor:
+        return (x.exp() @ v).sum() * w * t.sum() * b * share.sum()
+
+    summed = Summed(product, (weights, weights), [(x, x, x)] * 2, memory=memory)
     assert summed.prepare(weights, lambda _: True)
     assert summed.kept == kept
+
+
+def test_runs_of_one_network_share_a_trace_and_others_do_not() -> None:
+    x, t = items()
+    traces: dict[str, Any] = {}
+    models = [conv_net(), conv_net()]
+    with torch.no_grad():
+        for value in (*models[1].parameters(), *(b for b in models[1].buffers() if b.is_floating_point())):
+            value.mul_(1.3)
+    products = []
+    graphs = []
+    for model in models:
+        operator = hessian_of(objective(model, x, t), traces=traces)
+        vector = torch.ones(operator.size, dtype=torch.float64)
+        products.append(operator.apply(vector))
+        torch.testing.assert_close(products[-1], dense_hessian(model, x, t) @ vector, rtol=1e-9, atol=1e-11)
+        graphs.append(traces["product"])
+    assert graphs[0] is graphs[1]
+    assert not torch.allclose(products[0], products[1])
+    other = hessian_of(objective(mlp(), x, t), traces=traces)
+    vector = torch.ones(other.size, dtype=torch.float64)
+    torch.testing.assert_close(other.apply(vector), dense_hessian(mlp(), x, t) @ vector, rtol=1e-9, atol=1e-11)
+    assert traces["product"] is not graphs[0]
 
 
 def test_a_model_that_cannot_be_traced_is_measured_all_the_same() -> None:

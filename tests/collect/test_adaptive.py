@@ -1,4 +1,4 @@
-"""Which items get more votes: closed forms by simulation, the best plan by brute force, estimates that stay unbiased."""
+"""Which items get more votes: closed forms by simulation, the best plan by brute force, unbiased estimates."""
 
 from __future__ import annotations
 
@@ -106,9 +106,7 @@ def test_weighted_estimates_are_unbiased_where_the_plain_mean_is_not() -> None:
 
 
 def test_contested_items_are_planned_and_every_decision_is_kept(tmp_path: Path) -> None:
-    study = text_study(
-        tmp_path / "study", items=10, k=3, on="on = true", max_k="max_k = 5", budget="budget = 6"
-    )
+    study = text_study(tmp_path / "study", items=10, k=3, on="on = true", max_k="max_k = 5", budget="budget = 6")
     with open_database(study) as database:
         for person in range(3):
             if person == 2:

@@ -7,7 +7,6 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 import pytest
 from PIL import Image
 
@@ -128,8 +127,8 @@ def test_votes_of_a_known_panel_go_all_the_way_to_a_report(tmp_path: Path) -> No
 name = "collected"
 question = "Do votes that a server collected train a model?"
 [dataset]
-votes = "{(tmp_path / 'out' / 'votes.parquet').as_posix()}"
-features = "{(tmp_path / 'features.npz').as_posix()}"
+votes = "{(tmp_path / "out" / "votes.parquet").as_posix()}"
+features = "{(tmp_path / "features.npz").as_posix()}"
 [splits]
 train = 0.6
 validation = 0.2
@@ -166,7 +165,9 @@ def test_attentive_bots_know_gold_and_are_the_same_for_a_seed(tmp_path: Path) ->
     study = text_study(tmp_path / "study", items=4, classes=DIGITS, gold={"item2": "3"})
     panel = make_panel(study, seed=1)
     assert panel.responses(0, careless=False)[2].tolist() == [0, 0, 0, 1]
-    np.testing.assert_array_equal(panel.responses(7, careless=False), make_panel(study, seed=1).responses(7, careless=False))
+    np.testing.assert_array_equal(
+        panel.responses(7, careless=False), make_panel(study, seed=1).responses(7, careless=False)
+    )
 
 
 def test_what_cannot_be_simulated_is_refused(tmp_path: Path) -> None:

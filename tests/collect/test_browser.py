@@ -172,11 +172,12 @@ def test_a_whole_study_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
             assert re.search(r"1 class left: \d", page.locator("#spoken").text_content())
             page.keyboard.press("y")
             assert page.evaluate("document.activeElement.id") == "next"
+            page.keyboard.press("n")  # one key too many changes nothing
             submit(page, number + 1 if number < 3 else None)
         assert page.locator("#code").inner_text() == site.study.recruitment.codes["complete"]
         assert site.read("SELECT count(*), min(input), max(input) FROM judgement") == [(3, "key", "key")]
         assert site.read("SELECT value, count(*) FROM response GROUP BY value") == [(0, 27), (1, 3)]
-        for (order, judgement) in site.read(
+        for order, judgement in site.read(
             "SELECT class_order, judgement.id FROM assignment JOIN judgement ON judgement.assignment = assignment.id"
         ):
             times = dict(site.read("SELECT class, first_seconds FROM response WHERE judgement = ?", judgement))
@@ -372,6 +373,7 @@ def test_going_back_shows_the_answers_and_a_problem_puts_the_item_aside(browser:
         page.locator("#back").click()
         page.wait_for_selector('body[data-number="1"]')
         until_answered(page, 3)
+        assert page.locator("#back").is_hidden(), "one item back and no further"
         page.keyboard.press("Backspace")
         page.keyboard.press("u")
         submit(page, 2)
@@ -503,6 +505,7 @@ def axe() -> str:
 
 
 def violations(page: Any, axe: str) -> list[str]:
+    page.wait_for_load_state()
     page.evaluate(axe)
     found = page.evaluate("axe.run(document).then(result => result.violations)")
     return [f"{each['id']}: {node['html'][:200]} {node['failureSummary']}" for each in found for node in each["nodes"]]

@@ -63,9 +63,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 2 MB that fills up."""
     place = tmp_path / "disk"
     place.mkdir()
-    if os.geteuid() != 0 or subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], check=False, capture_output=True
-    ).returncode:
+    if (
+        os.geteuid() != 0
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], check=False, capture_output=True
+        ).returncode
+    ):
         pytest.skip("a small disk cannot be mounted here: that takes a superuser")
     try:
         yield place
@@ -106,7 +109,11 @@ def test_a_full_disk_is_told_clearly_corrupts_nothing_and_is_got_over(small_disk
         await browser.get("/")
         browser.csrf = (await browser.get("/api/session")).json()["csrf"]
         values = answers_of(study, np.zeros(2, dtype=np.int64), milliseconds=1.0)["values"]
-        forms = {"/consent": {"agreed": "yes"}, "/instructions": {}, "/practice": {"answers": json.dumps([{"values": values}])}}
+        forms = {
+            "/consent": {"agreed": "yes"},
+            "/instructions": {},
+            "/practice": {"answers": json.dumps([{"values": values}])},
+        }
         for path, fields in forms.items():
             assert (await browser.submit(path, {"csrf": browser.csrf, **fields})).status == 303
         ballast = small_disk / "ballast"

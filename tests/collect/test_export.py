@@ -126,7 +126,8 @@ def test_the_manifest_is_what_sha256sum_checks(study: CollectStudy, tmp_path: Pa
     with open_database(study) as database:
         fill(database, study, people=2)
         done = exported(database, study, tmp_path / "out")
-    listed = dict(reversed(line.split("  ")) for line in (tmp_path / "out" / "manifest.sha256").read_text().splitlines())
+    lines = (tmp_path / "out" / "manifest.sha256").read_text().splitlines()
+    listed = {name: digest for digest, name in (line.split("  ") for line in lines)}
     assert listed == dict(done.checksums)
     assert set(listed) == {path.name for path in done.files} - {"manifest.sha256"}
     for name, digest in listed.items():
@@ -148,9 +149,7 @@ def test_who_people_are_leaves_on_request_only_and_in_a_file_of_its_own(study: C
 def test_only_what_counts_is_in_answers_and_surplus_stands_apart(study: CollectStudy, tmp_path: Path) -> None:
     with open_database(study) as database:
         people = fill(database, study, people=3)
-        database.write_now(
-            lambda cursor: exclude(cursor, study, people[0], now=NOW + 50, reason="test", by="test")
-        )
+        database.write_now(lambda cursor: exclude(cursor, study, people[0], now=NOW + 50, reason="test", by="test"))
         fill(database, study, people=2, first=3)
         exported(database, study, tmp_path / "out")
         names = dict(database.read_now(lambda cursor: cursor.execute("SELECT id, pseudonym FROM annotator").fetchall()))
@@ -235,7 +234,9 @@ def test_a_study_is_read_while_it_is_being_served(study: CollectStudy) -> None:
         ("points", {"a": 70, "b": 30, "c": 0}, {"a": 1, "b": 1}),
     ],
 )
-def test_every_layout_becomes_votes(tmp_path: Path, layout: str, said: dict[str, Any], expected: dict[str, int]) -> None:
+def test_every_layout_becomes_votes(
+    tmp_path: Path, layout: str, said: dict[str, Any], expected: dict[str, int]
+) -> None:
     study = text_study(tmp_path / "study", items=2, k=1, classes=("a", "b", "c"), layout=f'layout = "{layout}"')
     with open_database(study) as database:
         judge_all(database, study, lambda _: said)

@@ -120,7 +120,8 @@ def test_who_hurries_and_says_the_same_of_everything_is_flagged(collected: Any) 
     first = found[people[0]]
     order = database.read_now(
         lambda cursor: cursor.execute(
-            "SELECT item.name FROM assignment JOIN item ON item.id = item WHERE annotator = ? ORDER BY number", (people[0],)
+            "SELECT item.name FROM assignment JOIN item ON item.id = item WHERE annotator = ? ORDER BY number",
+            (people[0],),
         ).fetchall()
     )
     runs = [len(list(run)) for _, run in itertools.groupby(name == "item5" for (name,) in order)]
@@ -152,11 +153,9 @@ def test_reliability_is_the_skill_of_one_coin_dawid_skene_in_crowd_kit(tmp_path:
             for person in range(5)
         ]
         found = {each.annotator: each for each in database.read_now(lambda cursor: annotator_quality(cursor, study))}
-    frame = pd.DataFrame(
-        [(n, p, said[p, n]) for p in range(5) for n in range(30)], columns=["task", "worker", "label"]
-    )
+    frame = pd.DataFrame([(n, p, said[p, n]) for p in range(5) for n in range(30)], columns=["task", "worker", "label"])
     peer = OneCoinDawidSkene(n_iter=60, tol=0).fit(frame)
-    ours = [found[annotator].reliability for annotator in people]
+    ours = [found[annotator].reliability or 0.0 for annotator in people]
     np.testing.assert_allclose(ours, peer.skills_.sort_index().to_numpy(), atol=2e-3)
     assert ours[0] > ours[3] > ours[4]
 
@@ -165,15 +164,15 @@ def test_the_excluded_are_compared_with_everybody_and_no_longer_with_those_who_c
     study = text_study(tmp_path / "study", items=6, k=3)
     with open_database(study) as database:
         honest = [
-            judge_all(database, study, lambda item: {"cat": "yes" if item % 2 else "no", "dog": "no" if item % 2 else "yes"})
+            judge_all(
+                database, study, lambda item: {"cat": "yes" if item % 2 else "no", "dog": "no" if item % 2 else "yes"}
+            )
             for _ in range(2)
         ]
         contrary = judge_all(
             database, study, lambda item: {"cat": "no" if item % 2 else "yes", "dog": "yes" if item % 2 else "no"}
         )
-        database.write_now(
-            lambda cursor: exclude(cursor, study, contrary, now=NOW + 100, reason="contrary", by="test")
-        )
+        database.write_now(lambda cursor: exclude(cursor, study, contrary, now=NOW + 100, reason="contrary", by="test"))
         found = {each.annotator: each for each in database.read_now(lambda cursor: annotator_quality(cursor, study))}
     assert [found[each].agreement for each in honest] == [1.0, 1.0]
     assert found[contrary].agreement == 0.0

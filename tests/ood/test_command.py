@@ -113,7 +113,7 @@ def test_broken_input_is_refused(images: Plan, odd: Path, tmp_path: Path) -> Non
         ((store, "--strange", tmp_path / "broken.npz"), "broken.npz: cannot be read"),
         ((store, "--strange", tmp_path / "nowhere.png"), "not a folder of images and not a kind of file"),
         ((store, "--strange", odd, "--strange", odd), "another set is called 'noise'"),
-        ((store, "--strange", odd, "--scores", "msp,nothing"), "'nothing' is no score"),
+        ((store, "--strange", odd, "--scores", "msp,nothing"), "'nothing' is not one of the scores"),
         ((tmp_path / "empty", "--strange", odd), "not the run store of a study; name one study: dissensus ood"),
         ((images.study.path, "--store", tmp_path / "no", "--strange", odd), "no such run store"),
         ((store, "--strange", odd, "--items", -3), "items is -3"),

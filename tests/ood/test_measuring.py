@@ -171,7 +171,7 @@ def test_what_cannot_be_measured_is_refused(images: Plan, odd: Path) -> None:
         ({"strange": {}}, "no strange set"),
         ({"scores": ()}, "name at least one"),
         ({"scores": ("msp", "msp")}, "each once"),
-        ({"scores": ("mps",)}, "'mps' is no score"),
+        ({"scores": ("mps",)}, "'mps' is not one of the scores"),
         ({"items": 1}, "items is 1; it must be 2 or more"),
         ({"temperature": 0.0}, "temperature is 0.0; it must be above 0"),
         ({"epsilon": -1.0}, "epsilon is -1.0"),

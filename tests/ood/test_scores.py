@@ -177,7 +177,7 @@ def test_strangeness_is_the_same_every_time() -> None:
 def test_a_score_that_misses_what_it_needs_says_so() -> None:
     with pytest.raises(InputError, match="mahalanobis needs training features"):
         strangeness(net(), {"some": normal(4, 6).float()}, scores=("msp", "mahalanobis"))
-    with pytest.raises(InputError, match="'mps' is no score; choose from msp"):
+    with pytest.raises(InputError, match="'mps' is not one of the scores msp"):
         strangeness(net(), {"some": normal(4, 6).float()}, scores=("mps",))
 
 

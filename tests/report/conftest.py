@@ -22,7 +22,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture(scope="session")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return finished(tmp_path_factory.mktemp("study"))
+    return finished(tmp_path_factory.mktemp("study"), measured=True)
 
 
 @pytest.fixture(scope="session")

@@ -54,9 +54,29 @@ patience = 3
 dynamics = true
 """
 
+MEASURED = """
+[basins]
+items = 40
+probes = 10
+density = 2
+density_steps = 5
+surface = 3
+perturbations = 2
+line = 5
+path = 5
 
-def make_study(folder: Path, *, images: bool = False, items: int = 100) -> Path:
-    """Files of a study in a folder: five annotators, three classes, features that tell the class."""
+[ood]
+strange = { "<u>far</u>" = "far.npz" }
+scores = ["msp", "energy"]
+resamples = 50
+"""
+
+
+def make_study(folder: Path, *, images: bool = False, measured: bool = False, items: int = 100) -> Path:
+    """Files of a study in a folder: five annotators, three classes, features that tell the class.
+
+    Where it is measured too, its runs are to have basins, and to meet strange items.
+    """
     generator = np.random.default_rng(0)
     truth = generator.integers(0, 3, items)
     # Several of each, so that every split has some.
@@ -79,13 +99,15 @@ def make_study(folder: Path, *, images: bool = False, items: int = 100) -> Path:
         features = np.broadcast_to(features[:, :, None, None], (items, 3, 8, 8))
     np.savez(folder / "features.npz", items=np.array(names), features=features)
     path = folder / "study.toml"
-    path.write_text(STUDY, encoding="utf-8")
+    path.write_text(STUDY + MEASURED if measured else STUDY, encoding="utf-8")
+    if measured:
+        np.savez(folder / "far.npz", features=generator.normal(5, 1, (30, *features.shape[1:])).astype(np.float32))
     return path
 
 
-def finished(folder: Path, *, images: bool = False) -> Plan:
+def finished(folder: Path, *, images: bool = False, measured: bool = False) -> Plan:
     """A small study with all its runs in its store."""
-    study = read_study(make_study(folder, images=images))
+    study = read_study(make_study(folder, images=images, measured=measured))
     for _ in run_plan(plan_study(study, folder / "store", engine="loop", device="cpu")):
         pass
     return plan_study(study, folder / "store", engine="loop", device="cpu")

@@ -92,7 +92,10 @@ def test_every_chart_is_drawn_and_the_page_does_not_scroll_sideways(
             })"""
         )
         names = [name for name, _, _ in charts]
-        assert names == ["entropy-0", "entropy-1", "calibration-0", "map-0", "map-1", "divergence-0", "annotators"]
+        assert names == [
+            *("entropy-0", "entropy-1", "calibration-0", "map-0", "map-1", "divergence-0"),
+            *("spectra", "lines", "surface-0", "surface-1", "ood-0-msp", "ood-0-energy", "annotators"),
+        ]
         assert all(200 < wide <= width for _, wide, _ in charts)
         assert all(colours > 5 for _, _, colours in charts)
         assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -52,7 +52,7 @@ def test_the_page_has_our_scripts_only_and_loads_nothing(page: Path) -> None:
     parser = Scripts()
     text = page.read_text(encoding="utf-8")
     parser.feed(text)
-    figures_and_data = 7 + 1
+    figures_and_data = 13 + 1
     assert len(parser.found) == figures_and_data + 2
     assert not any("src" in attributes for attributes in parser.found)
     assert "default-src 'none'" in text

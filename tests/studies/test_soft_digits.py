@@ -99,7 +99,11 @@ def test_deliveries_that_need_votes_are_refused_before_training(file: Path, tmp_
     [
         ('"original", ', '"orignal", ', r"line 6: targets names 'orignal', .* did you mean 'original'\?"),
         ('"original", ', '"dawid-skene", ', "line 6: targets names 'dawid-skene', which is not there"),
-        ('["mnist"]', '["mnits"]', r"line 3: sources names 'mnits', .* did you mean 'mnist'\?; there are mnist, mukhoti"),
+        (
+            '["mnist"]',
+            '["mnits"]',
+            r"line 3: sources names 'mnits', .* did you mean 'mnist'\?; there are mnist, mukhoti",
+        ),
         ('["mnist"]', '"mnist"', "line 3: 'sources' is 'mnist'; it must be a list"),
         ('["mnist"]', '["mnist", "mnist"]', "line 3: 'sources' names a source twice"),
         (

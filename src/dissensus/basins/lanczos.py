@@ -27,7 +27,7 @@ class Eigenvalues:
     Attributes:
         values: (count,) largest first.
         errors: (count,) how far the nearest true eigenvalue can be: the residual r, or r^2 over the gap to the next
-            Ritz value where that is known to be smaller (Kato and Temple).
+            Ritz value where that is smaller (Kato and Temple), but never below rounding.
         residuals: (count,) ||A u - value u|| of each unit Ritz vector u.
         iterations: products with vectors.
         converged: whether every error is at most tolerance x |value|.
@@ -70,7 +70,9 @@ def top_eigenvalues(
     while True:
         process.step()
         values, residuals = process.ritz()
-        errors = _errors(values, residuals)
+        # Products are rounded, so nothing is known better than that.
+        rounding = torch.finfo(operator.dtype).eps * np.abs(values).max()
+        errors = np.maximum(_errors(values, residuals), rounding)
         top = slice(None, -count - 1, -1)
         enough = len(values) >= count and bool((errors[top] <= tolerance * np.abs(values[top])).all())
         # In what is left of an exhausted space, equal eigenvalues may still hide until all of it is seen.

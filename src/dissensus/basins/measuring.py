@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Ints
+    from dissensus.basins.linearised import Linearised
     from dissensus.basins.objectives import Objective
     from dissensus.training.data import TrainingData
     from dissensus.training.run import RunResult
@@ -238,8 +239,10 @@ def measure_basins(
         filtered = average_sharpness_of(members, normalisation="filter", scale=settings.filter_scale, **asked)
         for k, *three in zip(group, worst, plain, filtered, strict=True):
             sharpness[k] = dict(zip(("worst_case", "average", "average_filter"), three, strict=True))
+    # A network is traced once, whatever the number of its runs.
+    traces: dict[str, dict[str, Linearised]] = {}
     return tuple(
-        _measured(result, measured, settings, sharpness[k])
+        _measured(result, measured, settings, sharpness[k], traces=traces.setdefault(result.run.model, {}))
         for k, (result, measured) in enumerate(zip(results, objectives, strict=True))
     )
 
@@ -324,10 +327,17 @@ def _same_form(objectives: Sequence[Objective]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _measured(result: RunResult, measured: Objective, settings: BasinSettings, sharpness: dict[str, Any]) -> Basin:
+def _measured(
+    result: RunResult,
+    measured: Objective,
+    settings: BasinSettings,
+    sharpness: dict[str, Any],
+    *,
+    traces: dict[str, Linearised],
+) -> Basin:
     began, seed = time.perf_counter(), settings.seed
     loss, loss_error = (float(part[0]) for part in mean_and_error(measured.losses(measured.weights[None])))
-    operator = hessian_of(measured)
+    operator = hessian_of(measured, traces=traces)
     eigenvalues = top_eigenvalues(
         operator,
         settings.eigenvalues,

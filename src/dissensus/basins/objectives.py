@@ -104,7 +104,8 @@ class Objective:
 
     def logits(self, weights: Tensor, features: Tensor, *, buffers: Tensor | None = None) -> Tensor:
         """(items, classes) of the model with these weights, and these batch statistics where given."""
-        state = {**self.named(weights), **({} if buffers is None else self._named_buffers(buffers))}
+        own = {} if buffers is None or not self.buffer_names else self._named_buffers(buffers)
+        state = {**self.named(weights), **own}
         out: Tensor = functional_call(self.model, state, (features,))
         return out
 

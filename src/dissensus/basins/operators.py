@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     Chunk = tuple[Tensor, Tensor, Tensor]
     """Features, targets, and weight of each item."""
 
-    Product = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-    """(weights, features, targets, weight of each item, vector) to (size,) product, summed over the items."""
+    Traces = dict[str, Linearised]
+    """By part of an operator, its graph."""
+
+    Product = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+    """(weights, batch statistics, features, targets, weight of each item, vector) to a product summed over items."""
 
 CPU_MEMORY: Final = 2 << 30
 """Bytes of intermediate values kept on a CPU; on a GPU half of what is free."""
@@ -138,55 +141,66 @@ def gauss_newton(
     )
 
 
-def hessian_of(measured: Objective, *, memory: int | None = None) -> Operator:
-    """The Hessian of an objective at its weights."""
+def hessian_of(measured: Objective, *, memory: int | None = None, traces: Traces | None = None) -> Operator:
+    """The Hessian of an objective at its weights.
 
-    def total(weights: Tensor, x: Tensor, t: Tensor, share: Tensor) -> Tensor:
-        return (measured.loss(measured.logits(weights, x), t) * share).sum()
+    Args:
+        measured: the objective.
+        memory: bytes of intermediate values to keep; see `hessian`.
+        traces: what is traced is put here, and taken from here where it is there from another run of the same network.
+    """
 
-    def forward_over_reverse(weights: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
-        return jvp(lambda w: grad(total)(w, x, t, share), (weights,), (vector,))[1]  # type: ignore[no-any-return]
+    def total(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor) -> Tensor:
+        return (measured.loss(measured.logits(weights, x, buffers=b), t) * share).sum()
 
-    def reverse_over_reverse(weights: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
-        return vjp(lambda w: grad(total)(w, x, t, share), weights)[1](vector)[0]  # type: ignore[no-any-return]
+    def forward_over_reverse(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+        return jvp(lambda w: grad(total)(w, b, x, t, share), (weights,), (vector,))[1]  # type: ignore[no-any-return]
 
-    def second_derivative(weights: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+    def reverse_over_reverse(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+        return vjp(lambda w: grad(total)(w, b, x, t, share), weights)[1](vector)[0]  # type: ignore[no-any-return]
+
+    def second_derivative(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
         def slope(w: Tensor) -> Tensor:
-            return jvp(lambda u: total(u, x, t, share), (w,), (vector,))[1]  # type: ignore[no-any-return]
+            return jvp(lambda u: total(u, b, x, t, share), (w,), (vector,))[1]  # type: ignore[no-any-return]
 
         return jvp(slope, (weights,), (vector,))[1]  # type: ignore[no-any-return]
 
     return _operator(
-        "Hessian", measured, (forward_over_reverse, reverse_over_reverse), second_derivative, memory=memory
+        "Hessian",
+        measured,
+        (forward_over_reverse, reverse_over_reverse),
+        second_derivative,
+        memory=memory,
+        traces=traces,
     )
 
 
-def gauss_newton_of(measured: Objective, *, memory: int | None = None) -> Operator:
-    """The Gauss-Newton matrix of an objective at its weights."""
+def gauss_newton_of(measured: Objective, *, memory: int | None = None, traces: Traces | None = None) -> Operator:
+    """The Gauss-Newton matrix of an objective at its weights; arguments as for `hessian_of`."""
 
     def of_logits(z: Tensor, t: Tensor, share: Tensor) -> Tensor:
         return (measured.loss(z, t) * share).sum()
 
-    def forwards(weights: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
-        z, moved = jvp(lambda w: measured.logits(w, x), (weights,), (vector,))[:2]
+    def forwards(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+        z, moved = jvp(lambda w: measured.logits(w, x, buffers=b), (weights,), (vector,))[:2]
         curved = jvp(lambda u: grad(of_logits)(u, t, share), (z,), (moved,))[1]
-        return vjp(lambda w: measured.logits(w, x), weights)[1](curved)[0]  # type: ignore[no-any-return]
+        return vjp(lambda w: measured.logits(w, x, buffers=b), weights)[1](curved)[0]  # type: ignore[no-any-return]
 
-    def backwards(weights: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
-        z, back = vjp(lambda w: measured.logits(w, x), weights)[:2]
+    def backwards(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+        z, back = vjp(lambda w: measured.logits(w, x, buffers=b), weights)[:2]
         # The transpose of the transpose: reverse mode twice gives the forward product.
         moved = vjp(lambda u: back(u)[0], torch.zeros_like(z))[1](vector)[0]
         return back(vjp(lambda u: grad(of_logits)(u, t, share), z)[1](moved)[0])[0]  # type: ignore[no-any-return]
 
-    def second_derivative(weights: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
-        z, moved = jvp(lambda w: measured.logits(w, x), (weights,), (vector,))[:2]
+    def second_derivative(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+        z, moved = jvp(lambda w: measured.logits(w, x, buffers=b), (weights,), (vector,))[:2]
 
         def slope(u: Tensor) -> Tensor:
             return jvp(lambda y: of_logits(y, t, share), (u,), (moved,))[1]  # type: ignore[no-any-return]
 
         return jvp(slope, (z,), (moved,))[1]  # type: ignore[no-any-return]
 
-    return _operator("Gauss-Newton", measured, (forwards, backwards), second_derivative, memory=memory)
+    return _operator("Gauss-Newton", measured, (forwards, backwards), second_derivative, memory=memory, traces=traces)
 
 
 class Summed:
@@ -198,8 +212,10 @@ class Summed:
         kept: share of the chunks whose values are kept; 0 before the first call.
     """
 
-    def __init__(self, function: Product, weights: Tensor, chunks: list[Chunk], *, memory: int | None) -> None:
-        self._function, self._weights, self._chunks, self._memory = function, weights, chunks, memory
+    def __init__(
+        self, function: Product, state: tuple[Tensor, Tensor], chunks: list[Chunk], *, memory: int | None
+    ) -> None:
+        self._function, self._state, self._chunks, self._memory = function, state, chunks, memory
         self._split: Linearised | None = None
         self._held: list[Sequence[Tensor]] = []
 
@@ -208,27 +224,41 @@ class Summed:
         """Share of the chunks whose values are kept."""
         return len(self._held) / len(self._chunks)
 
-    def prepare(self, vector: Tensor, expected: Callable[[Tensor], bool]) -> bool:
-        """Trace the function and keep what fits; False where it cannot be traced, or gives what is not expected."""
+    def prepare(
+        self, vector: Tensor, expected: Callable[[Tensor], bool], *, known: Linearised | None = None
+    ) -> Linearised | None:
+        """Trace the function and keep what fits; None where it cannot be traced, or gives what is not expected.
+
+        A known trace of the same network is taken where it gives what is expected.
+        """
         with torch.no_grad(), same_bits():
-            try:
-                split = linearised(self._function, (self._weights, *self._chunks[0]), vector)
-                first = split.fixed(self._weights, *self._chunks[0])
-                if not expected(split.linear(*first, vector)):
-                    return False
-            except InputError:
-                raise
-            except Exception:  # Whatever a tracer cannot follow; the plain product is as exact, only slower.
-                return False
-            room = _budget(self._memory, self._weights.device)
+            split = self._tried(lambda: known, vector, expected) or self._tried(
+                lambda: linearised(self._function, (*self._state, *self._chunks[0]), vector), vector, expected
+            )
             self._split = split
-            for number, chunk in enumerate(self._chunks):
-                values = split.fixed(self._weights, *chunk) if number else first
-                room -= kept_bytes(values, (self._weights, *chunk))
+            if split is None:
+                return None
+            room = _budget(self._memory, vector.device)
+            for chunk in self._chunks:
+                values = split.fixed(*self._state, *chunk)
+                room -= kept_bytes(values, (*self._state, *chunk))
                 if room < 0:
                     break
                 self._held.append(values)
-        return True
+        return split
+
+    def _tried(
+        self, given: Callable[[], Linearised | None], vector: Tensor, expected: Callable[[Tensor], bool]
+    ) -> Linearised | None:
+        try:
+            split = given()
+            if split is None:
+                return None
+            return split if expected(split.linear(*split.fixed(*self._state, *self._chunks[0]), vector)) else None
+        except InputError:
+            raise
+        except Exception:  # Whatever a tracer cannot follow; the plain product is as exact, only slower.
+            return None
 
     def __call__(self, vector: Tensor) -> Tensor:
         """The sum over all chunks."""
@@ -236,43 +266,54 @@ class Summed:
             total: Any = 0.0
             for number, chunk in enumerate(self._chunks):
                 if self._split is None:
-                    total = total + self._function(self._weights, *chunk, vector)
+                    total = total + self._function(*self._state, *chunk, vector)
                     continue
                 held = number < len(self._held)
-                values = self._held[number] if held else self._split.fixed(self._weights, *chunk)
+                values = self._held[number] if held else self._split.fixed(*self._state, *chunk)
                 total = total + self._split.linear(*values, vector)
         return total  # type: ignore[no-any-return]
 
 
 def _operator(
-    name: str, measured: Objective, ways: tuple[Product, Product], second: Product, *, memory: int | None
+    name: str,
+    measured: Objective,
+    ways: tuple[Product, Product],
+    second: Product,
+    *,
+    memory: int | None,
+    traces: Traces | None,
 ) -> Operator:
     """Products and quadratic forms as sums over chunks of one shape; each is traced when it is first asked for."""
     weights, items = measured.weights, measured.items
+    state = (weights, measured.buffers)
+    shared = {} if traces is None else traces
     chunks = [_chunk(measured, start) for start in range(0, items, measured.chunk)]
     vector = torch.randn(measured.size, generator=torch.Generator().manual_seed(0)).to(weights)
     with torch.no_grad(), same_bits(), warnings.catch_warnings():
         # PyTorch compiles its own forward-mode formulas by something that it has deprecated, on first use.
         warnings.filterwarnings("ignore", message=".*torch.jit.script", category=DeprecationWarning)
-        plain, expected = _checked(ways, weights, chunks[0], vector)
-    products = Summed(plain, weights, chunks, memory=memory)
-    forms = Summed(second, weights, chunks, memory=memory)
+        plain, expected = _checked(ways, state, chunks[0], vector)
+    products = Summed(plain, state, chunks, memory=memory)
+    forms = Summed(second, state, chunks, memory=memory)
     close = AGREE * float(expected.norm() * vector.norm())
 
     @cache
-    def prepared() -> None:
-        products.prepare(vector, lambda found: _agree(expected, found))
-
-    @cache
-    def form_prepared() -> bool:
-        return forms.prepare(vector, lambda found: abs(float(found) - float(expected @ vector)) <= close)
+    def prepared(part: str) -> bool:
+        summed, right = {
+            "product": (products, lambda found: _agree(expected, found)),
+            "form": (forms, lambda found: abs(float(found) - float(expected @ vector)) <= close),
+        }[part]
+        split = summed.prepare(vector, right, known=shared.get(part))
+        if split is not None:
+            shared[part] = split
+        return split is not None
 
     def product(given: Tensor) -> Tensor:
-        prepared()
+        prepared("product")
         return products(given) / items
 
     def quadratic_form(given: Tensor) -> Tensor:
-        return forms(given) / items if form_prepared() else product(given) @ given
+        return forms(given) / items if prepared("form") else product(given) @ given
 
     return Operator(
         name=name,
@@ -300,18 +341,20 @@ def _chunk(measured: Objective, start: int) -> Chunk:
     return x, t, share
 
 
-def _checked(ways: tuple[Product, Product], weights: Tensor, chunk: Chunk, vector: Tensor) -> tuple[Product, Tensor]:
+def _checked(
+    ways: tuple[Product, Product], state: tuple[Tensor, Tensor], chunk: Chunk, vector: Tensor
+) -> tuple[Product, Tensor]:
     """The first way that the model's layers support, and its product; refused unless a second one agrees with it."""
     way, other = ways
     try:
-        first = way(weights, *chunk, vector)
+        first = way(*state, *chunk, vector)
     except (RuntimeError, NotImplementedError):
         # A layer without forward-mode derivatives.
         way = other
-        first = way(weights, *chunk, vector)
+        first = way(*state, *chunk, vector)
     if not torch.isfinite(first).all():
         raise InputError("basins: the curvature holds NaN or infinity; check the model's weights and the features")
-    if not _agree(first, way(weights, *chunk, vector)):
+    if not _agree(first, way(*state, *chunk, vector)):
         raise random_numbers("the same product taken twice differs")
     return way, first
 

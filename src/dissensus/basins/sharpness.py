@@ -52,8 +52,9 @@ class WorstCaseSharpness:
 class AverageSharpness:
     """The mean rise of the loss under random perturbations of the weights, each taken with both signs.
 
-    Both signs cancel what the gradient contributes, so that even few perturbations show the curvature: for small
-    plain ones the value is scale^2 x trace / 2.
+    Both signs cancel what the gradient contributes, so that even few perturbations show the curvature. For small plain
+    ones of a smooth network the value is scale^2 x trace / 2; kinks of ReLU and pooling, which a Hessian does not see,
+    add theirs.
 
     Attributes:
         value: the mean rise.

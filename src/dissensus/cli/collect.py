@@ -269,7 +269,8 @@ def _show_simulation(study: CollectStudy, found: Simulation, *, json: Path | Non
             f"reloads, {found.second_tabs:,} second tabs, {found.surplus:,} surplus judgements"
         )
         out.print(
-            f"time        {found.seconds:.1f} s; a save with the next item took {p50:.0f} ms (median), {p99:.0f} ms (99th)"
+            f"time        {found.seconds:.1f} s; a save with the next item took {p50:.0f} ms (median), "
+            f"{p99:.0f} ms (99th percentile)"
         )
         hours = numbers["paid_hours"]
         rate = study.cost.pay_per_hour * (1 + study.cost.platform_fee)

@@ -57,7 +57,7 @@ def duplicates(
         typer.Option(help="Where the split of an item stands: a column, a list of items, or 'source'."),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Look for exact copies only.")] = False,
-    overlap: Annotated[float, typer.Option(help="Least overlap of near copies of texts.")] = 0.9,
+    overlap: Annotated[float, typer.Option(help="Least overlap of near copies of texts.")] = 0.85,
     shape: Shape = None,
     item: Item = None,
     text: Text = None,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.collect.allocation import best_votes, draw_round, expected_error, gains_of_next_votes
-from dissensus.collect.slots import want
 from dissensus.collect.collected import pseudonyms, read_judgements, votes_of_judgements
 from dissensus.collect.quality import panel_concentration
+from dissensus.collect.slots import want
 from dissensus.labels.schemes import weighted
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ def plan_allocation(cursor: Any, study: CollectStudy, *, now: float) -> list[Dec
     rows = cursor.fetchall()
     wanted = np.array([row[2] for row in rows], dtype=np.int64)
     # Votes beyond k that were bought are spent, whether or not they still count.
-    cursor.execute("SELECT coalesce(sum(wanted - wanted_before), 0), coalesce(max(at), 0), count(DISTINCT at) FROM decision")
+    cursor.execute(
+        "SELECT coalesce(sum(wanted - wanted_before), 0), coalesce(max(at), 0), count(DISTINCT at) FROM decision"
+    )
     spent, _, rounds = cursor.fetchone()
     budget = study.adaptive.budget - int(spent)
     if budget <= 0 or any(row[3] < row[2] for row in rows):
@@ -89,8 +91,8 @@ def plan_allocation(cursor: Any, study: CollectStudy, *, now: float) -> list[Dec
             gain=float(gains[at, 0]),
             inclusion=float(probability),
             reason=(
-                f"round {rounds + 1}: vote {wanted[at] + 1} is expected to take {gains[at, 0]:.2g} off a squared error of "
-                f"{error[at]:.2g}; {'in the best plan' if best else 'outside the best plan'}, drawn with probability "
+                f"round {rounds + 1}: vote {wanted[at] + 1} is expected to take {gains[at, 0]:.2g} off a squared error "
+                f"of {error[at]:.2g}; {'in' if best else 'outside'} the best plan, drawn with probability "
                 f"{probability:.3f}"
             ),
         )

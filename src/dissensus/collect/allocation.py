@@ -83,7 +83,7 @@ def draw_round(planned: Mask, *, seed: int, explore: float = EXPLORE) -> tuple[M
     n, served = planned.shape[0], int(planned.sum())
     if served == 0:
         return np.zeros(n, dtype=np.bool_), np.zeros(n)
-    inclusion = (1 - explore) * planned + explore * served / n
+    inclusion = np.asarray((1 - explore) * planned + explore * served / n, dtype=np.float64)
     generator = np.random.default_rng(seed)
     order = generator.permutation(n)
     ends = np.cumsum(inclusion[order])

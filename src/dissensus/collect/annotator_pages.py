@@ -56,8 +56,11 @@ SCREENS: Final = {
 
 ENDINGS: Final = {
     "finished": ("All done", ""),
-    "no-consent": ("You did not take part", "Nothing about you was stored. You can close this page."),
-    "screened-out": ("The study ends here", "Thank you for your interest. You can close this page."),
+    "no-consent": ("You did not take part", "Only that you did not agree was kept. You can close this page."),
+    "screened-out": (
+        "The study ends here",
+        "Thank you for coming. There is no task for you in this study; you can close this page.",
+    ),
     "technical": ("The study ended early", "Something on our side kept you from finishing. You are not at fault."),
 }
 """By state: the heading of the last page, and its words where the study has none."""
@@ -149,11 +152,16 @@ async def consent(request: Request) -> Response:
             lambda cursor: participants.consent(cursor, study, annotator.id, now=now, agreed=agreed)
         )
         return RedirectResponse(SCREENS[state][0], 303)
-    items = study.items_per_annotator + len(study.gold)
+    (votes,) = await site.database.read(_vote_items)
+    items = min(study.items_per_annotator, votes) + len(study.gold)
     minutes = max(1, round(items * study.cost.seconds_per_item / 60))
     return page(
         request, "consent", session=session, text=study.texts.consent, minutes=minutes, items=items, kind=kind_of(study)
     )
+
+
+def _vote_items(cursor: Cursor) -> Any:
+    return cursor.execute("SELECT count(*) FROM item WHERE role = 'vote'").fetchone()
 
 
 async def instructions(request: Request) -> Response:

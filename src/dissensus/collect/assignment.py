@@ -152,7 +152,7 @@ class _Worker:
 
 _LEASE: Final = (
     "SELECT assignment.id, assignment.token, assignment.number, assignment.class_order, assignment.expires, "
-    "assignment.draft, item.id, item.media, item.text, item.role "
+    "assignment.draft, item.id, item.media, item.text, item.role, assignment.state "
     "FROM assignment JOIN item ON item.id = assignment.item "
 )
 _OPEN_ITEM: Final = (
@@ -181,13 +181,7 @@ def next_item(
         raise Refused("closed", "this session is not at work; go to its first page")
     if worker.tab not in (None, tab) and now - worker.seen_at < 2 * study.heartbeat_seconds:
         return Elsewhere()
-    lease = cursor.execute(f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state = 'open'", (annotator,))
-    row = lease.fetchone()
-    if row is not None:
-        cursor.execute("UPDATE assignment SET expires = ? WHERE id = ?", (now + study.lease_seconds, row[0]))
-        _seen(cursor, annotator, now=now, tab=tab)
-        return _assigned(study, worker, row, expires=now + study.lease_seconds)
-    found = _reopened(cursor, study, worker, now=now) or _new_lease(cursor, study, worker, now=now)
+    found = _resumed(cursor, study, worker, now=now) or _new_lease(cursor, study, worker, now=now)
     if found is not None:
         cursor.execute(
             "UPDATE annotator SET seen_at = ?, tab = ?, waiting_since = NULL, state = 'working', finished_at = NULL "
@@ -282,9 +276,10 @@ def save(
     if state == "done" and reopened != number:
         raise Refused("closed", "this item was answered already; ask for the next one")
     responses = responses_of(study, answers.values)
-    _store(cursor, study, number, now=now, uuid=uuid, answers=answers, responses=responses)
+    revised = state == "done"
+    _store(cursor, study, number, now=now, uuid=uuid, answers=answers, responses=responses, revised=revised)
     missed = int(gold_missed(study, name, responses)) if role == "gold" else None
-    if state == "done":
+    if revised:
         cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
         cursor.execute("UPDATE annotator SET seen_at = ?, reopened = NULL WHERE id = ?", (now, annotator))
     else:
@@ -301,7 +296,7 @@ def save(
         cursor.execute(
             f"UPDATE annotator SET {column} = {column} + 1, seen_at = ?, reopened = NULL WHERE id = ?", (now, annotator)
         )
-    detail = {"assignment": number, "counted": bool(counts), "late": bool(late), "revision": state == "done"}
+    detail = {"assignment": number, "counted": bool(counts), "late": bool(late), "revision": revised}
     log_event(cursor, now=now, annotator=annotator, kind="saved", detail=detail)
     if role == "gold":
         apply_gold_rule(cursor, study, annotator, now=now)
@@ -436,7 +431,7 @@ def _assigned(
     draft: Mapping[str, Any] | None = None,
     done: bool = False,
 ) -> Assigned:
-    _, token, number, order, _, kept, item, media, text, _ = row
+    _, token, number, order, _, kept, item, media, text, _, _ = row
     return Assigned(
         assignment=token,
         item=Shown(id=item, media=media, text=text),
@@ -450,23 +445,29 @@ def _assigned(
     )
 
 
-def _reopened(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Assigned | None:
-    """The item whose lease ran out last, where the annotator may still answer it and it would count."""
-    row = cursor.execute(
-        f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state = 'expired' AND "
-        "(item.role = 'gold' OR item.free > 0) ORDER BY assignment.leased_at DESC LIMIT 1",
+def _resumed(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Assigned | None:
+    """The open lease, or the one that ran out last where the item may still be answered and would count."""
+    rows = cursor.execute(
+        f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state IN ('open', 'expired') ORDER BY "
+        "CASE WHEN assignment.state = 'open' THEN 0 ELSE 1 END, assignment.leased_at DESC",
         (worker.id,),
-    ).fetchone()
-    if row is None or (row[9] == "vote" and worker.done >= worker.quota):
-        return None
+    ).fetchall()
     expires = now + study.lease_seconds
-    holds = int(row[9] == "vote" and bool(worker.counts) and take_slot(cursor, row[6]))
-    cursor.execute(
-        "UPDATE assignment SET state = 'open', holds = ?, leased_at = ?, expires = ? WHERE id = ?",
-        (holds, now, expires, row[0]),
-    )
-    log_event(cursor, now=now, annotator=worker.id, kind="resumed lease", detail={"assignment": row[0]})
-    return _assigned(study, worker, row, expires=expires)
+    for row in rows:
+        assignment, item, role, state = row[0], row[6], row[9], row[10]
+        if state == "open":
+            cursor.execute("UPDATE assignment SET expires = ? WHERE id = ?", (expires, assignment))
+            return _assigned(study, worker, row, expires=expires)
+        takes = role == "vote" and bool(worker.counts)
+        if (role == "vote" and worker.done >= worker.quota) or (takes and not take_slot(cursor, item)):
+            continue
+        cursor.execute(
+            "UPDATE assignment SET state = 'open', holds = ?, leased_at = ?, expires = ? WHERE id = ?",
+            (int(takes), now, expires, assignment),
+        )
+        log_event(cursor, now=now, annotator=worker.id, kind="resumed lease", detail={"assignment": assignment})
+        return _assigned(study, worker, row, expires=expires)
+    return None
 
 
 def _new_lease(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Assigned | None:
@@ -549,10 +550,12 @@ def _store(
     uuid: str,
     answers: Answers,
     responses: tuple[int, ...],
+    revised: bool,
 ) -> None:
     """One more judgement of an assignment, which becomes the current one."""
-    (revision,) = cursor.execute("SELECT count(*) FROM judgement WHERE assignment = ?", (assignment,)).fetchone()
-    if revision:
+    revision = 0
+    if revised:
+        (revision,) = cursor.execute("SELECT count(*) FROM judgement WHERE assignment = ?", (assignment,)).fetchone()
         cursor.execute("UPDATE judgement SET current = 0 WHERE assignment = ?", (assignment,))
     (judgement,) = cursor.execute(
         "INSERT INTO judgement (assignment, uuid, revision, current, saved_at, seconds, hidden_seconds, input, "

@@ -56,7 +56,9 @@ def back_up(database: Database | None, study: CollectStudy, *, clock: Callable[[
         _to_disk(part)
         part.replace(target)
     except (OSError, sqlite3.Error) as error:
-        raise InputError(f"{target}: the backup cannot be written ({error}); make room, or mend the database") from error
+        raise InputError(
+            f"{target}: the backup cannot be written ({error}); make room, or mend the database"
+        ) from error
     finally:
         part.unlink(missing_ok=True)
     for old in backups(study)[KEPT:]:
@@ -113,16 +115,18 @@ def restore(study: CollectStudy, path: str | Path, *, clock: Callable[[], float]
 
 
 def check_integrity(database: Database) -> str:
-    """"ok", or what is wrong with the database."""
+    """Whether the database is sound: "ok", or what is wrong."""
     return database.integrity()
 
 
 def file_integrity(path: Path) -> str:
-    """"ok", or what is wrong with a database file of a study."""
+    """Whether a database file of a study is sound: "ok", or what is wrong."""
     try:
         with contextlib.closing(_open(path)) as connection:
             problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            problems += [f"{row[0]} row {row[1]} has no {row[2]}" for row in connection.execute("PRAGMA foreign_key_check")]
+            problems += [
+                f"{row[0]} row {row[1]} has no {row[2]}" for row in connection.execute("PRAGMA foreign_key_check")
+            ]
             connection.execute("SELECT version FROM instrument LIMIT 1")
     except sqlite3.Error as error:
         return str(error)

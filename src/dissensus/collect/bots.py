@@ -18,6 +18,7 @@ import time
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -35,7 +36,7 @@ from dissensus.errors import InputError
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
     from types import TracebackType
     from typing import Self
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from dissensus.collect.study import CollectStudy
 
 PATIENCE_SECONDS: Final = 60.0
-"""Wall-clock seconds without a new vote after which a simulation is given up, and that a bot tries to reach a server."""
+"""Wall-clock seconds without a new vote after which a simulation is given up; a bot tries as long to be answered."""
 
 _SERVE: Final = """
 import json, sys
@@ -138,7 +139,7 @@ def simulate(
     truth: Table | None = None,
     seed: int = 0,
     pace: float = 200.0,
-    during: Callable[[Server], Awaitable[None]] | None = None,
+    during: Callable[[Server], Coroutine[Any, Any, None]] | None = None,
 ) -> Simulation:
     """Run a copy of a study with bots until every item has the votes that it wants.
 
@@ -412,14 +413,15 @@ class _Bot:
         forms = {"/consent": {"agreed": "yes"}, "/instructions": {}, "/practice": {"answers": json.dumps(screens)}}
         for path, fields in forms.items():
             given = {"csrf": self.browser.csrf, **fields}
-            reply = await self._ask(lambda path=path, given=given: self.browser.submit(path, given))
+            reply = await self._ask(partial(self.browser.submit, path, given))
             if reply.status != 303:
                 self._complain(f"{path} answered {reply.status}", reply)
                 return False
             # A screen that a study does not have is passed over.
             if reply.location.startswith("/work"):
                 return True
-        return (await self._ask(lambda: self.browser.get("/api/session"))).json()["screen"] == "/work"
+        session = (await self._ask(lambda: self.browser.get("/api/session"))).json()
+        return bool(session["screen"] == "/work")
 
     async def _work(self) -> str:
         shown = (await self._post("/api/next", {"tab": self.tab})).json()
@@ -536,7 +538,7 @@ async def _run(
     *,
     annotators: int,
     behaviour: Behaviour,
-    during: Callable[[Server], Awaitable[None]] | None,
+    during: Callable[[Server], Coroutine[Any, Any, None]] | None,
 ) -> Simulation:
     tally = _Tally()
     began = time.perf_counter()

@@ -1,8 +1,8 @@
 """What has been collected as files: for people, for spreadsheets, and for the rest of dissensus.
 
-Pseudonymous: annotators have the names that the study made up for them. Who they are on a recruitment platform is written
-on request only, into a file of its own. Judgements that do not count towards k (surplus ones, of people whose item had
-been filled by others) stand in a file of their own, so that whoever counts `answers` counts exactly k.
+Pseudonymous: annotators have the names that the study made up for them. Who they are on a recruitment platform is
+written on request only, into a file of its own. Judgements that do not count towards k (surplus ones, of people whose
+item had been filled by others) stand in a file of their own, so that whoever counts `answers` counts exactly k.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
         "done_at": "when it was saved, UNIX seconds",
         "late": "the lease had run out before the answer came",
         "vote": "the how-manieth counted vote of its item",
-        "inclusion": "probability with which that vote was asked for: 1 for the first k, that of the adaptive draw beyond",
+        "inclusion": "probability with which that vote was asked for: 1 for the first k, that of its draw beyond",
         "version": "of the instrument (study.toml) that was shown",
     },
     "surplus": {
@@ -90,6 +90,7 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
         "counted": "votes that count",
         "problems": "reports of a problem",
     },
+    "problems": {"annotator": "pseudonym", "item": "name", "problem": "what was reported, in the person's words"},
     "sessions": {"annotator": "pseudonym", "since": "when a browser began, UNIX seconds"},
     "events": {
         "id": "number of the event",
@@ -203,9 +204,7 @@ def _write_all(
         )
     votes = None
     if len(counted):
-        votes = votes_of_judgements(
-            counted, study, items=names_of_items(cursor), annotators=pseudonyms(cursor)
-        )
+        votes = votes_of_judgements(counted, study, items=names_of_items(cursor), annotators=pseudonyms(cursor))
         tables |= {f"labels-{scheme}": label_table(weighted(votes, scheme)) for scheme in SCHEMES}
         for kind in formats:
             write_votes(votes, folder / f"votes.{kind}")
@@ -249,8 +248,10 @@ def _write_table(table: pl.DataFrame, stem: Path, formats: Sequence[str]) -> Non
 def _answers(cursor: Any, study: CollectStudy, found: Judgements) -> pl.DataFrame:
     """One row a judgement and class."""
     n_classes = len(study.classes)
-    cursor.execute("SELECT a.id, a.class_order, a.version, j.input FROM assignment a "
-                   "JOIN judgement j ON j.assignment = a.id AND j.current = 1 WHERE a.state = 'done' ORDER BY a.id")
+    cursor.execute(
+        "SELECT a.id, a.class_order, a.version, j.input FROM assignment a "
+        "JOIN judgement j ON j.assignment = a.id AND j.current = 1 WHERE a.state = 'done' ORDER BY a.id"
+    )
     shown = cursor.fetchall()
     at = np.searchsorted(np.array([row[0] for row in shown], dtype=np.int64), found.assignment).tolist()
     orders = np.array([json.loads(shown[row][1]) for row in at], dtype=np.int64).reshape(-1, n_classes)
@@ -270,8 +271,8 @@ def _answers(cursor: Any, study: CollectStudy, found: Judgements) -> pl.DataFram
     }
     table = pl.DataFrame(judged)[np.repeat(np.arange(len(found)), n_classes)]
     classes = pl.Series(study.classes, dtype=pl.String)
-    table = table.with_columns(
-        **{
+    responses = pl.DataFrame(
+        {
             "class": classes.gather(np.tile(np.arange(n_classes), len(found))),
             "response": pl.Series(VALUES, dtype=pl.String).gather(found.response.ravel()),
             "amount": found.amount.ravel(),
@@ -281,14 +282,17 @@ def _answers(cursor: Any, study: CollectStudy, found: Judgements) -> pl.DataFram
             "changes": found.changes.ravel(),
         }
     )
+    table = table.hstack(responses)
     return table.select(*CODEBOOK["answers"]).with_columns(pl.selectors.float().fill_nan(None))
 
 
 def _plain_tables(cursor: Any) -> dict[str, pl.DataFrame]:
     queries = {
-        "annotators": "SELECT pseudonym, state, paid, counts, exported, reason, done, gold_done, gold_missed, arrived_at, "
-        "consented_at, finished_at FROM annotator WHERE state <> 'deleted' ORDER BY id",
+        "annotators": "SELECT pseudonym, state, paid, counts, exported, reason, done, gold_done, gold_missed, "
+        "arrived_at, consented_at, finished_at FROM annotator WHERE state <> 'deleted' ORDER BY id",
         "items": "SELECT name, role, media, text, wanted, counted, problems FROM item ORDER BY id",
+        "problems": "SELECT n.pseudonym, i.name, a.problem FROM assignment a JOIN item i ON i.id = a.item "
+        "JOIN annotator n ON n.id = a.annotator WHERE a.problem IS NOT NULL AND n.state <> 'deleted' ORDER BY a.id",
         "sessions": "SELECT n.pseudonym, s.since FROM session s JOIN annotator n ON n.id = s.annotator "
         "WHERE n.state <> 'deleted' ORDER BY s.since, n.id",
         "events": "SELECT e.id, e.at, n.pseudonym, e.kind, e.detail FROM event e "

@@ -234,15 +234,17 @@ def item_quality(cursor: Any, study: CollectStudy, *, draws: int = 200, seed: in
             entropy_low=entropy_low,
             entropy_high=entropy_high,
         )
-        for (item, name, counted, wanted, problems), table, (equal_row, unequal_row, entropy, entropy_low, entropy_high) in zip(
-            rows, answers.tolist(), soft, strict=True
-        )
+        for (item, name, counted, wanted, problems), table, (
+            equal_row,
+            unequal_row,
+            entropy,
+            entropy_low,
+            entropy_high,
+        ) in zip(rows, answers.tolist(), soft, strict=True)
     ]
 
 
-def class_agreement(
-    cursor: Any, study: CollectStudy, *, resamples: int = 200, seed: int = 0
-) -> list[ClassAgreement]:
+def class_agreement(cursor: Any, study: CollectStudy, *, resamples: int = 200, seed: int = 0) -> list[ClassAgreement]:
     """Krippendorff's alpha of every class, with unsure as an answer and with unsure as missing.
 
     Args:
@@ -300,7 +302,9 @@ def _behaviour(found: Judgements, ids: Ints) -> dict[str, Any]:
     who = np.searchsorted(ids, found.annotator)
     n = ids.size
     judged = np.bincount(who, minlength=n)
-    same = (found.response == found.response[:, :1]).all(axis=1) if found.response.shape[1] > 1 else np.zeros(len(found))
+    same = (
+        (found.response == found.response[:, :1]).all(axis=1) if found.response.shape[1] > 1 else np.zeros(len(found))
+    )
     steps = np.diff(np.sort(found.last_seconds, axis=1), axis=1)
     return {
         "judgements": judged,

@@ -15,7 +15,14 @@ from starlette.routing import Route
 from dissensus.collect import participants
 from dissensus.collect.events import log_event
 from dissensus.collect.live import live
-from dissensus.collect.security import RESEARCHER_COOKIE, address_of, csrf_token, keyed_name, new_token, too_many
+from dissensus.collect.security import (
+    DOOR_COOKIE,
+    RESEARCHER_COOKIE,
+    address_of,
+    csrf_token,
+    keyed_name,
+    new_token,
+)
 from dissensus.collect.site import Refusal, draw, is_researcher, posted_form, site_of
 
 if TYPE_CHECKING:
@@ -90,72 +97,69 @@ async def _page(request: Request, name: str, session: str, **words: Any) -> HTML
 def _let_in(site: Site, session: str) -> Response:
     response = RedirectResponse("/researcher/progress", 303)
     response.set_cookie(
-        RESEARCHER_COOKIE, session, httponly=True, secure=site.https, samesite="strict", path="/", max_age=24 * 3600
+        RESEARCHER_COOKIE, session, httponly=True, secure=site.https, samesite="lax", path="/", max_age=24 * 3600
     )
+    response.delete_cookie(DOOR_COOKIE, path="/researcher/")
+    return response
+
+
+def _at_the_door(site: Site, session: str, drawn: str, *, status: int = 200) -> Response:
+    response = HTMLResponse(drawn, status)
+    response.set_cookie(DOOR_COOKIE, session, httponly=True, secure=site.https, samesite="strict", path="/researcher/")
     return response
 
 
 async def login(request: Request) -> Response:
     """The door with a password."""
     site = site_of(request)
-    cookie = request.cookies.get(RESEARCHER_COOKIE)
-    if request.method == "GET":
-        if is_researcher(request):
-            return RedirectResponse("/researcher/progress", 303)
-        return _door(site, said="")
-    form = await posted_form(request, cookie)
-    wait = site.limits.logins.wait(address_of(request.scope), site.now()) if site.limits is not None else 0.0
-    if wait:
-        return too_many(wait)
-    # Hashing takes 50 ms on purpose; other people's requests do not wait for it.
-    session = await asyncio.to_thread(site.researchers.enter_by_password, str(form.get("password", "")))
-    now = site.now()
-    kind = "researcher came in" if session is not None else "researcher refused"
-    await site.database.write(lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind))
-    if session is None:
-        return _door(site, said="This is not the password.", status=403)
-    return _let_in(site, session)
-
-
-def _door(site: Site, *, said: str, status: int = 200) -> Response:
-    # A session of nobody, so that the form has a token of its own before anybody is known.
-    session = new_token()
-    response = HTMLResponse(
-        draw(
-            "researcher_login",
-            title=site.study.name,
-            csrf=csrf_token(session),
-            contact="",
-            said=said,
-            has_password=site.researchers.password is not None,
-        ),
-        status,
-    )
-    response.set_cookie(RESEARCHER_COOKIE, session, httponly=True, secure=site.https, samesite="strict", path="/")
-    return response
+    if request.method == "POST":
+        form = await posted_form(request, request.cookies.get(DOOR_COOKIE))
+        _check_guesses(request)
+        # Hashing takes 50 ms on purpose; other people's requests do not wait for it.
+        session = await asyncio.to_thread(site.researchers.enter_by_password, str(form.get("password", "")))
+        return await _answer_at_the_door(request, session, wrong="This is not the password.")
+    if is_researcher(request):
+        return RedirectResponse("/researcher/progress", 303)
+    return _login_page(site, said="")
 
 
 async def enter(request: Request) -> Response:
     """The door with a one-time link. Only a person's press uses it up, not a program that looks at links."""
+    site, token = site_of(request), request.path_params["token"]
+    if request.method == "POST":
+        await posted_form(request, request.cookies.get(DOOR_COOKIE))
+        _check_guesses(request)
+        session = site.researchers.enter_by_link(token)
+        return await _answer_at_the_door(request, session, wrong="This link was used or is too old; ask for a new one.")
+    visit = new_token()
+    drawn = draw("researcher_enter", title=site.study.name, csrf=csrf_token(visit), contact="", token=token)
+    return _at_the_door(site, visit, drawn)
+
+
+def _login_page(site: Site, *, said: str, status: int = 200) -> Response:
+    visit = new_token()
+    drawn = draw(
+        "researcher_login",
+        title=site.study.name,
+        csrf=csrf_token(visit),
+        contact="",
+        said=said,
+        has_password=site.researchers.password is not None,
+    )
+    return _at_the_door(site, visit, drawn, status=status)
+
+
+def _check_guesses(request: Request) -> None:
     site = site_of(request)
-    token = request.path_params["token"]
-    if request.method == "GET":
-        session = new_token()
-        response: Response = HTMLResponse(
-            draw("researcher_enter", title=site.study.name, csrf=csrf_token(session), contact="", token=token)
-        )
-        response.set_cookie(RESEARCHER_COOKIE, session, httponly=True, secure=site.https, samesite="strict", path="/")
-        return response
-    await posted_form(request, request.cookies.get(RESEARCHER_COOKIE))
-    wait = site.limits.logins.wait(address_of(request.scope), site.now()) if site.limits is not None else 0.0
-    if wait:
-        return too_many(wait)
-    entered = site.researchers.enter_by_link(token)
-    if entered is None:
-        return _door(site, said="This link was used or is too old; ask for a new one.", status=403)
-    now = site.now()
-    await site.database.write(lambda cursor: log_event(cursor, now=now, annotator=None, kind="researcher came in"))
-    return _let_in(site, entered)
+    if site.limits is not None and site.limits.logins.wait(address_of(request.scope), site.now()):
+        raise Refusal("Too many attempts from your network; wait a minute and try again.", 429, "rate")
+
+
+async def _answer_at_the_door(request: Request, session: str | None, *, wrong: str) -> Response:
+    site = site_of(request)
+    now, kind = site.now(), "researcher refused" if session is None else "researcher came in"
+    await site.database.write(lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind))
+    return _login_page(site, said=wrong, status=403) if session is None else _let_in(site, session)
 
 
 async def leave(request: Request) -> Response:

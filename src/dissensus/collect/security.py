@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 ANNOTATOR_COOKIE: Final = "dissensus_session"
 RESEARCHER_COOKIE: Final = "dissensus_researcher"
+DOOR_COOKIE: Final = "dissensus_door"
+"""Of whoever stands at the researcher's door: gives its form a token before anybody is known."""
+
 LARGEST_BODY: Final = 64 * 1024
 """Bytes. The largest honest post, a save of some hundred classes with all its times, is a tenth of this."""
 

@@ -93,7 +93,11 @@ def serve_study(
         app = create_app(study, database, settings=settings)
         # One process, always: the writer thread is what makes k exact.
         config = uvicorn.Config(
-            app, lifespan="off", log_level="warning", access_log=False, timeout_graceful_shutdown=round(STOPPING_SECONDS)
+            app,
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=round(STOPPING_SECONDS),
         )
         server = uvicorn.Server(config)
 

@@ -90,10 +90,8 @@ def check_setup(study: CollectStudy, *, annotators: int | None = None) -> list[F
 
 
 def _findings(study: CollectStudy, budget: Budget, annotators: int | None) -> Iterator[Finding]:
-    demand = (
-        f"{budget.items:,} items x {study.k} votes"
-        f"{f' + {budget.votes - budget.items * study.k:,} adaptive' if study.adaptive.on else ''} = {budget.votes:,} votes"
-    )
+    further = f" + {budget.votes - budget.items * study.k:,} adaptive" if study.adaptive.on else ""
+    demand = f"{budget.items:,} items x {study.k} votes{further} = {budget.votes:,} votes"
     if budget.items == 0:
         yield Finding(kind="error", sentence="there is no item to vote on; add items beside gold and practice")
         return

@@ -136,8 +136,7 @@ def is_researcher(request: Request) -> bool:
 
 
 def _check_post(request: Request, session: str | None, token: str) -> None:
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    honest = same_origin(headers, base_url=site_of(request).settings.base_url)
+    honest = same_origin(request.headers, base_url=site_of(request).settings.base_url)
     if not session or not honest or not same_secret(token, csrf_token(session)):
         raise forged()
 

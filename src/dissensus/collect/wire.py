@@ -19,7 +19,7 @@ _CLOSES: Final = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 _CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
 
 
-class ConnectionLost(ConnectionError):
+class ConnectionLost(ConnectionError):  # noqa: N818 - as the standard library says ConnectionReset
     """The server went away before the whole reply had come."""
 
 

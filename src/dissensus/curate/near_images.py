@@ -69,6 +69,8 @@ def near_images(planes: Planes) -> tuple[Ints, Ints, Floats]:
     # Small numbers: a variance is then no difference of large ones.
     planes = planes - planes.mean(axis=(1, 2), keepdims=True)
     one, other = _candidates(np.abs(spectrum))
+    if not len(one):
+        return empty, empty, np.zeros(0)
     likeness, shift = _best_shift(spectrum, one, other, planes.shape[1:])
     place = _place(one, other, likeness)
     worth = place <= _VERIFIED

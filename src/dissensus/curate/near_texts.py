@@ -1,11 +1,11 @@
 """Texts that are copies of each other but for case, punctuation, white space or a few characters.
 
-**Plain form.** Letters and digits alone, compatible characters unified (NFKC) and case folded. Two texts of one plain
-form are copies. A number keeps its parts apart, so that 2.5 is not 25; a text that is mostly signs, such as an
-emoticon, keeps them.
+**Plain form.** Letters and digits alone, compatible characters unified (NFKC), in lower case. Two texts of one plain
+form are copies. A number keeps its parts apart, so that 2.5 is not 25; a text with as many other signs as letters, such
+as an emoticon, keeps them.
 
-**Overlap.** The share of runs of five characters of the plain form that two texts have in common (Jaccard). Pairs worth
-a look are found by MinHash in bands (Broder 1997; Leskovec, Rajaraman and Ullman, chapter 3), then every one of them is
+**Overlap.** The share of runs of five characters of the plain form that two texts have in common (Jaccard), for texts
+of `SHORTEST` characters or more: a word that differs in a letter is another word. Pairs worth a look are found by MinHash in bands (Broder 1997; Leskovec, Rajaraman and Ullman, chapter 3), then every one of them is
 counted exactly, so that hashing can lose a pair but never make one.
 """
 
@@ -19,14 +19,15 @@ from scipy import sparse
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Names
 
-OVERLAP: Final = 0.9
-"""The least overlap of copies: in a sentence of 100 letters, one letter or two may differ."""
+OVERLAP: Final = 0.85
+"""The least overlap of copies. A letter that differs breaks five runs: of a sentence of 60 letters one may, of 125 two."""
+SHORTEST: Final = 25
 RUN: Final = 5
 
 _BANDS: Final = 16
 _ROWS: Final = 4
-"""A pair of overlap 0.9 is missed by all 16 bands of 4 values once in 10^7; one of overlap 0.5 is looked at in 2 of 3
-cases, which costs time and nothing else."""
+"""A pair of overlap 0.85 is missed by all 16 bands of 4 values once in 200,000 times; one of overlap 0.5 is looked at in
+2 of 3 cases, which costs time and nothing else."""
 _BUCKET: Final = 64
 """Of texts that share a band, each is compared with this many that follow it: a phrase that thousands of texts share
 must not make millions of pairs. Copies share many bands, and stand beside each other in one of them."""
@@ -42,13 +43,14 @@ def plain_forms(texts: Names) -> Names:
     text = pl.Series("text", texts.tolist(), dtype=pl.String).str.normalize("NFKC").str.to_lowercase()
     frame = text.to_frame().with_columns(
         spaceless=pl.col("text").str.replace_all(r"\s+", ""),
+        signs=pl.col("text").str.replace_all(r"""[\p{L}\p{M}\p{N}\s.,!?…"'“”‘’]+""", ""),
         letters=pl.col("text")
         .str.replace_all(r"(\p{N})[^\p{L}\p{M}\p{N}]+(\p{N})", "${1} ${2}")
         .str.replace_all(r"[^\p{L}\p{M}\p{N} ]+", "")
         .str.replace_all(r"([^\p{N}]) +|^ +", "${1}")
         .str.replace_all(r" +([^\p{N}]|$)", "${1}"),
     )
-    mostly = pl.col("letters").str.len_chars() * 2 > pl.col("spaceless").str.len_chars()
+    mostly = pl.col("letters").str.len_chars() > pl.col("signs").str.len_chars()
     plain = frame.select(pl.when(mostly).then("letters").otherwise("spaceless")).to_series()
     return np.array(plain.to_list(), dtype=np.dtypes.StringDType())
 
@@ -60,12 +62,15 @@ def near_texts(plain: Names, *, overlap: float = OVERLAP) -> tuple[Ints, Ints, F
         plain: (texts,) distinct plain forms.
         overlap: the least that counts, above 0.5.
     """
-    run, text = _runs(plain)
+    long = np.flatnonzero(np.strings.str_len(plain) >= SHORTEST)
+    if len(long) < 2:
+        return long[:0], long[:0], np.zeros(0)
+    run, text = _runs(plain[long])
     one, other = _same_band(run, text)
     if not len(one):
         return one, other, np.zeros(0)
     _, column = np.unique(run, return_inverse=True)
-    has = sparse.csr_array((np.ones(len(run), dtype=np.int32), (text, column)), shape=(len(plain), column.max() + 1))
+    has = sparse.csr_array((np.ones(len(run), dtype=np.int32), (text, column)), shape=(len(long), column.max() + 1))
     has.data[:] = 1  # a run that a text has twice counts once
     size = np.diff(has.indptr)
     common = np.concatenate(
@@ -76,25 +81,20 @@ def near_texts(plain: Names, *, overlap: float = OVERLAP) -> tuple[Ints, Ints, F
     )
     share = common / (size[one] + size[other] - common)
     alike = share >= overlap
-    return one[alike], other[alike], share[alike]
+    return long[one[alike]], long[other[alike]], share[alike]
 
 
 def _runs(plain: Names) -> tuple[Hashes, Ints]:
-    """The runs of characters of all texts, one after the other, as hashes, and the text of each; each text's once.
-
-    A text of fewer characters than a run is one run by itself.
-    """
+    """The runs of characters of all texts, one after the other, as hashes, and the text of each; each text's once."""
     length = np.strings.str_len(plain).astype(np.int64)
     code = np.frombuffer("".join(plain.tolist()).encode("utf-32-le"), dtype="<u4").astype(np.uint64)
     text = np.repeat(np.arange(len(plain)), length)
     left = np.repeat(np.cumsum(length), length) - np.arange(len(code))
-    hashed = np.zeros(len(code), dtype=np.uint64)
+    whole = np.flatnonzero(left >= RUN)
+    hashed, text = np.zeros(len(whole), dtype=np.uint64), text[whole]
     for step in range(RUN):
-        # Past the end of a text stands nothing: its last runs are shorter, and kept only where it has no longer one.
-        inside = left > step
-        hashed[inside] = hashed[inside] * np.uint64(1_000_003) + code[np.flatnonzero(inside) + step] + np.uint64(1)
-    whole = (left >= RUN) | (left == np.repeat(length, length))
-    hashed, text = _mixed(hashed[whole]), text[whole]
+        hashed = hashed * np.uint64(1_000_003) + code[whole + step] + np.uint64(1)
+    hashed = _mixed(hashed)
     order = np.lexsort((hashed, text))
     hashed, text = hashed[order], text[order]
     fresh = np.ones(len(hashed), dtype=np.bool_)

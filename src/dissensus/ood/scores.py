@@ -303,5 +303,5 @@ def strangeness(
 def known_score(name: str) -> Score:
     """The score of a name, or a refusal that lists them."""
     if name not in SCORES:
-        raise InputError(f"'{name}' is no score; choose from {', '.join(SCORES)}")
+        raise InputError(f"'{name}' is not one of the scores {', '.join(SCORES)}; choose among them")
     return SCORES[name]

@@ -201,6 +201,8 @@ class Rows extends Layout {
 
   key(key) {
     const choice = this.keys.findIndex((each) => each.includes(key));
+    // All is answered and no row is chosen: one key too many must not change the last answer.
+    if (choice >= 0 && !this.missing().length && !this.place.contains(document.activeElement)) return true;
     if (choice >= 0) {
       this.answer(this.classes[this.active].id, this.choices[choice].value, "key");
       return true;

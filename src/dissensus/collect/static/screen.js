@@ -43,6 +43,7 @@ export class Screen {
       else requestAnimationFrame(drawn);
     });
     at("shown").classList.remove("waiting");
+    at("answers").inert = false;
     this.watch = new Stopwatch(kept?.times);
     this.busy = false;
     this.#left();
@@ -127,6 +128,8 @@ export class Screen {
       return;
     }
     this.busy = true;
+    // What was sent must be what is seen: nothing can be changed until the next item is there.
+    at("answers").inert = true;
     this.owner.next({ values: this.layout.values(), ...this.watch.times() });
   }
 

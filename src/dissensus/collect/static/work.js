@@ -20,6 +20,7 @@ let current = null;
 let beating = null;
 let offlineSince = null;
 let failures = 0;
+let furthest = 0;
 
 const channel = new BroadcastChannel(`dissensus-${session}`);
 channel.addEventListener("message", ({ data }) => {
@@ -89,7 +90,8 @@ async function show(given) {
   at("count").textContent = `${given.item.kind === "text" ? "Text" : "Image"} ${given.number} of ${given.of}`;
   at("done").max = given.of;
   at("done").value = given.number - 1;
-  at("back").hidden = !study.back || given.number < 2;
+  furthest = Math.max(furthest, given.number);
+  at("back").hidden = !study.back || given.number < Math.max(2, furthest);
   panel(null);
   try {
     await screen.show(given.item, given.classes, {

@@ -1,0 +1,206 @@
+"""`dissensus collect` as a user meets it: a process, its exit code, and what it prints where."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from dissensus.cli.collect import app
+from dissensus.collect.backup import backups
+from dissensus.collect.database import open_database
+from dissensus.collect.setup_check import check_setup, study_budget
+from dissensus.collect.study import read_collect_study
+from dissensus.errors import InputError
+from tests.collect.panels import judge_all, text_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.collect.study import CollectStudy
+
+
+def collect(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dissensus", "collect", *(str(each) for each in arguments)]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.csv"
+    path.write_text("item,text\n" + "".join(f"item{n},text number {n}\n" for n in range(4)))
+    return path
+
+
+def test_a_folder_of_images_becomes_a_study_in_one_command(tmp_path: Path) -> None:
+    for label in ("cat", "dog"):
+        (tmp_path / "pets" / label).mkdir(parents=True)
+        for n in range(2):
+            Image.new("L", (8, 8), n).save(tmp_path / "pets" / label / f"{n}.png")
+    done = collect("init", tmp_path / "pets", "--k", 3)
+    assert done.returncode == 0, done.stderr
+    assert "classes cat, dog" in done.stdout
+    assert "4 items x 3 votes = 12 votes" in done.stderr
+    assert "warning: no gold item" in done.stderr
+    assert f"next: dissensus collect serve {tmp_path / 'pets'}" in done.stderr
+    again = collect("init", tmp_path / "pets")
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "there is a study already" in again.stderr
+
+
+def test_a_study_is_served_watched_and_stopped(tmp_path: Path, texts: Path) -> None:
+    assert collect("init", tmp_path / "study", "--texts", texts, "--classes", "cat, dog").returncode == 0
+    assert "nothing has been collected yet" in collect("status", tmp_path / "study").stderr
+    command = [sys.executable, "-m", "dissensus", "collect", "serve", str(tmp_path / "study"), "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        annotators, researcher = server.stdout.readline(), server.stdout.readline()
+        assert "(works once)" in researcher
+        assert "/researcher/enter/" in researcher
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        for link in (annotators.split()[-1], researcher.split()[1]):
+            with browser.open(link) as page:
+                assert page.status == 200
+        found = json.loads(collect("status", tmp_path / "study", "--json", "-").stdout)
+        assert (found["items"], found["needed"], found["annotators"]) == (4, 24, {"arrived": 1})
+        second = collect("serve", tmp_path / "study", "--port", 0)
+        assert second.returncode == 2
+        assert "another process serves this study" in second.stderr
+        assert collect("backup", tmp_path / "study").returncode == 0
+    finally:
+        server.send_signal(signal.SIGINT)
+        _, remarks = server.communicate(timeout=30)
+    assert server.returncode == 0
+    assert "everything that was acknowledged is saved" in remarks
+    assert "Traceback" not in remarks
+    study = read_collect_study(tmp_path / "study")
+    restored = collect("restore", tmp_path / "study", backups(study)[0])
+    assert restored.returncode == 0
+    assert "is kept as" in restored.stderr
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path, texts: Path) -> None:
+    import socket
+
+    collect("init", tmp_path / "study", "--texts", texts)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = collect("serve", tmp_path / "study", "--port", taken.getsockname()[1])
+    assert done.returncode == 2
+    assert "cannot be listened on" in done.stderr
+
+
+def test_without_the_extra_the_remedy_is_told(tmp_path: Path, texts: Path) -> None:
+    collect("init", tmp_path / "study", "--texts", texts)
+    program = (
+        "import importlib.util as u, sys; find = u.find_spec\n"
+        "u.find_spec = lambda name, *rest: None if name == 'starlette' else find(name, *rest)\n"
+        "from dissensus.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "collect", "serve", str(tmp_path / "study")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith('pip install "dissensus[collect]"')
+
+
+def test_what_was_collected_is_exported(tmp_path: Path) -> None:
+    study = text_study(tmp_path / "study", items=4, k=2)
+    with open_database(study) as database:
+        for _ in range(2):
+            judge_all(database, study, lambda _: {"cat": "yes", "dog": "unsure"})
+    done = collect("export", study.folder, "-o", tmp_path / "out", "--format", "csv", "--format", "parquet")
+    assert done.returncode == 0, done.stderr
+    assert "8 judgements of 4 items" in done.stdout
+    assert pl.read_parquet(tmp_path / "out" / "answers.parquet").height == 16
+    assert not (tmp_path / "out" / "answers.jsonl").exists()
+    inspected = subprocess.run(
+        [sys.executable, "-m", "dissensus", "votes", "inspect", str(tmp_path / "out" / "votes.csv")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "4 items" in inspected.stdout
+    again = collect("export", study.folder, "-o", tmp_path / "out")
+    assert again.returncode == 2
+    assert "something already" in again.stderr
+
+
+def test_a_rehearsal_says_that_it_is_one_and_leaves_the_study_alone(tmp_path: Path) -> None:
+    study = text_study(tmp_path / "study", items=6, k=2)
+    done = collect("simulate", study.folder, "--annotators", 4, "--json", "-", "-o", tmp_path / "simulated")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["simulated"] is True
+    assert found["votes_per_item"] == {"2": 6}
+    assert found["wrong"] == []
+    assert not (study.folder / "collect.sqlite").exists()
+    assert "(simulated)" in collect("status", tmp_path / "simulated").stdout
+
+
+@pytest.mark.parametrize("command", ["serve", "status", "simulate", "backup"])
+def test_a_folder_without_a_study_is_told(tmp_path: Path, command: str) -> None:
+    with pytest.raises(InputError, match="there is no study here"):
+        CliRunner().invoke(app, [command, str(tmp_path)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("command", ["serve", "status", "backup"])
+def test_a_damaged_database_is_told(tmp_path: Path, command: str) -> None:
+    study = text_study(tmp_path / "study", items=4)
+    (study.folder / "collect.sqlite").write_text("this is no database, not even nearly one" * 100)
+    with pytest.raises(InputError, match=r"restore a backup|mend the database"):
+        CliRunner().invoke(app, [command, str(study.folder)], catch_exceptions=False)
+
+
+def sentences(study: CollectStudy, kind: str, **options: int) -> str:
+    return " | ".join(each.sentence for each in check_setup(study, **options) if each.kind == kind)
+
+
+def test_the_set_up_check_counts_votes_people_and_money(tmp_path: Path) -> None:
+    study = text_study(
+        tmp_path / "study", items=43, k=6, gold={"item0": "cat", "item1": "dog", "item2": "cat"},
+        items_per_annotator="items_per_annotator = 20",
+    )  # fmt: skip
+    budget = study_budget(study)
+    # 40 items x 6 = 240 votes, by 12 people of 20 items and 3 gold ones each; 12.5 s an item, 12 an hour plus 33 %.
+    assert (budget.items, budget.votes, budget.annotators, budget.invited) == (40, 240, 12, 15)
+    assert budget.hours == pytest.approx((240 + 36) * 12.5 / 3600)
+    assert budget.money == pytest.approx(budget.hours * 12 * 1.33)
+    assert "supply 200 < demand 240 votes" in sentences(study, "warning", annotators=10)
+    assert "supply 240 >= demand 240 votes" in sentences(study, "ok", annotators=12)
+    assert "no gold item" not in sentences(study, "warning")
+
+
+def test_the_set_up_check_warns_of_what_people_regret(tmp_path: Path) -> None:
+    study = text_study(
+        tmp_path / "study",
+        items=4,
+        k=1,
+        seconds="seconds = 50",
+        all_no_key="all_no_key = true",
+        kind='kind = "prolific"',
+    )
+    warnings = sentences(study, "warning")
+    for words in ("no gold item", "k is 1", "two lost heartbeats", "all-No key", "signed links", "no contact"):
+        assert words in warnings

@@ -1,0 +1,108 @@
+"""So many items of each stratum, the same for a seed, and a sentence for what could not be met."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissensus.curate import Floor, ItemList, select_items
+from dissensus.curate.selecting import apportion
+from dissensus.errors import InputError
+
+EASY = Floor(column="region", value="easy", least=20, each="label")
+
+
+def mapped(n: int = 2000, seed: int = 0) -> ItemList:
+    generator = np.random.default_rng(seed)
+    return ItemList(
+        items=np.array([f"item-{k}" for k in range(n)]),
+        sources=np.full(n, "made"),
+        columns={
+            "region": generator.choice(["easy", "ambiguous", "hard", "other"], n, p=[0.6, 0.2, 0.1, 0.1]),
+            "label": generator.choice(list("abcde"), n),
+        },
+    )
+
+
+def counted(items: ItemList, region: str, label: str) -> int:
+    return int(((items.columns["region"] == region) & (items.columns["label"] == label)).sum())
+
+
+def test_shares_of_two_columns_are_met_together() -> None:
+    chosen = select_items(
+        mapped(), 200, quotas={"region": {"easy": 0.5, "ambiguous": 0.25, "hard": 0.25}, "label": None}
+    )
+    assert len(chosen.items) == 200
+    assert not chosen.shortfalls
+    for label in "abcde":
+        assert counted(chosen.items, "easy", label) == 20
+        assert counted(chosen.items, "ambiguous", label) == counted(chosen.items, "hard", label) == 10
+    assert not (chosen.items.columns["region"] == "other").any()
+
+
+def test_a_floor_is_met_before_shares() -> None:
+    chosen = select_items(mapped(), 200, quotas={"region": {"easy": 0.1, "hard": 0.9}, "label": None}, floors=[EASY])
+    assert [counted(chosen.items, "easy", label) for label in "abcde"] == [20] * 5
+    assert [counted(chosen.items, "hard", label) for label in "abcde"] == [20] * 5
+
+
+def test_what_runs_out_is_said_and_others_take_its_part() -> None:
+    items = mapped()
+    rare = np.flatnonzero((items.columns["region"] == "hard") & (items.columns["label"] == "c"))[5:]
+    items = items.take(np.setdiff1d(np.arange(len(items)), rare))
+    chosen = select_items(items, 300, quotas={"region": {"easy": 0.5, "hard": 0.5}, "label": None})
+    assert len(chosen.items) == 300
+    assert counted(chosen.items, "hard", "c") == 5
+    assert chosen.shortfalls == ("region 'hard', label 'c': 30 wanted and 5 there",)
+    floor = Floor(column="region", value="hard", least=6, each="label")
+    short = select_items(items, 300, quotas={"label": None}, floors=[floor]).shortfalls
+    assert "region 'hard' of label 'c': at least 6 wanted and 5 there" in short
+
+
+def test_more_than_there_is_gives_all_there_is() -> None:
+    items = mapped(100)
+    hard = int((items.columns["region"] == "hard").sum())
+    chosen = select_items(items, 50, quotas={"region": {"hard": 1.0}})
+    assert len(chosen.items) == hard
+    assert chosen.shortfalls[-1] == f"50 items asked for and {hard} chosen: the strata with a share hold no more"
+
+
+def test_a_seed_chooses_the_same_items_whatever_their_order() -> None:
+    items = mapped()
+    shuffled = items.take(np.random.default_rng(5).permutation(len(items)))
+    quotas = {"region": None, "label": None}
+    first, again = (set(select_items(each, 100, quotas=quotas, seed=3).items.items) for each in (items, shuffled))
+    assert first == again
+    assert first != set(select_items(items, 100, quotas=quotas, seed=4).items.items)
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(InputError, match="no item has region 'hrad'; there are ambiguous, easy, hard, other"):
+        select_items(mapped(), 10, quotas={"region": {"hrad": 1.0}})
+    with pytest.raises(InputError, match="no column 'place'; there are item, source, region, label"):
+        select_items(mapped(), 10, quotas={"place": None})
+    with pytest.raises(InputError, match="the floors alone ask for 100 items and n is 50"):
+        select_items(mapped(), 50, quotas={"region": None}, floors=[EASY])
+    with pytest.raises(InputError, match="0 items are asked for"):
+        select_items(mapped(), 0, quotas={"region": None})
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 1), st.integers(0, 5), st.integers(0, 30)), min_size=1, max_size=12),
+    st.integers(0, 200),
+)
+def test_apportioned_numbers_sum_up_and_keep_their_bounds(parts: list[tuple[float, int, int]], n: int) -> None:
+    share = np.array([part[0] for part in parts])
+    least = np.array([part[1] for part in parts])
+    most = least + [part[2] for part in parts]
+    n = max(n, int(least.sum()))
+    whole = apportion(n, share, least=least, most=most)
+    assert whole.sum() == min(n, most.sum())
+    assert (whole >= least).all()
+    assert (whole <= most).all()
+    free = (whole > least + 1) & (whole < most - 1)
+    # What no bound touches is in proportion to the shares, but for rounding.
+    factor = whole[free] / share[free]
+    assert not free.any() or (np.abs(whole[free] - np.median(factor) * share[free]) <= 1 + 1 / share[free].min()).all()

@@ -1,0 +1,84 @@
+"""Basins and strange items in the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from dissensus.report.landscape import basin_tables, landscape
+from dissensus.report.strange_items import detection, score_histograms
+from dissensus.studies.measuring import study_basins, study_ood
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.ood import OodResult
+    from dissensus.studies import Plan
+    from dissensus.studies.measuring import StudyBasins
+
+
+@pytest.fixture(scope="module")
+def basins(plan: Plan) -> StudyBasins:
+    return study_basins(plan)
+
+
+@pytest.fixture(scope="module")
+def ood(plan: Plan) -> OodResult:
+    return study_ood(plan)
+
+
+def test_the_table_says_on_which_loss_and_items_and_how_each_compares(basins: StudyBasins) -> None:
+    table, pairs = basin_tables(basins)
+    assert table.title == "soft cross-entropy on 40 items (votes.parquet, train, subset of seed 0)"
+    assert [row.name for row in table.rows] == ["majority (reference)", "soft"]
+    column = table.header.index("trace") - 1
+    of = {name: np.array([each.trace.value for each in found]) for name, found in basins.systems.items()}
+    cell = table.rows[1].cells[column]
+    assert cell.text.lstrip("~").startswith(f"{of['soft'].mean():.3g} ± ")
+    assert cell.under == f"{(of['soft'] / of['majority']).mean():.2f}x"
+    assert [row.name for row in pairs.rows] == [
+        "majority and soft",
+        "majority, neighbouring seeds",
+        "soft, neighbouring seeds",
+    ]
+
+
+def test_spectra_lines_and_surfaces_show_what_was_measured(basins: StudyBasins) -> None:
+    section = landscape(basins)
+    assert section is not None
+    assert [figure.slug for figure in section.figures] == ["spectra", "lines", "surface-0", "surface-1"]
+    basin = basins.systems["majority"][0]
+    assert basin.surface is not None
+    first = section.data["surface-0"]
+    assert [row["loss"] for row in first] == pytest.approx(basin.surface.loss.ravel().tolist())
+    assert min(abs(row["rise"]) for row in first) == 0
+    assert len(section.data["lines"]) == 4 * 5
+
+
+def test_detection_shows_aurocs_with_intervals_and_keeps_every_measure(ood: OodResult) -> None:
+    (table,) = detection(ood)
+    assert table.header == ("method", "msp", "energy")
+    found = ood.get("<u>far</u>", "energy", system="soft").value
+    assert table.rows[1].cells[1].text.split()[0] == f"{found.value:.3f}"
+    assert table.rows[1].cells[1].under == f"[{found.low:.3f}, {found.high:.3f}]"
+    assert {record["measure"] for record in table.records} == {row.measure for row in ood.measures}
+
+
+def test_histograms_hold_shares_of_both_kinds_of_items(ood: OodResult) -> None:
+    section = score_histograms(ood)
+    assert [figure.title for figure in section.figures] == ["<u>far</u>: msp", "<u>far</u>: energy"]
+    rows = section.data["ood-0-msp"]
+    for items in ("familiar", "strange"):
+        of = [row["share"] for row in rows if row["items"] == items and row["method"] == "soft"]
+        assert sum(of) == pytest.approx(1)
+
+
+def test_the_page_has_both_parts_and_their_files(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert "How flat are the minima?" in text
+    assert "Does the model notice strange items?" in text
+    assert "<u>far</u>:" not in text
+    files = {path.name for path in (page.parent / "report-files").iterdir()}
+    assert {"basins.csv", "basin-pairs.md", "ood-0.tex", "spectra.svg", "surface-1.png", "ood-0-energy.pdf"} <= files

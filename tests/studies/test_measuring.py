@@ -1,0 +1,106 @@
+"""Basins and strange items as parts of a study: measured once, kept, found again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+from dissensus.basins.summary import summarise_basins
+from dissensus.errors import InputError
+from dissensus.studies import measuring, plan_study, read_study
+from tests.report.studies import finished, make_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.studies import Plan
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return finished(tmp_path_factory.mktemp("study"), measured=True)
+
+
+def test_every_run_has_a_basin_on_the_same_loss_and_items(plan: Plan) -> None:
+    found = measuring.study_basins(plan)
+    assert {name: len(basins) for name, basins in found.systems.items()} == {"majority": 2, "soft": 2}
+    assert len({basin.measured_on for basins in found.systems.values() for basin in basins}) == 1
+    assert [(each.first, each.second, len(each.pairs)) for each in found.pairs] == [
+        ("majority", "soft", 2),
+        ("majority", "majority", 1),
+        ("soft", "soft", 1),
+    ]
+
+
+def test_what_was_measured_is_not_measured_again(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, strange = measuring.study_basins(plan), measuring.study_ood(plan)
+    for name in ("measure_basins", "compare_basins", "measure_ood"):
+        monkeypatch.setattr(measuring, name, None)
+    again = measuring.study_basins(plan)
+    for name, basins in first.systems.items():
+        assert [basin.to_dict() for basin in again.systems[name]] == [basin.to_dict() for basin in basins]
+    assert measuring.study_ood(plan) == strange
+    assert measuring.study_ood(plan).systems == ("majority", "soft")
+
+
+def test_a_changed_strange_set_is_measured_anew(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    measuring.study_ood(plan)
+    far = plan.study.folder / "far.npz"
+    kept = far.read_bytes()
+    np.savez(far, features=np.zeros((30, 3), dtype=np.float32))
+    monkeypatch.setattr(measuring, "measure_ood", None)
+    with pytest.raises(TypeError, match="not callable"):
+        measuring.study_ood(plan)
+    far.write_bytes(kept)
+
+
+def test_a_summary_is_over_seeds_with_ratios_by_seed(plan: Plan) -> None:
+    found = measuring.study_basins(plan)
+    rows = {(row.system, row.quantity): row for row in summarise_basins(found.systems, reference="majority")}
+    traces = {name: [basin.trace.value for basin in basins] for name, basins in found.systems.items()}
+    soft = rows["soft", "trace"]
+    assert soft.mean == pytest.approx(np.mean(traces["soft"]))
+    assert soft.sd == pytest.approx(np.std(traces["soft"], ddof=1))
+    assert soft.ratios == pytest.approx(np.array(traces["soft"]) / traces["majority"])
+    assert rows["majority", "trace"].ratios == ()
+    assert soft.error == max(basin.trace.error for basin in found.systems["soft"])
+
+
+def test_basins_of_different_items_are_not_put_together(plan: Plan) -> None:
+    from dataclasses import replace
+
+    found = measuring.study_basins(plan)
+    assert plan.study.basins is not None
+    other = measuring.study_basins(plan, replace(plan.study.basins, items=20))
+    with pytest.raises(InputError, match="measured on different losses or items"):
+        summarise_basins({"a": found.systems["soft"], "b": other.systems["soft"]}, reference="a")
+
+
+@pytest.mark.parametrize(
+    ("tables", "told"),
+    [
+        ("[basins]\nprobs = 3", r"line 25: 'probs' is no key in \[basins\]; did you mean 'probes'"),
+        ("[basins]\nitems = 1", r"line 25: 'items' is refused: .*2 or more"),
+        ("[ood]\nitems = 5", r"line 24: 'strange' must name strange sets"),
+        ("[ood]\nstrange = { a = 'a.npz' }\nscores = ['mps']", r"line 26: 'scores' is refused: .*'mps'"),
+        ("[ood]\nstrange = 'a.npz'", r"line 25: 'strange' must name strange sets"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, tables: str, told: str) -> None:
+    path = make_study(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8") + tables, encoding="utf-8")
+    with pytest.raises(InputError, match=told):
+        read_study(path)
+
+
+def test_a_study_without_tables_says_what_is_missing(tmp_path: Path) -> None:
+    plan = plan_study(read_study(make_study(tmp_path)), tmp_path / "store", engine="loop", device="cpu")
+    with pytest.raises(InputError, match=r"no \[basins\] table"):
+        measuring.study_basins(plan)
+    with pytest.raises(InputError, match="no strange sets"):
+        measuring.study_ood(plan)
