@@ -31,7 +31,9 @@ from dissensus.datasets import Source, read_source
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.arrays import Ints, Names
+    from dissensus.arrays import Names
+
+Pairs = np.ndarray[Any, np.dtype[np.int64]]
 
 ITEMS, PLANTED = 20_000, 6_000
 BAR, SECONDS = 0.99, 60
@@ -70,7 +72,7 @@ def all_three(image: Any, generator: np.random.Generator) -> Any:
 IMAGE_CHANGES = {"shifted": shifted, "re-encoded": encoded, "brightness": brightened, "all three": all_three}
 
 
-def made_images(data: Path) -> tuple[list[Source], Ints, Names]:
+def made_images(data: Path) -> tuple[list[Source], Pairs, Names]:
     mnist = read_source(data / "mnist" / "train-images-idx3-ubyte.gz", name="mnist")
     cifar = read_source(data / "cifar-10-batches-bin" / "test_batch.bin", name="cifar")
     sources, pairs, kinds, begin = [], [], [], 0
@@ -128,7 +130,7 @@ def distinct_texts(data: Path) -> list[str]:
     return list(seen.values())
 
 
-def made_texts(data: Path) -> tuple[list[Source], Ints, Names]:
+def made_texts(data: Path) -> tuple[list[Source], Pairs, Names]:
     base = distinct_texts(data)
     chosen, pairs, kinds = planted_in(base, ITEMS, PLANTED, TEXT_CHANGES, seed=2)
     texts = np.array(chosen, dtype=np.dtypes.StringDType())
@@ -137,7 +139,7 @@ def made_texts(data: Path) -> tuple[list[Source], Ints, Names]:
 
 def planted_in(
     base: Any, items: int, planted: int, changes: dict[str, Callable[..., Any]], *, seed: int
-) -> tuple[list[Any], Ints, Names]:
+) -> tuple[list[Any], Pairs, Names]:
     """Items, of which the last are changed copies of others; the planted pairs, and how each was changed."""
     generator = np.random.default_rng(seed)
     kept = [base[place] for place in generator.choice(len(base), items - planted, replace=False)]
@@ -150,9 +152,9 @@ def planted_in(
 # Peers -------------------------------------------------------------------------------------------------------------
 
 
-def image_hash(sources: list[Source], planted: Ints) -> Ints:
+def image_hash(sources: list[Source], planted: Pairs) -> Pairs:
     """Pairs within the Hamming distance of perceptual hashes that is best for the planted pairs."""
-    import imagehash
+    import imagehash  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     bits = []
     for source in sources:
@@ -175,8 +177,8 @@ def image_hash(sources: list[Source], planted: Ints) -> Ints:
     return near[near[:, 2] <= max(range(13), key=score), :2]
 
 
-def min_hash(sources: list[Source], planted: Ints) -> Ints:
-    from datasketch import MinHash, MinHashLSH
+def min_hash(sources: list[Source], planted: Pairs) -> Pairs:
+    from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     index, pairs = MinHashLSH(threshold=0.9, num_perm=128), []
     for place, text in enumerate(np.asarray(sources[0].texts).tolist()):
@@ -191,7 +193,7 @@ def min_hash(sources: list[Source], planted: Ints) -> Ints:
 # Scores ------------------------------------------------------------------------------------------------------------
 
 
-def scores(found: Ints, planted: Ints) -> tuple[float, float, Any]:
+def scores(found: Pairs, planted: Pairs) -> tuple[float, float, Any]:
     """Recall, precision, and (planted,) whether each was found."""
 
     def code(pairs: Any) -> Any:
@@ -201,7 +203,7 @@ def scores(found: Ints, planted: Ints) -> tuple[float, float, Any]:
     return float(hit.mean()), float(np.isin(code(found), code(planted)).mean()) if len(found) else 1.0, hit
 
 
-def compare(title: str, made: tuple[list[Source], Ints, Names], peer: str, rival: Callable[..., Ints]) -> bool:
+def compare(title: str, made: tuple[list[Source], Pairs, Names], peer: str, rival: Callable[..., Pairs]) -> bool:
     sources, planted, kinds = made
     size = sum(len(source) for source in sources)
     sys.stdout.write(f"{title}: {size:,} items, {len(planted):,} planted copies\n")

@@ -33,7 +33,7 @@ def trained() -> tuple[TrainingData, list[RunResult]]:
 
 def test_every_run_is_measured_on_the_same_loss_and_items(trained: tuple[TrainingData, list[RunResult]]) -> None:
     data, results = trained
-    basins = measure_basins(results, data, settings=FEW)
+    basins = tuple(measure_basins(results, data, settings=FEW))
     assert [basin.run for basin in basins] == [result.run.key for result in results]
     assert basins[0].measured_on == basins[1].measured_on
     assert basins[0].measured_on.loss == "soft cross-entropy"
@@ -97,8 +97,8 @@ def test_batch_statistics_and_the_store(tmp_path: Path) -> None:
     assert basin.surface is None
     assert basin.line is None
     assert basin.eigenvalues.values[0] > 0
-    with pytest.raises(InputError, match="without its weights"):
-        measure_basins([store.load(result.run.key, weights=False)], data, settings=settings)
+    with pytest.raises(InputError, match="without weights"):
+        list(measure_basins([store.load(result.run.key, weights=False)], data, settings=settings))
 
 
 def normalised(shape: tuple[int, ...], classes: int) -> object:
@@ -121,10 +121,10 @@ def test_the_subset_is_drawn_by_the_seed(trained: tuple[TrainingData, list[RunRe
 def test_nonsense_is_refused(trained: tuple[TrainingData, list[RunResult]]) -> None:
     data, results = trained
     with pytest.raises(InputError, match="no split 'nowhere'"):
-        measure_basins(results, data, settings=replace(FEW, split="nowhere"))
-    with pytest.raises(InputError, match="do not fit"):
-        measure_basins(results, images(side=10), settings=FEW)
+        list(measure_basins(results, data, settings=replace(FEW, split="nowhere")))
+    with pytest.raises(InputError, match="other data"):
+        list(measure_basins(results, images(side=10), settings=FEW))
     for wrong in ({"probes": 1}, {"radius": 0}, {"surface": 1}, {"path": 8}, {"trace_method": "guess"}):
         with pytest.raises(InputError, match=r"^basins: "):
             replace(FEW, **wrong)
-    assert measure_basins([], data, settings=FEW) == ()
+    assert list(measure_basins([], data, settings=FEW)) == []

@@ -176,6 +176,20 @@ def test_a_heartbeat_takes_up_a_lease_that_ran_out_unless_the_slot_is_gone(colle
     assert not study.write(heartbeat, sleeper, assignment=lease.assignment, tab="tab").held
 
 
+def test_a_sign_of_life_of_an_old_item_does_not_open_a_second_lease(collecting: Make) -> None:
+    study = collecting(items=2, k=1, order__items='"fixed"')
+    annotator, other = study.worker(), study.worker()
+    old = study.lease(annotator)
+    study.now += 10_000
+    taken = study.lease(other)
+    new = study.lease(annotator)
+    assert taken.item == old.item != new.item
+    study.write(report_problem, other, assignment=taken.assignment, reason="?")
+    study.write(heartbeat, annotator, assignment=old.assignment, tab="tab")
+    assert study.lease(annotator).assignment == new.assignment
+    assert study.one("SELECT count(*) FROM assignment WHERE annotator = ? AND state = 'open'", annotator) == 1
+
+
 def test_a_second_tab_is_told_and_may_take_over(collecting: Make) -> None:
     study = collecting()
     annotator = study.worker()

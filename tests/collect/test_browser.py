@@ -107,14 +107,16 @@ def opened(browser: Any, *, phone: bool = False, scheme: str = "light") -> Itera
     assert complaints == []
 
 
-def begin(page: Any, site: Served) -> None:
-    """As far as the first item; the pages before it are posted without being drawn."""
+def begin(page: Any, site: Served, *, until: str = "") -> None:
+    """As far as the first item (or a page before it); the pages before are posted without being drawn."""
     asking, csrf = page.context.request, ""
     for path, fields in (
         ("/consent", {"agreed": "yes"}),
         ("/instructions", {}),
         ("/practice", {"answers": practice_answers(site.study)}),
     ):
+        if path == until:
+            return
         found = re.search(r'name="csrf" content="([^"]+)"', asking.get(f"{site.url}/").text())
         csrf = found[1] if found else csrf
         asking.post(f"{site.url}{path}", form={"csrf": csrf, **fields}, headers={"Origin": site.url})
@@ -220,6 +222,17 @@ def test_keys_move_clear_and_can_be_switched_off(browser: Any, tmp_path: Path) -
         page.wait_for_selector(READY)
         page.keyboard.press("y")
         assert page.locator("#answers input:checked").count() == before, "it stays switched off"
+
+
+def test_one_key_says_no_to_the_rest_only_where_the_study_wants_it_and_is_logged(browser: Any, tmp_path: Path) -> None:
+    with served(web_study(tmp_path, changes={"all_no_key": "true"})) as site, opened(browser) as page:
+        begin(page, site)
+        page.keyboard.press("y")
+        with page.expect_response("**/api/event"):
+            page.keyboard.press("a")
+        submit(page, 2)
+        assert site.read("SELECT value, count(*) FROM response GROUP BY value") == [(0, 2), (1, 1)]
+        assert site.read("SELECT detail FROM event WHERE kind = 'browser all-no-key'") == [('{"number": 1}',)]
 
 
 def test_a_whole_study_by_touch_on_a_phone(browser: Any, tmp_path: Path) -> None:
@@ -511,38 +524,48 @@ def violations(page: Any, axe: str) -> list[str]:
     return [f"{each['id']}: {node['html'][:200]} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_axe_finds_nothing_on_any_annotator_page(browser: Any, axe: str, tmp_path: Path, layout: str) -> None:
-    study = web_study(tmp_path, layout=layout, changes={"contact": '"study@example.org"'})
-    with served(study) as site, opened(browser) as page:
+def test_axe_finds_nothing_from_consent_to_code(browser: Any, axe: str, tmp_path: Path) -> None:
+    with (
+        served(web_study(tmp_path, items=1, changes={"contact": '"study@example.org"'})) as site,
+        opened(browser) as page,
+    ):
         page.goto(site.url)
         assert violations(page, axe) == [], "consent"
         page.get_by_role("button", name="I agree").click()
-        assert violations(page, axe) == [], "instructions"
         page.get_by_role("button", name="Try it out").click()
         page.wait_for_selector(READY)
         page.keyboard.press("Enter")
         assert violations(page, axe) == [], "practice"
-        answer(page, study)
+        answer(page, site.study)
         page.locator("#next").click()
         page.wait_for_url("**/work")
         page.wait_for_selector(READY)
-        assert violations(page, axe) == [], "an item"
         page.locator("#legend-open").click()
         assert violations(page, axe) == [], "keys"
         page.locator("#legend-close").click()
         page.locator("#problem-open").click()
         assert violations(page, axe) == [], "a problem"
         page.locator("#problem-close").click()
-        answer(page, study)
-        assert violations(page, axe) == [], "an answered item"
-        for number in (2, 3, None):
-            page.locator("#next").click()
-            if number is not None:
-                page.wait_for_selector(f'body[data-number="{number}"] {READY}')
-                answer(page, study)
-        page.wait_for_url("**/finish")
+        second = page.context.new_page()
+        second.goto(f"{site.url}/work")
+        second.wait_for_selector("#panel:visible")
+        assert violations(second, axe) == [], "open elsewhere"
+        second.close()
+        answer(page, site.study)
+        submit(page, None)
         assert violations(page, axe) == [], "finish"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_axe_finds_nothing_in_any_layout(browser: Any, axe: str, tmp_path: Path, layout: str) -> None:
+    with served(web_study(tmp_path, layout=layout)) as site, opened(browser) as page:
+        begin(page, site, until="/instructions")
+        page.goto(f"{site.url}/instructions")
+        assert violations(page, axe) == [], "instructions"
+        begin(page, site)
+        assert violations(page, axe) == [], "an item"
+        answer(page, site.study)
+        assert violations(page, axe) == [], "an answered item"
 
 
 @pytest.mark.parametrize(("phone", "scheme"), [(False, "dark"), (True, "light"), (True, "dark")])
@@ -567,11 +590,10 @@ def test_axe_finds_nothing_on_a_phone_or_in_the_dark(
 def test_axe_finds_nothing_on_any_researcher_page(browser: Any, axe: str, tmp_path: Path) -> None:
     changes = {"adaptive.on": "true", "max_k": "4", "budget": "4"}
     with served(web_study(tmp_path, k=1, changes=changes)) as site:
-        for _ in range(2):
-            with opened(browser) as page:
-                begin(page, site)
-                answer(page, site.study)
-                submit(page, 2) if _ == 0 else page.keyboard.press("Enter")
+        with opened(browser) as page:
+            begin(page, site)
+            answer(page, site.study)
+            submit(page, 2)
         for phone in (False, True):
             with opened(browser, phone=phone, scheme="dark" if phone else "light") as page:
                 if not phone:

@@ -18,6 +18,7 @@ from dissensus.collect.database import open_database
 from dissensus.collect.events import log_event
 from dissensus.collect.export import CODEBOOK, export_study, write_guarded_csv
 from dissensus.collect.participants import delete_participant, exclude
+from dissensus.collect.quality import annotator_quality, class_agreement, item_quality
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
 from dissensus.votes.reading import read_votes
@@ -223,6 +224,23 @@ def test_a_study_is_read_while_it_is_being_served(study: CollectStudy) -> None:
             assert collected_votes(cursor, study).n_judgements == 5
         with snapshot(study) as cursor:
             assert collected_votes(cursor, study).n_judgements == 10
+
+
+def test_both_databases_are_read_alike(tmp_path: Path, study: CollectStudy, url: str | None) -> None:
+    with open_database(study, url) as database:
+        fill(database, study, people=3)
+        with snapshot(study, url) as cursor:
+            done = export_study(cursor, study, tmp_path / "out", formats=("parquet",), identities=True)
+            people, items = annotator_quality(cursor, study), item_quality(cursor, study)
+            agreement = class_agreement(cursor, study)
+    assert done.votes is not None
+    assert done.votes.panel_size.tolist() == [3] * 5
+    assert pl.read_parquet(tmp_path / "out" / "identities.parquet")["external"].to_list() == [
+        "PROLIFIC-0", "PROLIFIC-1", "PROLIFIC-2",
+    ]  # fmt: skip
+    assert [each.judgements for each in people] == [5, 5, 5]
+    assert [each.counted for each in items] == [3] * 5
+    assert all(each.alpha is not None for each in agreement)
 
 
 @pytest.mark.parametrize(

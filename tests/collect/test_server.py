@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import uuid
 import zipfile
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from dissensus.collect.database import DiskFull
@@ -195,7 +197,10 @@ def test_one_item_back_shows_what_was_answered_and_keeps_both_answers(site: Visi
 def test_a_problem_puts_the_item_aside_without_a_vote(site: Visited) -> None:
     visitor = site.annotator()
     item = visitor.next()
-    assert visitor.post("/api/problem", assignment=item["assignment"], reason="black").status_code == 200
+    reason = "It is <b>black</b>"
+    assert visitor.post("/api/problem", assignment=item["assignment"], reason=reason).status_code == 200
+    assert "It is &lt;b&gt;black&lt;/b&gt;" in site.researcher().open("/researcher/items").text
+    assert "black" not in str(site.read("SELECT detail FROM event")), "the log takes nobody's own words"
     assert visitor.next()["assignment"] != item["assignment"]
     assert site.read("SELECT sum(problems), sum(counted) FROM item") == [(1, 0)]
 
@@ -203,7 +208,8 @@ def test_a_problem_puts_the_item_aside_without_a_vote(site: Visited) -> None:
 def test_a_browser_may_only_tell_known_events(site: Visited) -> None:
     visitor = site.annotator()
     assert visitor.post("/api/event", kind="image-failed", detail={"number": 1}).status_code == 200
-    for kind, detail in (("paused", {}), ("image-failed", {"much": "x" * 600}), ("image-failed", "text")):
+    told = ({"much": "my name is Eve"}, {"My name": 1}, {"a": [1]}, dict.fromkeys("abcde", 1), "text")
+    for kind, detail in (("paused", {}), *(("image-failed", each) for each in told)):
         assert visitor.post("/api/event", kind=kind, detail=detail).status_code == 422
     assert site.read("SELECT kind FROM event WHERE kind LIKE 'browser%'") == [("browser image-failed",)]
 
@@ -392,6 +398,33 @@ def test_who_comes_back_without_a_platform_is_known_by_the_cookie(site: Visited)
     stranger.client.cookies.set(ANNOTATOR_COOKIE, "made-up")
     assert stranger.open("/").url.path == "/consent"
     assert len(site.read("SELECT id FROM annotator")) == 2
+
+
+def test_a_server_that_is_started_again_knows_its_annotators_and_their_pictures(site: Visited) -> None:
+    visitor = site.annotator()
+    item = visitor.next()
+    visitor.client._transport = httpx.ASGITransport(
+        create_app(site.study, site.database, settings=ServerSettings(clock=lambda: site.time[0]))
+    )
+    assert visitor.get(item["item"]["src"]).status_code == 404
+    assert visitor.next()["item"]["src"] == item["item"]["src"]
+    assert visitor.get(item["item"]["src"]).status_code == 200
+    assert visitor.save(item, legal_values(site.study)).status_code == 201
+
+
+def test_practice_shows_the_items_that_the_study_names(tmp_path: Path) -> None:
+    study = web_study(tmp_path, items=4, changes={"practice.items": '["item2.png", "item3.png"]'})
+    with visited(study) as site:
+        visitor = site.visitor()
+        visitor.open("/")
+        visitor.form("/consent", agreed="yes")
+        page = visitor.open("/practice")
+        sources = re.findall(r"/media/[\w-]+", page.text)
+        assert len(sources) == 2
+        assert {visitor.get(each).status_code for each in sources} == {200}
+        assert site.visitor().get(sources[0]).status_code == 404
+        visitor.work(study)
+        assert visitor.finish(study) == 2
 
 
 def test_looking_at_the_link_without_opening_it_makes_nobody(site: Visited) -> None:

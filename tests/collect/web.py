@@ -42,7 +42,10 @@ def web_study(
     texts: Sequence[str] | None = None,
     changes: Mapping[str, str] | None = None,
 ) -> CollectStudy:
-    """A study of small images, or of the texts given; ``changes`` replaces lines of its collect file by (table and) key."""
+    """A study of small images, or of the texts given.
+
+    ``changes`` replaces lines of its collect file by key, or by table and key (``order.items``).
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if texts is None:
         random = np.random.default_rng(0)

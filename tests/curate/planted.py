@@ -21,7 +21,7 @@ def photographs(n: int, *, size: int = 32, seed: int = 0) -> Pixels:
     smooth = ndimage.gaussian_filter(noise, sigma=(0, 2, 2), mode="reflect")
     smooth += 0.3 * smooth.std() / noise.std() * ndimage.gaussian_filter(noise, sigma=(0, 0.7, 0.7))
     spread = 128 + 50 * (smooth - smooth.mean((1, 2), keepdims=True)) / smooth.std((1, 2), keepdims=True)
-    return np.clip(np.rint(spread), 0, 255).astype(np.uint8)[:, None]
+    return np.asarray(np.clip(np.rint(spread), 0, 255), dtype=np.uint8)[:, None]
 
 
 def shifted(image: Pixels, down: int, right: int) -> Pixels:
@@ -40,7 +40,7 @@ def encoded(image: Pixels, quality: int) -> Pixels:
 
 def brightened(image: Pixels, contrast: float, brightness: float) -> Pixels:
     """Contrast and brightness changed, cut off at black and white."""
-    return np.clip(np.rint(image * contrast + brightness), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(image * contrast + brightness), 0, 255), dtype=np.uint8)
 
 
 def changed(image: Pixels, how: str, generator: np.random.Generator) -> Pixels:

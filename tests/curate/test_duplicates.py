@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,12 +120,41 @@ def test_exact_copies_and_which_of_them_is_kept() -> None:
     assert by_split.leaks() == {("test", "train"): (1, 0), ("train", "validation"): (1, 0)}
 
 
-WORDS = ["harbour", "the", "slowly", "green", "doctor", "under", "seven", "bridges", "walked", "without", "a", "letter"]
+WORDS = [
+    "harbour",
+    "the",
+    "slowly",
+    "green",
+    "doctor",
+    "under",
+    "seven",
+    "bridges",
+    "walked",
+    "without",
+    "a",
+    "letter",
+    "before",
+    "morning",
+    "and",
+    "nobody",
+    "asked",
+    "which",
+    "paper",
+    "lamp",
+    "had",
+    "burned",
+    "down",
+    "over",
+    "night",
+    "near",
+    "old",
+    "mill",
+]
 
 
 def sentences(n: int) -> list[str]:
     generator = np.random.default_rng(3)
-    drawn = (generator.choice(WORDS, generator.integers(6, 14)) for _ in range(n))
+    drawn = (generator.choice(WORDS, generator.integers(6, 20), replace=False) for _ in range(n))
     return list(dict.fromkeys(" ".join(words.tolist()).capitalize() + "." for words in drawn))
 
 
@@ -140,7 +171,7 @@ def sentences(n: int) -> list[str]:
 )
 def test_changed_texts_are_found_and_no_others(change: Any) -> None:
     base = sentences(600)
-    long = [place for place, text in enumerate(base) if len(text) > 75][:150]
+    long = [place for place, text in enumerate(base) if len(text) > 90][:150]
     found = find_duplicates([texts("base", base), texts("copies", [change(base[place]) for place in long])])
     recall, precision = scores(found, np.stack([long, len(base) + np.arange(len(long))], axis=1))
     assert recall >= 0.99
@@ -148,7 +179,9 @@ def test_changed_texts_are_found_and_no_others(change: Any) -> None:
 
 
 def test_the_plain_form_keeps_what_numbers_and_emoticons_mean() -> None:
-    forms = plain_forms(np.array(["Don't  GO!", "dont go", "2.5 kg", "25 kg", "2,5 KG", ":-)", ":p", '"p."', "ＧＯ", ""]))
+    forms = plain_forms(
+        np.array(["Don't  GO!", "dont go", "2.5 kg", "25 kg", "2,5 KG", ":-)", ":p", '"p."', "ＧＯ", ""])
+    )
     assert forms.tolist() == ["dontgo", "dontgo", "2 5kg", "25kg", "2 5kg", ":-)", ":p", "p", "go", ""]
 
 
@@ -195,3 +228,22 @@ def test_what_cannot_be_compared_is_refused() -> None:
         find_duplicates([lines], overlap=0.2)
     with pytest.raises(InputError, match="no items"):
         find_duplicates([])
+
+
+def test_images_need_neither_torch_nor_polars() -> None:
+    """A study on a bare machine curates its own images; people who only look for copies need no PyTorch."""
+    program = """
+import sys
+for name in ("torch", "polars", "rich", "typer"):
+    sys.modules[name] = None
+import numpy as np
+from dissensus.curate import ItemList, find_duplicates, select_items, split_groups
+from dissensus.datasets import Source
+images = np.random.default_rng(0).integers(0, 256, (30, 1, 16, 16), dtype=np.uint8)
+images[7] = images[3]
+found = find_duplicates([Source(name="a", items=np.arange(30).astype(str), images=images)])
+chosen = select_items(found.clean(), 20, quotas={"source": None})
+print(len(found.one), split_groups(chosen.items, {"train": 15, "test": 5}, by=[]).sizes)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "1 {'train': 15, 'test': 5}", done.stderr

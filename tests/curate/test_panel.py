@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -28,7 +26,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Digits:
 
 def test_eyes_read_digits_and_differ_on_them(bundled: Digits) -> None:
     learnt, seen = bundled.take(np.arange(1200)), bundled.take(np.arange(1200, 1797))
-    evidence = perceive(learnt, seen.images, seed=0, eyes=Eyes(pairs=3, images=900, epochs=6))
+    evidence = perceive(learnt, seen.images, seed=0, eyes=Eyes(pairs=3, images=900, batches=100))
     assert evidence.shape == (3, 597, 10)
     assert np.allclose(evidence.sum(axis=2), 1)
     right = (evidence.argmax(axis=2) == seen.labels).mean(axis=1)
@@ -39,7 +37,7 @@ def test_eyes_read_digits_and_differ_on_them(bundled: Digits) -> None:
 def test_softer_eyes_spread_their_evidence(bundled: Digits) -> None:
     learnt = bundled.take(np.arange(400))
     sharp, soft = (
-        perceive(learnt, bundled.images[:50], seed=0, eyes=Eyes(pairs=1, epochs=2, softness=softness))
+        perceive(learnt, bundled.images[:50], seed=0, eyes=Eyes(pairs=1, batches=12, softness=softness))
         for softness in (1.0, 3.0)
     )
     assert (soft.max(axis=2) <= sharp.max(axis=2) + 1e-12).all()

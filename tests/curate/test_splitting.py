@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissensus.curate import ItemList, split_groups
@@ -24,6 +24,7 @@ def items_of(strata: list[int], groups: list[str] | None = None) -> ItemList:
     )
 
 
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 6), min_size=10, max_size=200), st.integers(0, 5))
 def test_sizes_are_exact_and_every_stratum_is_less_than_one_item_from_its_share(strata: list[int], seed: int) -> None:
     n = len(strata)
@@ -35,6 +36,7 @@ def test_sizes_are_exact_and_every_stratum_is_less_than_one_item_from_its_share(
     assert (np.abs(made.strata - expected) < 1 + 1e-9).all()
 
 
+@settings(max_examples=40)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.integers(0, 20))
 def test_a_size_is_missed_only_where_no_whole_groups_give_it(sizes: list[int], wanted: int) -> None:
     """Against every possible choice of groups."""

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,6 +10,9 @@ from dissensus.errors import InputError
 from dissensus.labels.labelling import label
 from dissensus.votes.table import Votes
 from tests.datasets.soft_digits_file import simulated_judgements, soft_digits_columns, write_soft_digits
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VOTES = simulated_judgements(48)
 

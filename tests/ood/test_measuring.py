@@ -12,8 +12,8 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus.ood import MEASURES, SCORES, OodResult, OodSettings, auroc, fpr95_familiar_positive, measure_ood
-from dissensus.ood.measuring import trained_model
 from dissensus.studies.scoring import runs_by_system
+from dissensus.training.restoring import trained_model
 from tests.ood.problems import noise
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def test_the_measures_of_msp_follow_from_the_stored_predictions(measured: OodRes
     for system, results in systems(images).items():
         for number, result in enumerate(results):
             with torch.no_grad():
-                q = trained_model(result, images.data, device=torch.device("cpu"))(x).softmax(dim=1).numpy()
+                q = trained_model(result, images.data)(x).softmax(dim=1).numpy()
             # The sum of the others: 1 - max is 0 in float32 for every item that the model is very sure of.
             sides = tuple(np.sort(each, axis=1)[:, :-1].sum(axis=1) for each in (result.predictions["test"], q))
             found = measured.get("noise", "msp", system=system).by_seed[number]

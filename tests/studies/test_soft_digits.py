@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,6 +11,9 @@ from dissensus.errors import InputError
 from dissensus.studies import plan_study, read_study, run_plan, study_data
 from dissensus.studies.scoring import evaluate_study, trains_on_majority
 from tests.datasets.soft_digits_file import simulated_judgements, soft_digits_columns, write_soft_digits
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STUDY = """\
 [dataset]

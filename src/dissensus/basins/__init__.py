@@ -12,16 +12,19 @@ if TYPE_CHECKING:
     from dissensus.basins.last_layer import gradient_variance as gradient_variance
     from dissensus.basins.measuring import Basin as Basin
     from dissensus.basins.measuring import BasinPair as BasinPair
-    from dissensus.basins.measuring import BasinSettings as BasinSettings
     from dissensus.basins.measuring import compare_basins as compare_basins
     from dissensus.basins.measuring import measure_basins as measure_basins
     from dissensus.basins.objectives import objective as objective
     from dissensus.basins.operators import Operator as Operator
     from dissensus.basins.operators import gauss_newton as gauss_newton
     from dissensus.basins.operators import hessian as hessian
+    from dissensus.basins.settings import BasinSettings as BasinSettings
     from dissensus.basins.sharpness import average_sharpness as average_sharpness
     from dissensus.basins.sharpness import worst_case_sharpness as worst_case_sharpness
     from dissensus.basins.similarity import cka as cka
+    from dissensus.basins.summary import QUANTITIES as QUANTITIES
+    from dissensus.basins.summary import BasinRow as BasinRow
+    from dissensus.basins.summary import summarise_basins as summarise_basins
     from dissensus.basins.surfaces import loss_barrier as loss_barrier
     from dissensus.basins.surfaces import loss_line as loss_line
     from dissensus.basins.surfaces import loss_plane as loss_plane
@@ -32,8 +35,10 @@ __getattr__, __dir__ = lazy_names(
     {
         "Basin": "measuring",
         "BasinPair": "measuring",
-        "BasinSettings": "measuring",
+        "BasinRow": "summary",
+        "BasinSettings": "settings",
         "Operator": "operators",
+        "QUANTITIES": "summary",
         "average_sharpness": "sharpness",
         "cka": "similarity",
         "compare_basins": "measuring",
@@ -46,6 +51,7 @@ __getattr__, __dir__ = lazy_names(
         "measure_basins": "measuring",
         "objective": "objectives",
         "spectral_density": "density",
+        "summarise_basins": "summary",
         "top_eigenvalues": "lanczos",
         "trace": "traces",
         "worst_case_sharpness": "sharpness",

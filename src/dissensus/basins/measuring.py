@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import torch
 
 from dissensus.basins.density import SpectralDensity, spectral_density
 from dissensus.basins.lanczos import Eigenvalues, top_eigenvalues
 from dissensus.basins.last_layer import GradientVariance, gradient_variance, last_layer_inputs
 from dissensus.basins.objectives import MeasuredOn, mean_and_error, objective
 from dissensus.basins.operators import hessian_of
+from dissensus.basins.settings import DEFAULTS, BasinSettings
 from dissensus.basins.sharpness import (
     AverageSharpness,
     WorstCaseSharpness,
@@ -25,104 +25,19 @@ from dissensus.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_bar
 from dissensus.basins.traces import Trace, trace
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
-from dissensus.training.models import build
+from dissensus.training.restoring import trained_model
 from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    import torch
 
     from dissensus.arrays import Ints
     from dissensus.basins.linearised import Linearised
     from dissensus.basins.objectives import Objective
     from dissensus.training.data import TrainingData
     from dissensus.training.run import RunResult
-
-
-@dataclass(frozen=True, kw_only=True)
-class BasinSettings:
-    """What is measured of each run, on which items and how exactly.
-
-    Attributes:
-        split: of the items.
-        items: a random subset of this many, the same for all runs; None takes the whole split.
-        eigenvalues: how many of the largest.
-        tolerance: relative, of each eigenvalue.
-        max_iterations: of Lanczos.
-        probes: of the trace, at most.
-        trace_tolerance: relative standard error at which the trace stops; 0 uses all probes.
-        trace_method: hutchinson or hutch++.
-        density: probes of the spectral density, 2 or more; 0 leaves it out.
-        density_steps: of Lanczos for each.
-        radius: L2, of worst-case sharpness.
-        ascent_steps: of worst-case sharpness.
-        perturbations: of average sharpness.
-        scale: of plain perturbations, the standard deviation of each weight's change.
-        filter_scale: of filter-normalised perturbations, as a share of each filter's length.
-        line: points of the loss along a random line; 0 leaves it out.
-        surface: points on each side of a random loss plane; 0 leaves it out.
-        span: of line and plane, in lengths of the filters.
-        path: points between two runs, for the barrier; odd.
-        chunk: items at once.
-        seed: of the subset, the probes and the directions.
-    """
-
-    split: str = "train"
-    items: int | None = 2000
-    eigenvalues: int = 1
-    tolerance: float = 1e-3
-    max_iterations: int = 100
-    probes: int = 100
-    trace_tolerance: float = 0.05
-    trace_method: Literal["hutchinson", "hutch++"] = "hutchinson"
-    density: int = 0
-    density_steps: int = 40
-    radius: float = 0.05
-    ascent_steps: int = 5
-    perturbations: int = 20
-    scale: float = 0.01
-    filter_scale: float = 0.1
-    line: int = 21
-    surface: int = 0
-    span: float = 1.0
-    path: int = 21
-    chunk: int = 250
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if value is not None and not value >= least:
-                raise InputError(f"basins: {name} is {value}; it must be {least} or more")
-        for name in ("tolerance", "radius", "scale", "filter_scale", "span"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise InputError(f"basins: {name} is {getattr(self, name)}; it must be a number above 0")
-        for name in ("density", "line", "surface"):
-            if getattr(self, name) == 1:
-                raise InputError(f"basins: {name} is 1; give 2 or more, or 0 to leave it out")
-        if self.trace_method not in _METHODS:
-            raise InputError(f"basins: trace_method is '{self.trace_method}'; choose {' or '.join(_METHODS)}")
-        if self.path % 2 == 0:
-            raise InputError(f"basins: path is {self.path}; give an odd number of points")
-
-
-_METHODS: Final = get_args(get_type_hints(BasinSettings)["trace_method"])
-_LEAST: Final = {
-    "items": 2,
-    "eigenvalues": 1,
-    "max_iterations": 1,
-    "probes": 2,
-    "trace_tolerance": 0,
-    "density": 0,
-    "density_steps": 2,
-    "ascent_steps": 1,
-    "perturbations": 2,
-    "line": 0,
-    "surface": 0,
-    "path": 5,
-    "chunk": 1,
-}
-DEFAULTS: Final = BasinSettings()
-"""What is measured where nothing else is asked for."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -213,13 +128,13 @@ def measure_basins(
     *,
     settings: BasinSettings = DEFAULTS,
     device: str | torch.device = "cpu",
-) -> tuple[Basin, ...]:
+) -> Iterator[Basin]:
     """The basin of each run: soft cross-entropy to the human distribution on the same items, whatever it trained on.
 
     Sharpness of runs of one architecture is measured together, weights stacked, where that is faster: for networks
     without batch statistics on a GPU, and without convolutions on a CPU (where stacked convolutions take twice the
     time). ResNets fill a GPU one by one. Products with the Hessian are taken run by run: they reuse what is kept of
-    the run.
+    the run; each basin is handed on when it is measured, so that it can be kept.
 
     Args:
         results: runs with their weights.
@@ -227,8 +142,6 @@ def measure_basins(
         settings: what to measure.
         device: where.
     """
-    if not results:
-        return ()
     objectives = [run_objective(result, data, settings=settings, device=device) for result in results]
     sharpness: dict[int, dict[str, Any]] = {}
     for group in _same_form(objectives):
@@ -241,10 +154,8 @@ def measure_basins(
             sharpness[k] = dict(zip(("worst_case", "average", "average_filter"), three, strict=True))
     # A network is traced once, whatever the number of its runs.
     traces: dict[str, dict[str, Linearised]] = {}
-    return tuple(
-        _measured(result, measured, settings, sharpness[k], traces=traces.setdefault(result.run.model, {}))
-        for k, (result, measured) in enumerate(zip(results, objectives, strict=True))
-    )
+    for k, (result, measured) in enumerate(zip(results, objectives, strict=True)):
+        yield _measured(result, measured, settings, sharpness[k], traces=traces.setdefault(result.run.model, {}))
 
 
 def compare_basins(
@@ -284,22 +195,10 @@ def run_objective(
     device: str | torch.device = "cpu",
 ) -> Objective:
     """A run's mean soft cross-entropy to the human distribution over the chosen items."""
-    if not result.weights:
-        raise InputError(f"basins: run {result.run.key} was loaded without its weights; load it with them")
     rows, name = _chosen(data, settings)
-    model = build(result.run.model, data.shape, classes=data.classes, seed=result.run.seed)
-    try:
-        model.load_state_dict({key: torch.from_numpy(np.array(value)) for key, value in result.weights.items()})
-    except RuntimeError as error:
-        raise InputError(
-            f"basins: the weights of run {result.run.key} do not fit model {result.run.model} on {data.name}; give the "
-            "data that it was trained on"
-        ) from error
-    mean, deviation = data.normalisation
-    features = ((data.features[rows] - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False)
     return objective(
-        model.eval(),
-        features,
+        trained_model(result, data),
+        data.as_input(data.features[rows]),
         data.human.probabilities[rows].astype(np.float32),
         data=name,
         chunk=settings.chunk,

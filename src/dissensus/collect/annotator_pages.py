@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -70,6 +71,9 @@ RETURN_COOKIE: Final = "dissensus_return"
 
 EVENTS: Final = ("refused", "all-no-key", "image-failed")
 """What a browser may tell of itself."""
+
+DETAIL: Final = re.compile(r"[a-z-]{1,20}")
+"""Words in the detail of an event: a log that can never be deleted from must not take anybody's own text."""
 
 PAUSE_SECONDS: Final = 15
 PAUSED: Final = {
@@ -473,13 +477,19 @@ async def take_over(request: Request) -> Response:
     return JSONResponse({"taken": True})
 
 
+def _is_plain(entry: tuple[str, Any]) -> bool:
+    name, value = entry
+    known_kind = value is None or isinstance(value, int) or (isinstance(value, str) and bool(DETAIL.fullmatch(value)))
+    return bool(DETAIL.fullmatch(name)) and known_kind
+
+
 async def event(request: Request) -> Response:
     """Something a browser tells of itself, for the log."""
     site, token = site_of(request), session_of(request)
     body = await posted_json(request, token)
     kind, detail, now = text_of(body, "kind"), body.get("detail"), site.now()
-    if kind not in EVENTS or not isinstance(detail, dict) or len(json.dumps(detail)) > 500:
-        raise Refusal(f"An event is one of {', '.join(EVENTS)}, its detail at most 500 characters.", 422, "illegal")
+    if kind not in EVENTS or not isinstance(detail, dict) or len(detail) > 4 or not all(map(_is_plain, detail.items())):
+        raise Refusal(f"An event is one of {', '.join(EVENTS)}, its detail numbers and short words.", 422, "illegal")
 
     def log(cursor: Cursor) -> None:
         log_event(cursor, now=now, annotator=known(cursor, token).id, kind=f"browser {kind}", detail=detail)
@@ -493,20 +503,21 @@ def _page(path: str, endpoint: Callable[[Request], Any], *, posts: bool = True) 
 
 
 ROUTES: Final = (
+    # Routes are tried in this order, so the ones that are asked for with every item come first.
+    Route("/api/save", save, methods=["POST"]),
+    Route("/api/next", next_item, methods=["POST"]),
+    Route("/api/heartbeat", heartbeat, methods=["POST"]),
+    _page("/media/{name}", media, posts=False),
+    Route("/api/draft", draft, methods=["POST"]),
+    Route("/api/problem", problem, methods=["POST"]),
+    Route("/api/back", back, methods=["POST"]),
+    Route("/api/take-over", take_over, methods=["POST"]),
+    Route("/api/event", event, methods=["POST"]),
+    _page("/api/session", session, posts=False),
     _page("/", arrival, posts=False),
     _page("/consent", consent),
     _page("/instructions", instructions),
     _page("/practice", practice),
     _page("/work", work, posts=False),
     _page("/finish", finish, posts=False),
-    _page("/media/{name}", media, posts=False),
-    _page("/api/session", session, posts=False),
-    Route("/api/next", next_item, methods=["POST"]),
-    Route("/api/save", save, methods=["POST"]),
-    Route("/api/heartbeat", heartbeat, methods=["POST"]),
-    Route("/api/draft", draft, methods=["POST"]),
-    Route("/api/problem", problem, methods=["POST"]),
-    Route("/api/back", back, methods=["POST"]),
-    Route("/api/take-over", take_over, methods=["POST"]),
-    Route("/api/event", event, methods=["POST"]),
 )

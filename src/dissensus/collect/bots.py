@@ -100,7 +100,7 @@ class Simulation:
         truth: (items, classes) the label distributions that bots perceived.
         items: their names, in the same order.
         annotators: bots that came.
-        outcomes: how many finished, left, came late, waited in vain, were screened out, were excluded.
+        outcomes: how many finished, left, came late, came in vain, were screened out, were excluded.
         acknowledged: the UUIDs of all answers that the server said it had saved.
         sent_twice: saves that were sent a second time.
         reloads: of pages.
@@ -428,6 +428,8 @@ class _Bot:
         judged = 0
         while True:
             state = shown.get("state")
+            if state == "finished" and not judged:
+                return "came in vain"
             if state == "finished":
                 if self.draw.random() < self.behaviour.exclude:
                     self.tally.to_exclude.append(self.number)
@@ -559,7 +561,7 @@ async def _run(
 
     counted, changed = -1, time.monotonic()
     while True:
-        missing, now_counted = _missing(study)
+        missing, free, now_counted = _missing(study)
         if now_counted != counted:
             counted, changed = now_counted, time.monotonic()
         if missing == 0 and not tally.to_exclude and (beside is None or beside.done()):
@@ -571,8 +573,8 @@ async def _run(
         for task in [task for task in active if task.done()]:
             active.remove(task)
             task.result()
-        # Not more people than there are votes left to give, or the last item would draw a crowd.
-        for _ in range(min(annotators, max(missing * study.k, 1)) - len(active)):
+        # Nobody comes where all that is left is being answered.
+        for _ in range(min(annotators - len(active), free)):
             arrive()
             if tally.annotators % 25 == 0:
                 await asyncio.sleep(0)
@@ -640,14 +642,15 @@ def _finished(study: CollectStudy) -> list[int]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def _missing(study: CollectStudy) -> tuple[int, int]:
-    """Items that miss votes, and the votes that count."""
+def _missing(study: CollectStudy) -> tuple[int, int, int]:
+    """Items that miss votes, votes that nobody is giving yet, and votes that count."""
     with snapshot(study) as cursor:
         cursor.execute(
-            "SELECT coalesce(sum(counted < wanted), 0), coalesce(sum(counted), 0) FROM item WHERE role = 'vote'"
+            "SELECT coalesce(sum(counted < wanted), 0), coalesce(sum(wanted - counted - leased), 0), "
+            "coalesce(sum(counted), 0) FROM item WHERE role = 'vote'"
         )
-        missing, counted = cursor.fetchone()
-    return int(missing), int(counted)
+        missing, free, counted = cursor.fetchone()
+    return int(missing), int(free), int(counted)
 
 
 def _result(study: CollectStudy, panel: Panel, tally: _Tally, *, seconds: float) -> Simulation:

@@ -103,16 +103,16 @@ def snapshot(study: CollectStudy, url: str | None = None) -> Iterator[Any]:
         from dissensus.collect.postgres import read_only_postgres
 
         connection = read_only_postgres(url)
+        connection.begin()
     else:
         path = study.folder / "collect.sqlite"
         if not path.is_file():
             raise InputError(f"{path}: nothing has been collected yet; start 'dissensus collect serve {study.folder}'")
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
         connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute("BEGIN")
     try:
-        cursor = connection.cursor()
-        cursor.execute("BEGIN")
-        yield cursor
+        yield connection.cursor()
     except sqlite3.DatabaseError as error:
         raise InputError(
             f"{study.folder / 'collect.sqlite'}: the database cannot be read ({error}); restore a backup with "

@@ -255,7 +255,7 @@ async def items(request: Request) -> Response:
     pages = max(1, -(-len(found) // ITEMS_A_PAGE))
     number = min(number, pages)
     shown = found[(number - 1) * ITEMS_A_PAGE : number * ITEMS_A_PAGE]
-    sources = await _read(request, lambda cursor: _sources(cursor, [each.item for each in shown]))
+    sources, problems = await _read(request, lambda cursor: _sources(cursor, [each.item for each in shown]))
     pictures = {item: site.offered.offer(session, media) for item, (media, _) in sources.items() if media is not None}
     texts = {item: text for item, (_, text) in sources.items() if text is not None}
     revealed = keyed_name(session, "revealed") in site.revealed
@@ -271,13 +271,23 @@ async def items(request: Request) -> Response:
         orders=tuple(by),
         pictures=pictures,
         texts=texts,
+        problems=problems,
         revealed=revealed,
     )
 
 
-def _sources(cursor: Cursor, ids: list[int]) -> dict[int, tuple[str | None, str | None]]:
-    cursor.execute(f"SELECT id, media, text FROM item WHERE id IN ({', '.join('?' * len(ids)) or 'NULL'})", ids)
-    return {item: (media, text) for item, media, text in cursor.fetchall()}
+def _sources(cursor: Cursor, ids: list[int]) -> tuple[dict[int, tuple[str | None, str | None]], dict[int, list[str]]]:
+    """By item: its file and text; and what was written about problems with it."""
+    among = f"({', '.join('?' * len(ids)) or 'NULL'})"
+    cursor.execute(f"SELECT id, media, text FROM item WHERE id IN {among}", ids)
+    sources = {item: (media, text) for item, media, text in cursor.fetchall()}
+    cursor.execute(
+        f"SELECT item, problem FROM assignment WHERE problem IS NOT NULL AND item IN {among} ORDER BY id", ids
+    )
+    problems: dict[int, list[str]] = {}
+    for item, words in cursor.fetchall():
+        problems.setdefault(item, []).append(words)
+    return sources, problems
 
 
 async def adaptive(request: Request) -> Response:

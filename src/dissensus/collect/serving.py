@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import signal
 import socket
@@ -116,6 +117,10 @@ def serve_study(
                     task.cancel()
                 await asyncio.gather(*beside, return_exceptions=True)
 
+        # What is loaded by now stays: looking through it for garbage again and again would cost a tenth of the time.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 20)
         # uvicorn stops on these signals, then sends them again; by then stopping is what is being done.
         before = {each: signal.signal(each, _stopping) for each in (signal.SIGINT, signal.SIGTERM)}
         try:

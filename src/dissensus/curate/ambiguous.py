@@ -1,10 +1,10 @@
 """Ambiguous digits: blends of two digits in the latent space of a VAE, with synthetic label distributions.
 
-Rebuilt after Ambiguous-MNIST (Mukhoti, Kirsch, van Amersfoort, Torr, Gal 2021, Deep Deterministic Uncertainty): an image
-is the decoded linear combination of the codes of two digits; a classifier of digits labels it by its softmax; images on
-which an ensemble of others contradicts itself (mutual information) are junk and left out; the rest are stratified by
-class and softmax entropy. Networks, sizes and the threshold are ours, since theirs are not published in the paper: these
-are not their images.
+Rebuilt after Ambiguous-MNIST (Mukhoti, Kirsch, van Amersfoort, Torr, Gal 2021, Deep Deterministic Uncertainty): an
+image is the decoded linear combination of the codes of two digits; a classifier of digits labels it by its softmax;
+images on which an ensemble of others contradicts itself (mutual information) are junk and left out; the rest are
+stratified by class and softmax entropy. Networks, sizes and the threshold of the filter are ours: these are not their
+images.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import entr
 
 from dissensus.curate.digits import DIGITS, SIDE
-from dissensus.curate.ensembles import probabilities, train_member
+from dissensus.curate.ensembles import grey, probabilities, train_member
 from dissensus.curate.vae import decode, encode, train_vae
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
@@ -35,19 +35,19 @@ class Blending:
 
     Attributes:
         vae_images: digits that the VAE is fitted to, at most; the blended digits are drawn from the same.
-        vae_epochs: passes over them.
+        vae_batches: that it learns from.
         members: classifiers (LeNet) in the ensemble that finds junk; one more is the labeller.
         member_images: digits that each is trained on, at most, each on its own draw.
-        member_epochs: passes over them.
+        member_batches: that each learns from.
         candidates: blends made for each that is asked for.
         mutual_information: the most, in nats, that an image may have.
     """
 
     vae_images: int = 12_000
-    vae_epochs: int = 15
+    vae_batches: int = 1_400
     members: int = 5
     member_images: int = 6_000
-    member_epochs: int = 4
+    member_batches: int = 375
     candidates: int = 8
     mutual_information: float = 0.2
 
@@ -97,16 +97,16 @@ def ambiguous_digits(digits: Digits, n: int, *, seed: int, blending: Blending | 
     how = Blending() if blending is None else blending
     generator = stream(seed, Purpose.MIXING)
     ground = digits.take(_draw(len(digits), how.vae_images, generator))
-    vae = train_vae(ground.images, seed=seed, epochs=how.vae_epochs)
+    vae = train_vae(ground.images, seed=seed, batches=how.vae_batches)
     members = []
     for member in range(how.members + 1):
         own = digits.take(_draw(len(digits), how.member_images, generator))
         trained = train_member(
-            own.images.astype(np.float32) / 255,
+            grey(own.images),
             own.labels,
             model="lenet",
             classes=DIGITS,
-            epochs=how.member_epochs,
+            batches=how.member_batches,
             seed=seed * 1000 + member,
         )
         members.append(trained)
@@ -116,7 +116,7 @@ def ambiguous_digits(digits: Digits, n: int, *, seed: int, blending: Blending | 
     weight = generator.random(len(first))
     codes = encode(vae, ground.images)
     images = decode(vae, weight[:, None] * codes[first] + (1 - weight[:, None]) * codes[second], (SIDE, SIDE))
-    said = probabilities(members, images.astype(np.float32) / 255)
+    said = probabilities(members, grey(images))
     synthetic, ensemble = said[0], said[1:]
     entropy = entr(synthetic).sum(axis=1)
     information = entr(ensemble.mean(axis=0)).sum(axis=1) - entr(ensemble).sum(axis=2).mean(axis=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -18,12 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Confusions, Ints
+    from dissensus.curate.digits import Pixels
 
 Grey = np.ndarray[Any, np.dtype[np.float32]]
 """(images, height, width) grey values, 0 to 1."""
 
+BATCH: Final = 64
 
-def train_member(images: Grey, labels: Ints, *, model: str, classes: Sequence[str], epochs: int, seed: int) -> Member:
+
+def grey(images: Pixels) -> Grey:
+    """(images, height, width) the grey values of images, 0 to 1."""
+    return images.astype(np.float32) / np.float32(255)
+
+
+def train_member(images: Grey, labels: Ints, *, model: str, classes: Sequence[str], batches: int, seed: int) -> Member:
     """Train one classifier on single labels by the reference engine (Adam, 1e-3, batches of 64).
 
     Args:
@@ -31,7 +39,7 @@ def train_member(images: Grey, labels: Ints, *, model: str, classes: Sequence[st
         labels: (images,) class indices; every class must occur.
         model: a name in `training.models.MODELS`.
         classes: names.
-        epochs: passes over the images.
+        batches: that it learns from, at least; the last pass over the images is finished.
         seed: of weights and batches.
     """
     data = labelled_data(
@@ -42,7 +50,7 @@ def train_member(images: Grey, labels: Ints, *, model: str, classes: Sequence[st
         classes=tuple(classes),
         splits={TRAIN: np.arange(len(labels))},
     )
-    settings = Training(epochs=epochs)
+    settings = Training(epochs=-(-batches * BATCH // len(labels)), batch_size=BATCH)
     run = Run(model=model, target=ORIGINAL, delivery="soft", seed=seed, training=settings, data=data.fingerprint)
     weights = {name: torch.from_numpy(value) for name, value in train_loop(run, data).weights.items()}
     network = build(model, data.shape, classes=len(classes), seed=seed)

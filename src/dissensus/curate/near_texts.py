@@ -5,8 +5,9 @@ form are copies. A number keeps its parts apart, so that 2.5 is not 25; a text w
 as an emoticon, keeps them.
 
 **Overlap.** The share of runs of five characters of the plain form that two texts have in common (Jaccard), for texts
-of `SHORTEST` characters or more: a word that differs in a letter is another word. Pairs worth a look are found by MinHash in bands (Broder 1997; Leskovec, Rajaraman and Ullman, chapter 3), then every one of them is
-counted exactly, so that hashing can lose a pair but never make one.
+of `SHORTEST` characters or more: a word that differs in a letter is another word. Pairs worth a look are found by
+MinHash in bands (Broder 1997; Leskovec, Rajaraman and Ullman, chapter 3), then every one of them is counted exactly, so
+that hashing can lose a pair but never make one.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Names
 
 OVERLAP: Final = 0.85
-"""The least overlap of copies. A letter that differs breaks five runs: of a sentence of 60 letters one may, of 125 two."""
+"""The least overlap of copies. A letter that differs breaks five runs: one may in 65 letters, two in 130."""
 SHORTEST: Final = 25
 RUN: Final = 5
 
 _BANDS: Final = 16
 _ROWS: Final = 4
-"""A pair of overlap 0.85 is missed by all 16 bands of 4 values once in 200,000 times; one of overlap 0.5 is looked at in
-2 of 3 cases, which costs time and nothing else."""
+"""A pair of overlap 0.85 is missed by all 16 bands of 4 values once in 100,000 times; one of overlap 0.5 is looked at
+in 2 of 3 cases, which costs time and nothing else."""
 _BUCKET: Final = 64
 """Of texts that share a band, each is compared with this many that follow it: a phrase that thousands of texts share
 must not make millions of pairs. Copies share many bands, and stand beside each other in one of them."""

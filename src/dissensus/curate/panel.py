@@ -1,9 +1,9 @@
 """A simulated panel that looks at images of digits and answers yes, no or unsure to every class.
 
-What it perceives is no synthetic label: every annotator looks through one of several pairs of eyes, each a classifier of
-its own kind with limited acuity (it learnt a few digits only, blurred and noisy, and sees every image that way). How
-strongly it must see a class to say yes, and what it calls unsure, are the annotator's own (`votes.Habits`). Whatever is
-made from these votes is a simulated result and must say so.
+What it perceives is no synthetic label: every annotator looks through one of several pairs of eyes, each a classifier
+that learnt other digits and has an acuity of its own (blur, contrast, noise), in learning as in looking. How strongly
+it must see a class to say yes, and what it calls unsure, are habits of the annotator (`votes.simulate.Habits`).
+Whatever is made from these votes is a simulated result and must say so.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ ITEMS_EACH: Final = 70
 """Images that an annotator of the paper judged."""
 
 HABITS: Final = Habits(noise=0.05, threshold=0.5, spread=0.03, doubt=0.35, careless=0.02, slip=0.006)
-"""Calibrated once on published marginals of the soft-digits paper (table 1: unanimous items, agreement with the original
-labels, unsure proportion, mean uncertainty, `none`) by a random search over noise, threshold and doubt, then rounded;
-carelessness and the spread of thresholds are assumed. No result of training was looked at."""
+"""Calibrated once on published marginals of the soft-digits paper (table 1: unanimous items, agreement with the
+original labels, unsure proportion, mean uncertainty, `none`) by a random search over noise, threshold and doubt, then
+rounded; carelessness and the spread of thresholds are assumed. No result of training was looked at."""
 
 SIMULATED: Final = "simulated panel"
 """What every note on these votes begins with."""
@@ -50,7 +50,7 @@ class Eyes:
         pairs: of eyes; every annotator looks through one.
         models: kinds of network, in turn.
         images: digits that each learnt from, drawn at random.
-        epochs: passes over them.
+        batches: that each learns from.
         blur: standard deviation of the blur in pixels, the least and the most; each pair of eyes has its own.
         contrast: exponent of grey values, the least and the most: below 1 a faint stroke is seen as a stroke, above 1
             it is not seen at all.
@@ -61,7 +61,7 @@ class Eyes:
     pairs: int = 6
     models: tuple[str, ...] = ("lenet",)
     images: int = 15_000
-    epochs: int = 4
+    batches: int = 935
     blur: tuple[float, float] = (0.3, 1.0)
     contrast: tuple[float, float] = (0.4, 2.5)
     grain: float = 0.1
@@ -101,14 +101,16 @@ def perceive(digits: Digits, images: Pixels, *, seed: int, eyes: Eyes | None = N
     evidence = np.empty((sight.pairs, len(images), len(DIGITS)))
     for pair in range(sight.pairs):
         generator = stream(seed, Purpose.LABELS, pair)
-        acuity = _Acuity(generator.uniform(*sight.blur), np.exp(generator.uniform(*np.log(sight.contrast))), sight.grain)
+        acuity = _Acuity(
+            generator.uniform(*sight.blur), np.exp(generator.uniform(*np.log(sight.contrast))), sight.grain
+        )
         learnt = digits.take(generator.permutation(len(digits))[: sight.images])
         member = train_member(
             acuity.seen(learnt.images, generator),
             learnt.labels,
             model=sight.models[pair % len(sight.models)],
             classes=DIGITS,
-            epochs=sight.epochs,
+            batches=sight.batches,
             seed=seed * 1000 + pair,
         )
         logits = member.logits(acuity.seen(images, generator)) / sight.softness
@@ -199,7 +201,9 @@ def _panel_sizes(n_items: int, generator: np.random.Generator) -> Ints:
 def _checks_passed(votes: Votes, n_items: int, check_labels: Ints) -> Floats:
     """(annotators,) the share of the checks, which are the items from `n_items` on, that each annotator passed."""
     judgement, annotator, names = votes.judgement, votes.judgement_annotator, votes.annotators
-    assert judgement is not None and annotator is not None and names is not None, "simulated responses"
+    assert judgement is not None
+    assert annotator is not None
+    assert names is not None
     check = votes.judgement_item - n_items
     known = np.where(check >= 0, check_labels[np.maximum(check, 0)], -1)
     right = np.bincount(judgement, weights=votes.label == known[judgement], minlength=votes.n_judgements) > 0

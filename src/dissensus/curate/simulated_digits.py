@@ -1,8 +1,8 @@
 """`soft-digits-simulated`: the pipeline of the soft-digits paper without its people and without its file.
 
-Digits (MNIST's, or scikit-learn's where MNIST is absent) and blends of digits; copies out; a data map by a probe; items
-selected over its regions; stratified splits of exact sizes; judgements of a simulated panel. Nothing that is measured on
-this set is about people, and everything that names it says `simulated`.
+Digits (MNIST's, or scikit-learn's where MNIST is absent) and blends of digits; copies out; a data map by a probe;
+items selected over its regions; stratified splits of exact sizes; judgements of a simulated panel. Nothing that is
+measured on this set is about people, and everything that names it says `simulated`.
 
 The set is made once and kept in the data folder, under `made`, by one rename when it is whole (`kept_set`).
 """
@@ -47,9 +47,9 @@ SHARES: Final = {
     MNIST: {"easy": 0.7, "ambiguous": 0.1, "hard": 0.1, "other": 0.1},
     AMBIGUOUS: {"easy": 0.25, "ambiguous": 0.25, "hard": 0.25, "other": 0.25},
 }
-"""Of the regions in each source. Digits: as many easy ones as the paper's floor of 150 a digit asks for (1,500 of 2,131).
-Blends: equal shares and no floor, since with the floor the panel agrees with far more of the synthetic labels (86 %) than
-the paper's people did (67 %)."""
+"""Of the regions in each source. Digits: as many easy ones as the paper's floor of 150 a digit asks for (1,500 of
+2,131). Blends: equal shares and no floor, since with the floor the panel agrees with far more of the synthetic labels
+(86 %) than the paper's people did (67 %)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from dissensus.datasets.catalogue import load_labelled as load_labelled
     from dissensus.datasets.images import read_cifar_batch as read_cifar_batch
     from dissensus.datasets.images import read_idx as read_idx
-    from dissensus.datasets.sources import Source as Source
-    from dissensus.datasets.sources import read_source as read_source
     from dissensus.datasets.labelled import LabelledItems as LabelledItems
     from dissensus.datasets.soft_digits import read_soft_digits as read_soft_digits
+    from dissensus.datasets.sources import Source as Source
+    from dissensus.datasets.sources import read_source as read_source
     from dissensus.datasets.text import character_ngrams as character_ngrams
     from dissensus.datasets.words import read_words as read_words
     from dissensus.datasets.words import word_texts as word_texts

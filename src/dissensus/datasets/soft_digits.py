@@ -20,7 +20,7 @@ from dissensus.votes.table import NONE
 if TYPE_CHECKING:
     import polars as pl
 
-    from dissensus.arrays import Floats, Mask, Names, Table
+    from dissensus.arrays import Floats, Names, Table
 
 SOFT_DIGITS_CLASSES: Final = (*(str(digit) for digit in range(10)), NONE)
 """The ten digits, and `none` for a judgement that said No to all of them (the paper's NaN class)."""
@@ -206,7 +206,7 @@ class _File:
         self.refuse(~np.isfinite(table).all(axis=1), column, "holds something that is no number")
         return np.asarray(table)
 
-    def refuse(self, wrong: Mask, column: str, what: str, values: Any = None, *, unit: str = "") -> None:
+    def refuse(self, wrong: Any, column: str, what: str, values: Any = None, *, unit: str = "") -> None:
         if not wrong.any():
             return
         row = int(wrong.argmax())

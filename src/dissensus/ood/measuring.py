@@ -16,12 +16,12 @@ from dissensus.ood.scores import strangeness
 from dissensus.ood.strangers import StrangeSet, pixel_scale, read_strangers, same_items
 from dissensus.training.data import TRAIN
 from dissensus.training.loop import placed
-from dissensus.training.models import build
+from dissensus.training.restoring import trained_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from torch import Tensor, nn
+    from torch import Tensor
 
     from dissensus.arrays import Floats, Table
     from dissensus.ood.settings import OodSettings
@@ -121,10 +121,9 @@ def _scored(
     device: torch.device,
 ) -> tuple[dict[str, dict[str, dict[str, Table]]], dict[str, tuple[int, ...]]]:
     """By system, set and score, (seeds, items) values; and by system, its seeds."""
-    mean, deviation = data.normalisation
 
     def inputs(features: Features) -> Tensor:
-        return torch.from_numpy(((features - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False))
+        return torch.from_numpy(data.as_input(features))
 
     given = {name: inputs(features) for name, features in sets.items()}
     train = data.splits[TRAIN]
@@ -138,14 +137,14 @@ def _scored(
         found: list[dict[str, dict[str, Floats]]] = []
         for result in results:
             scored = strangeness(
-                trained_model(result, data, device=device),
+                placed(trained_model(result, data), data.shape, device),
                 given,
                 scores=settings.scores,
                 training=training,
                 labels=labels,
                 temperature=settings.temperature,
                 # Inputs are features divided by their deviation, and so is a step that is told in features.
-                epsilon=settings.epsilon * (pixel_scale(data) or 1.0) / deviation,
+                epsilon=settings.epsilon * (pixel_scale(data) or 1.0) / data.normalisation[1],
                 k=settings.k,
                 layer=settings.layer,
             )
@@ -160,26 +159,6 @@ def _scored(
     if not values:
         raise InputError("ood: there are no systems; give at least one system with its runs")
     return values, seeds
-
-
-def trained_model(result: RunResult, data: TrainingData, *, device: torch.device) -> nn.Module:
-    """The network of a run with the weights it kept, in evaluation mode."""
-    run = result.run
-    if run.data != data.fingerprint:
-        raise InputError(
-            f"run {run.key} was trained on other data than {data.name} is now; run the study again, or give its data"
-        )
-    if not result.weights:
-        raise InputError(f"run {run.key} comes without weights; load it with its weights, or run the study again")
-    model = build(run.model, data.shape, classes=data.classes, seed=run.seed)
-    try:
-        model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in result.weights.items()})
-    except RuntimeError as error:
-        told = str(error).splitlines()[-1].strip()
-        raise InputError(
-            f"run {run.key}: its weights do not fit the model {run.model} ({told}); run it again"
-        ) from error
-    return placed(model, data.shape, device).eval()
 
 
 def _refuse_infinite(scored: Mapping[str, Mapping[str, Floats]], system: str, seed: int) -> None:

@@ -48,7 +48,5 @@ LABELLED_SETS: Final = {
         targets=("original", "majority", "uncertainty-weighted", "equal-weighted", "yes-only"),
         votes=False,
     ),
-    "soft-digits-simulated": LabelledSet(
-        _simulated, sources=("mnist", "ambiguous"), targets=("original",), votes=True
-    ),
+    "soft-digits-simulated": LabelledSet(_simulated, sources=("mnist", "ambiguous"), targets=("original",), votes=True),
 }

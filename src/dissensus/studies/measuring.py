@@ -89,12 +89,16 @@ def study_basins(
         keys = [measurement_key(run.key, asdict(chosen)) for run in runs]
         kept = {key: plan.store.measurement(BASINS, key) for key in keys}
         waiting = [(run, key) for run, key in zip(runs, keys, strict=True) if kept[key] is None]
-        for run, key in waiting:
-            (basin,) = measure_basins([loaded(run)], plan.data, settings=chosen, device=plan.choice.device)
+        results = [loaded(run) for run, _ in waiting]
+        measured = (
+            measure_basins(results, plan.data, settings=chosen, device=plan.choice.device) if results else iter(())
+        )
+        for (_, key), basin in zip(waiting, measured, strict=True):
             kept[key] = basin.to_dict()
             plan.store.keep_measurement(BASINS, key, basin.to_dict())
+            tell(1)
         basins[name] = tuple(Basin.from_dict(found) for found in kept.values() if found is not None)
-        tell(len(runs))
+        tell(len(runs) - len(waiting))
     pairs = []
     for first, second, runs_of in matched:
         found = []

@@ -100,8 +100,12 @@ class TrainingData:
 
     def normalised(self) -> np.ndarray[Any, np.dtype[np.float32]]:
         """(items, ...) features with the training items' mean 0 and standard deviation 1."""
+        return self.as_input(self.features)
+
+    def as_input(self, features: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """(any items, ...) features, moved and scaled as the training items' are for the network."""
         mean, deviation = self.normalisation
-        return ((self.features - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False)
+        return ((features - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False)
 
     @cached_property
     def fingerprint(self) -> str:

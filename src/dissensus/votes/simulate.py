@@ -126,13 +126,13 @@ def simulate_responses(
     generator = np.random.default_rng(seed)
     item, annotator = _assign(n_items, votes_per_item, annotators=annotators, generator=generator)
     threshold = generator.normal(habit.threshold, habit.spread, annotators)[annotator]
-    seen, view = item, np.zeros_like(annotator)
-    if n_views > 1:
-        view = generator.integers(0, n_views, annotators)[annotator]
+    own_view = generator.integers(0, n_views, annotators) if n_views > 1 else np.zeros(annotators, dtype=np.int64)
+    seen = item
     if habit.careless > 0:
         careless = generator.random(annotators) < habit.careless
-        seen = np.where(careless[annotator], generator.integers(0, n_items, item.shape[0]), item)
-    strength = views[view, seen] + generator.normal(0.0, habit.noise, (item.shape[0], n_classes))
+        other = generator.integers(0, n_items, item.shape[0]).astype(np.int32)
+        seen = np.where(careless[annotator], other, item)
+    strength = views[own_view[annotator], seen] + generator.normal(0.0, habit.noise, (item.shape[0], n_classes))
     if habit.slip > 0:
         strength[generator.random(item.shape[0]) < habit.slip] = -np.inf
     margin = strength - threshold[:, None]

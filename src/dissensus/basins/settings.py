@@ -1,0 +1,95 @@
+"""What is measured of a basin, on which items and how exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args, get_type_hints
+
+from dissensus.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class BasinSettings:
+    """What is measured of each run, on which items and how exactly.
+
+    Attributes:
+        split: of the items.
+        items: a random subset of this many, the same for all runs; None takes the whole split.
+        eigenvalues: how many of the largest.
+        tolerance: relative, of each eigenvalue.
+        max_iterations: of Lanczos.
+        probes: of the trace, at most.
+        trace_tolerance: relative standard error at which the trace stops; 0 uses all probes.
+        trace_method: hutchinson or hutch++.
+        density: probes of the spectral density, 2 or more; 0 leaves it out.
+        density_steps: of Lanczos for each.
+        radius: L2, of worst-case sharpness.
+        ascent_steps: of worst-case sharpness.
+        perturbations: of average sharpness.
+        scale: of plain perturbations, the standard deviation of each weight's change.
+        filter_scale: of filter-normalised perturbations, as a share of each filter's length.
+        line: points of the loss along a random line; 0 leaves it out.
+        surface: points on each side of a random loss plane; 0 leaves it out.
+        span: of line and plane, in lengths of the filters.
+        path: points between two runs, for the barrier; odd.
+        chunk: items at once.
+        seed: of the subset, the probes and the directions.
+    """
+
+    split: str = "train"
+    items: int | None = 2000
+    eigenvalues: int = 1
+    tolerance: float = 1e-3
+    max_iterations: int = 100
+    probes: int = 100
+    trace_tolerance: float = 0.05
+    trace_method: Literal["hutchinson", "hutch++"] = "hutchinson"
+    density: int = 0
+    density_steps: int = 40
+    radius: float = 0.05
+    ascent_steps: int = 5
+    perturbations: int = 20
+    scale: float = 0.01
+    filter_scale: float = 0.1
+    line: int = 21
+    surface: int = 0
+    span: float = 1.0
+    path: int = 21
+    chunk: int = 250
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not value >= least:
+                raise InputError(f"basins: {name} is {value}; it must be {least} or more")
+        for name in ("tolerance", "radius", "scale", "filter_scale", "span"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InputError(f"basins: {name} is {getattr(self, name)}; it must be a number above 0")
+        for name in ("density", "line", "surface"):
+            if getattr(self, name) == 1:
+                raise InputError(f"basins: {name} is 1; give 2 or more, or 0 to leave it out")
+        if self.trace_method not in _METHODS:
+            raise InputError(f"basins: trace_method is '{self.trace_method}'; choose {' or '.join(_METHODS)}")
+        if self.path % 2 == 0:
+            raise InputError(f"basins: path is {self.path}; give an odd number of points")
+
+
+_METHODS: Final = get_args(get_type_hints(BasinSettings)["trace_method"])
+_LEAST: Final = {
+    "items": 2,
+    "eigenvalues": 1,
+    "max_iterations": 1,
+    "probes": 2,
+    "trace_tolerance": 0,
+    "density": 0,
+    "density_steps": 2,
+    "ascent_steps": 1,
+    "perturbations": 2,
+    "line": 0,
+    "surface": 0,
+    "path": 5,
+    "chunk": 1,
+}
+DEFAULTS: Final = BasinSettings()
+"""What is measured where nothing else is asked for."""

@@ -1,0 +1,37 @@
+"""From what a run left back to its network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from dissensus.errors import InputError
+from dissensus.training.models import build
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from dissensus.training.data import TrainingData
+    from dissensus.training.run import RunResult
+
+
+def trained_model(result: RunResult, data: TrainingData) -> nn.Module:
+    """The network of a run with the weights it kept, in evaluation mode, on the CPU."""
+    run = result.run
+    if run.data != data.fingerprint:
+        raise InputError(
+            f"run {run.key} was trained on other data than {data.name} is now; run the study again, or give its data"
+        )
+    if not result.weights:
+        raise InputError(f"run {run.key} comes without weights; load it with its weights, or run the study again")
+    model = build(run.model, data.shape, classes=data.classes, seed=run.seed)
+    try:
+        model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in result.weights.items()})
+    except RuntimeError as error:
+        told = str(error).splitlines()[-1].strip()
+        raise InputError(
+            f"run {run.key}: its weights do not fit the model {run.model} ({told}); run it again"
+        ) from error
+    return model.eval()

@@ -1,0 +1,112 @@
+"""The commands, one after the other over plain tables, as a person would type them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from dissensus.cli.curate import app
+from dissensus.errors import InputError
+from tests.curate.planted import photographs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typer.testing import Result
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def refused(*arguments: str | Path) -> str:
+    failed = run(*arguments)
+    assert isinstance(failed.exception, InputError), failed.output
+    return str(failed.exception)
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """Two files of labelled images; the second holds three of the first again, one of them brighter."""
+    first = photographs(60, size=16)[:, 0]
+    second = np.concatenate(
+        [photographs(37, size=16, seed=1)[:, 0], first[:2], (first[2:3] * 0.8 + 20).astype(np.uint8)]
+    )
+    for name, images in (("first", first), ("second", second)):
+        np.savez(tmp_path / f"{name}.npz", images=images, labels=(images.mean(axis=(1, 2)) > 128).astype(np.int64))
+    return tmp_path
+
+
+def test_from_sources_to_a_datasheet(sources: Path) -> None:
+    folder = sources
+    paths = [f"train={folder / 'first.npz'}", f"test={folder / 'second.npz'}"]
+    found = run(
+        "duplicates", *paths, "--split", "source", "-o", folder / "clean.csv", "--pairs", folder / "pairs.csv",
+        "--groups", folder / "groups.csv", "--json", folder / "found.json",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    assert "2 exact and 1 near pairs in 3 groups; without copies 97 are left" in found.output
+    told = json.loads((folder / "found.json").read_text())
+    assert told["leaks"] == [{"between": ["test", "train"], "exact_pairs": 2, "near_pairs": 1}]
+    clean = pl.read_csv(folder / "clean.csv")
+    assert clean.filter(pl.col("split") == "test").height == 40
+    mapped = run(
+        "map", *paths, "--items", folder / "clean.csv", "-o", folder / "map.csv", "--model", "linear", "--epochs", "2",
+        "--seeds", "1",
+    )  # fmt: skip
+    assert mapped.exit_code == 0, mapped.output
+    chosen = run("select", folder / "map.csv", "-n", "40", "-o", folder / "chosen.csv", "--quota", "region")
+    assert chosen.exit_code == 0, chosen.output
+    split = run("split", folder / "chosen.csv", "--sizes", "train=30,test=10", "-o", folder / "splits.csv")
+    assert split.exit_code == 0, split.output
+    sizes = pl.read_csv(folder / "splits.csv")["split"].value_counts().sort("split")["count"].to_list()
+    assert sizes == [10, 30]
+    sheet = run("datasheet", folder / "splits.csv", "--groups", folder / "groups.csv", "-o", folder / "sheet.md")
+    assert sheet.exit_code == 0, sheet.output
+    assert "100 items were looked at, and 3 groups of copies found" in (folder / "sheet.md").read_text()
+
+
+def test_leaks_between_the_splits_of_a_table_of_texts(tmp_path: Path) -> None:
+    table = tmp_path / "texts.csv"
+    table.write_text("id,text,part\n1,A fine day.,train\n2,a FINE day,test\n3,Rain,train\n", encoding="utf-8")
+    found = run("duplicates", table, "--split", "part", "-o", tmp_path / "clean.csv")
+    assert found.exit_code == 0, found.output
+    assert pl.read_csv(tmp_path / "clean.csv", infer_schema=False)["item"].to_list() == ["2", "3"]
+    (tmp_path / "splits.csv").write_text("item,split\n1,a\n2,a\n3,b\n", encoding="utf-8")
+    by_file = run("duplicates", table, "--split", tmp_path / "splits.csv")
+    assert "no copy lies across splits" in by_file.output
+    (tmp_path / "splits.csv").write_text("item,split\n1,a\n2,a\n", encoding="utf-8")
+    assert "item '3' has no split" in refused("duplicates", table, "--split", tmp_path / "splits.csv")
+    assert "neither a file nor a column" in refused("duplicates", table, "--split", "nothing")
+
+
+def test_a_curve_is_printed_and_written(sources: Path) -> None:
+    curve = run(
+        "size", sources / "first.npz", "--test", sources / "second.npz", "--sizes", "5,10", "--repeats", "1", "--model",
+        "linear", "--epochs", "1", "-o", sources / "curve.csv",
+    )  # fmt: skip
+    assert curve.exit_code == 0, curve.output
+    assert pl.read_csv(sources / "curve.csv")["size"].to_list() == [5, 10]
+
+
+def test_what_was_mistyped_is_told(sources: Path) -> None:
+    (sources / "list.csv").write_text("item,region,label\n1,easy,a\n2,hard,b\n", encoding="utf-8")
+    out = sources / "out.csv"
+    assert "there is no such file or folder" in refused("duplicates", sources / "nothing.npz")
+    assert "--shape 28: give channels,height,width" in refused("duplicates", sources / "first.npz", "--shape", "28")
+    assert "'easy' is not NAME=NUMBER" in refused(
+        "select", sources / "list.csv", "-n", "1", "-o", out, "--quota", "region:easy"
+    )
+    assert "no item has region 'soft'" in refused(
+        "select", sources / "list.csv", "-n", "1", "-o", out, "--least", "region:soft=1"
+    )
+    assert "the sizes sum to 5 and there are 2 items" in refused(
+        "split", sources / "list.csv", "--sizes", "a=2,b=3", "-o", out
+    )
+    assert "give NAME=LICENCE" in refused("datasheet", sources / "list.csv", "--licence", "free", "-o", out)
+    assert not out.exists()
