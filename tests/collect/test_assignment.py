@@ -155,6 +155,20 @@ def test_a_kept_judgement_takes_the_slot_that_is_given_back_before_anybody_is_as
     assert study.read("SELECT annotator, counts FROM assignment WHERE state = 'done'") == [(slow, 1)]
 
 
+def test_of_two_kept_judgements_the_earlier_takes_the_only_slot(collecting: Make) -> None:
+    study = collecting(items=1, k=1)
+    late = []
+    for _ in range(3):
+        annotator = study.worker()
+        late.append((annotator, study.lease(annotator)))
+        study.now += 10_000
+    study.now -= 10_000
+    assert [study.save(*each).counted for each in late[:2]] == [False, False]
+    study.now += 10_000
+    assert study.write(expire_leases) == 1
+    assert study.read("SELECT annotator FROM assignment WHERE counts = 1") == [(late[0][0],)]
+
+
 def test_who_comes_back_after_the_lease_ran_out_resumes_the_item(collecting: Make) -> None:
     study = collecting(items=3, k=1)
     annotator = study.worker()

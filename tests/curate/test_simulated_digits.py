@@ -22,10 +22,10 @@ SMALL = Recipe(
     pool=600,
     blends=260,
     mnist=(150, 30, 30),
-    ambiguous=(120, 25, 25),
+    ambiguous=(60, 15, 15),
     easy=5,
-    blending=Blending(vae_batches=60, members=1, member_batches=40),
-    eyes=Eyes(pairs=2, batches=60),
+    blending=Blending(vae_batches=700, members=1, member_batches=100),
+    eyes=Eyes(pairs=2, batches=80),
 )
 
 

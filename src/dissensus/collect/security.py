@@ -185,9 +185,10 @@ class Limits:
 def content_policy(*, framed_by: tuple[str, ...]) -> str:
     """The Content-Security-Policy of every page: nothing but our own files, no inline script or style."""
     frames, no_frame = " ".join(framed_by), "'none'"
+    own = " ".join(("'self'", *framed_by))
     return (
         "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; "
-        f"object-src 'none'; base-uri 'none'; form-action 'self' {frames}; frame-ancestors {frames or no_frame}"
+        f"object-src 'none'; base-uri 'none'; form-action {own}; frame-ancestors {frames or no_frame}"
     )
 
 
@@ -228,7 +229,9 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in self.headers.items():
                     headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", "no-store")
+                # Our own files may be kept if asked about; pages and answers never.
+                kept = scope["path"].startswith("/static/")
+                headers.setdefault("Cache-Control", "no-cache" if kept else "no-store")
             await send(message)
 
         refusal = self._refusal(scope)

@@ -83,7 +83,7 @@ def serve_study(
         return origin + (time.time() - origin) * pace
 
     listening = _listen(host, port)
-    address = base_url or f"http://{host}:{listening.getsockname()[1]}"
+    address = (base_url or _address(host, listening.getsockname()[1])).rstrip("/")
     try:
         database = open_database(study, database_url)
     except BaseException:
@@ -98,6 +98,9 @@ def serve_study(
             lifespan="off",
             log_level="warning",
             access_log=False,
+            server_header=False,
+            # The address of a visitor is taken from a proxy's headers only where there is a proxy.
+            proxy_headers=base_url is not None,
             timeout_graceful_shutdown=round(STOPPING_SECONDS),
         )
         server = uvicorn.Server(config)
@@ -121,8 +124,13 @@ def serve_study(
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
-        # uvicorn stops on these signals, then sends them again; by then stopping is what is being done.
-        before = {each: signal.signal(each, _stopping) for each in (signal.SIGINT, signal.SIGTERM)}
+
+        # uvicorn stops on these signals, and sends them again when it has; by then there is nothing left to do. One
+        # that comes before it listens for them must not be lost.
+        def stop(number: int, frame: FrameType | None) -> None:
+            server.should_exit = True
+
+        before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
         try:
             asyncio.run(serve())
         finally:
@@ -142,8 +150,10 @@ def require_server() -> None:
             )
 
 
-def _stopping(number: int, frame: FrameType | None) -> None:
-    """Takes note of a signal that has been acted on."""
+def _address(host: str, port: int) -> str:
+    """Where a browser finds a server that listens on a host; on all of them, by the name of this machine."""
+    name = socket.gethostname() if host in ("0.0.0.0", "::", "") else host
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -166,8 +176,8 @@ async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(seconds)
         try:
             await work()
-        except InputError as error:
-            sys.stderr.write(f"dissensus collect: {error}\n")
+        except Exception as error:
+            sys.stderr.write(f"dissensus collect: {type(error).__name__}: {error}\n")
 
 
 async def _expire(study: CollectStudy, database: Database, clock: Callable[[], float]) -> None:

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus.curate.ambiguous import AmbiguousDigits as AmbiguousDigits
+    from dissensus.curate.ambiguous import Blending as Blending
+    from dissensus.curate.ambiguous import ambiguous_digits as ambiguous_digits
+    from dissensus.curate.digits import Digits as Digits
+    from dissensus.curate.digits import read_digits as read_digits
     from dissensus.curate.duplicates import Duplicates as Duplicates
     from dissensus.curate.duplicates import find_duplicates as find_duplicates
     from dissensus.curate.item_list import ItemList as ItemList
@@ -14,10 +19,16 @@ if TYPE_CHECKING:
     from dissensus.curate.item_list import read_items as read_items
     from dissensus.curate.item_list import write_items as write_items
     from dissensus.curate.mapping import map_items as map_items
+    from dissensus.curate.panel import Eyes as Eyes
+    from dissensus.curate.panel import SimulatedPanel as SimulatedPanel
+    from dissensus.curate.panel import perceive as perceive
+    from dissensus.curate.panel import simulate_panel as simulate_panel
     from dissensus.curate.selecting import Floor as Floor
     from dissensus.curate.selecting import Selection as Selection
     from dissensus.curate.selecting import select_items as select_items
     from dissensus.curate.sheet import datasheet as datasheet
+    from dissensus.curate.simulated_digits import Recipe as Recipe
+    from dissensus.curate.simulated_digits import simulated_set as simulated_set
     from dissensus.curate.sizes import SizePoint as SizePoint
     from dissensus.curate.sizes import size_curve as size_curve
     from dissensus.curate.splitting import Splits as Splits
@@ -26,18 +37,29 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "AmbiguousDigits": "ambiguous",
+        "Blending": "ambiguous",
+        "Digits": "digits",
         "Duplicates": "duplicates",
+        "Eyes": "panel",
         "Floor": "selecting",
         "ItemList": "item_list",
+        "Recipe": "simulated_digits",
         "Selection": "selecting",
+        "SimulatedPanel": "panel",
         "SizePoint": "sizes",
         "Splits": "splitting",
+        "ambiguous_digits": "ambiguous",
         "datasheet": "sheet",
         "find_duplicates": "duplicates",
         "listed": "item_list",
         "map_items": "mapping",
+        "perceive": "panel",
+        "read_digits": "digits",
         "read_items": "item_list",
         "select_items": "selecting",
+        "simulate_panel": "panel",
+        "simulated_set": "simulated_digits",
         "size_curve": "sizes",
         "split_groups": "splitting",
         "write_items": "item_list",

@@ -42,7 +42,7 @@ _VERIFIED: Final = 8
 _NEAREST: Final = 2
 _ORDINARY: Final = 0.7
 _LEAST: Final = 0.35
-_BLOCK: Final = 2048
+_BLOCK: Final = 1024
 _PAIRS: Final = 1 << 11
 _AROUND: Final = [(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1) if down or right]
 
@@ -150,10 +150,17 @@ def _candidates(magnitude: np.ndarray[Any, np.dtype[np.float32]]) -> tuple[Ints,
     root[~shown] = 0
     least = _least_agreement(root)
     ones, others = [], []
+    # Written over block by block: to be given fresh memory for each costs as much time as the products.
+    products = np.empty(min(_BLOCK, items) * items, dtype=np.float32)
+    marks = np.empty((2, len(products)), dtype=np.bool_)
     for start in range(0, items, _BLOCK):
-        agreement = root[start : start + _BLOCK] @ root[start:].T
-        near = agreement >= least[start : start + _BLOCK, None]
-        near |= agreement >= least[start:]
+        block, rest = root[start : start + _BLOCK], root[start:]
+        shape = (len(block), len(rest))
+        agreement = np.matmul(block, rest.T, out=products[: len(block) * len(rest)].reshape(shape))
+        near, also = (each[: len(block) * len(rest)].reshape(shape) for each in marks)
+        np.greater_equal(agreement, least[start : start + _BLOCK, None], out=near)
+        np.greater_equal(agreement, least[start:], out=also)
+        np.logical_or(near, also, out=near)
         one, other = np.divmod(np.flatnonzero(near), agreement.shape[1])
         after = other > one
         ones.append(one[after] + start)

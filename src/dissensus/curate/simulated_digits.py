@@ -27,6 +27,7 @@ from dissensus.curate.selecting import Floor, select_items
 from dissensus.curate.splitting import split_groups
 from dissensus.datasets import data_folder
 from dissensus.datasets.sources import Source
+from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
@@ -196,6 +197,11 @@ def _selected(
         floors=floors if easy and "easy" in there else (),
         seed=seed,
     )
+    if len(selection.items) < n:
+        raise InputError(
+            f"{NAME}: {n:,} items of source '{name}' are asked for and {len(selection.items):,} are there without "
+            "copies; ask for fewer, or make more candidates"
+        )
     splits = split_groups(selection.items, dict(zip(SPLITS, sizes, strict=True)), seed=seed)
     return splits.items, (*selection.shortfalls, *splits.notes)
 

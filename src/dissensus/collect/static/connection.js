@@ -2,6 +2,10 @@
 
 const token = document.querySelector("meta[name=csrf]");
 
+/** 128 random bits as text. Not randomUUID: browsers keep that from pages on plain HTTP, as in a laboratory. */
+export const newName = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
 /** Post JSON. Resolves to {status, data}; rejects only where the network fails. */
 export async function post(path, body) {
   const answer = await send(path, body);

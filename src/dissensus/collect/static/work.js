@@ -1,6 +1,6 @@
 // The work: asks for an item, shows it, keeps its answers on this device, sends them, goes on.
 
-import { post } from "./connection.js";
+import { newName, post } from "./connection.js";
 import { Outbox } from "./outbox.js";
 import { Screen, study } from "./screen.js";
 import { measureFrames } from "./stopwatch.js";
@@ -11,7 +11,7 @@ const place = (assignment) => `dissensus-item-${session}-${assignment}`;
 const PATIENCE = 60_000;
 
 /** This tab's name. It is taken out of the storage while the tab lives, so that a duplicated tab gets another. */
-const tab = sessionStorage.getItem("dissensus-tab") ?? crypto.randomUUID();
+const tab = sessionStorage.getItem("dissensus-tab") ?? newName();
 sessionStorage.removeItem("dissensus-tab");
 addEventListener("pagehide", () => sessionStorage.setItem("dissensus-tab", tab));
 addEventListener("pageshow", () => sessionStorage.removeItem("dissensus-tab"));
@@ -136,7 +136,7 @@ document.addEventListener("visibilitychange", () => {
 });
 
 async function submit(answers) {
-  const body = { uuid: crypto.randomUUID(), assignment: current.assignment, answers };
+  const body = { uuid: newName(), assignment: current.assignment, answers };
   outbox.put(body);
   localStorage.removeItem(place(current.assignment));
   await deliver();
