@@ -27,7 +27,6 @@ from dissensus.curate.selecting import Floor, select_items
 from dissensus.curate.splitting import split_groups
 from dissensus.datasets import data_folder
 from dissensus.datasets.sources import Source
-from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class Recipe:
         seed: of everything random.
         pool: digits that are mapped and selected from.
         blends: ambiguous digits that are mapped and selected from.
-        mnist: items of the splits train, validation and test taken from the pool.
+        mnist: items of the splits train, validation and test taken from the pool; fewer where there are not enough.
         ambiguous: the same from the blends.
         easy: easy digits of each class in the split train, at least, where there are so many.
         checks: attention checks: clear digits of known class.
@@ -86,15 +85,11 @@ class Recipe:
         factor = min(1.0, 0.5 * digits / sum(self.mnist))
         if factor == 1.0:
             return self
-
-        def scaled(sizes: tuple[int, int, int]) -> tuple[int, int, int]:
-            return (round(factor * sizes[0]), round(factor * sizes[1]), round(factor * sizes[2]))
-
         return replace(
             self,
             blends=round(factor * self.blends),
-            mnist=scaled(self.mnist),
-            ambiguous=scaled(self.ambiguous),
+            mnist=_scaled(self.mnist, factor),
+            ambiguous=_scaled(self.ambiguous, factor),
             easy=round(factor * self.easy),
         )
 
@@ -197,13 +192,16 @@ def _selected(
         floors=floors if easy and "easy" in there else (),
         seed=seed,
     )
-    if len(selection.items) < n:
-        raise InputError(
-            f"{NAME}: {n:,} items of source '{name}' are asked for and {len(selection.items):,} are there without "
-            "copies; ask for fewer, or make more candidates"
-        )
+    there_are = len(selection.items)
+    if there_are < n:
+        sizes = _scaled(sizes, there_are / n)
+        sizes = (sizes[0] + there_are - sum(sizes), *sizes[1:])
     splits = split_groups(selection.items, dict(zip(SPLITS, sizes, strict=True)), seed=seed)
     return splits.items, (*selection.shortfalls, *splits.notes)
+
+
+def _scaled(sizes: tuple[int, int, int], factor: float) -> tuple[int, int, int]:
+    return (round(factor * sizes[0]), round(factor * sizes[1]), round(factor * sizes[2]))
 
 
 def _counted(items: ItemList) -> dict[str, int]:
