@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 POSTGRES = Path("/usr/lib/postgresql")
 
 
-def make_study(folder: Path, *, items: int = 4, k: int = 2, **changes: str) -> CollectStudy:
+def make_study(folder: Path, *, items: int = 4, k: int = 2, more: str = "", **changes: str) -> CollectStudy:
     """A study of texts t0, t1, ... with the classes a, b, c.
 
-    `changes` replace lines of its collect file by key, or by table and key (`gold__items`).
+    `changes` replace lines of its collect file by key, or by table and key (`gold__items`); `more` is written below it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "items.csv"
@@ -45,7 +45,7 @@ def make_study(folder: Path, *, items: int = 4, k: int = 2, **changes: str) -> C
         start = next(n for n, line in enumerate(lines) if line.startswith(f"[{inside}]")) if inside else 0
         place = next(n for n, line in enumerate(lines) if n >= start and line.startswith(f"{name} ="))
         lines[place] = f"{name} = {value}"
-    path.write_text("\n".join(lines), encoding="utf-8")
+    path.write_text("\n".join([*lines, more]), encoding="utf-8")
     return read_collect_study(folder)
 
 

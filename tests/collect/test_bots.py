@@ -142,7 +142,7 @@ seeds = [0, 1]
 epochs = 5
 """
     )
-    plan = plan_study(read_study(str(tmp_path / "study.toml")), tmp_path / "runs")
+    plan = plan_study(read_study(str(tmp_path / "study.toml")), tmp_path / "runs", engine="loop")
     assert len(list(run_plan(plan))) == 4
     page = write_report(plan, tmp_path / "report.html")
     assert "collected" in page.read_text()

@@ -12,17 +12,22 @@ from dissensus.collect.participants import (
     External,
     annotator_by_id,
     annotator_of,
+    answer_questions,
     arrive,
     break_off,
     consent,
     delete_participant,
     exclude,
+    final_answers,
     finish_code,
     include,
+    misunderstood,
     pay,
     practised,
+    understood,
 )
 from dissensus.errors import InputError
+from tests.collect.web import ASKED, CHECKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,6 +121,69 @@ def test_practice_stores_no_answer(collecting: Make) -> None:
     assert study.one("SELECT count(*) FROM judgement") == 0
     assert study.work_through(annotator) == 2
     assert study.read("SELECT counted FROM item WHERE role = 'practice'") == [(0,)]
+
+
+def test_what_is_not_understood_twice_screens_out_and_touches_neither_pay_nor_votes(collecting: Make) -> None:
+    study = collecting(more=CHECKED, codes=CODES)
+    annotator = study.worker()
+    assert told(study, annotator).state == "practised"
+    with pytest.raises(Refused):
+        study.next(annotator)
+    right, wrong = ("Unsure", "None, one or several"), ("No", "None, one or several")
+    for answers in ((), ("Unsure",), ("Unsure", "Both")):
+        with pytest.raises(Refused) as refused:
+            study.write(understood, annotator, answers=answers, attempt=0)
+        assert refused.value.kind == "illegal"
+    assert study.write(understood, annotator, answers=wrong, attempt=0) == "practised"
+    assert study.database.read_now(lambda c: misunderstood(c, annotator)) == (0,)
+    assert study.write(understood, annotator, answers=wrong, attempt=0) == "practised", "the same page again"
+    assert study.write(understood, annotator, answers=right, attempt=1) == "working"
+    assert study.write(understood, annotator, answers=wrong, attempt=1) == "working"
+
+    other = study.worker()
+    for attempt, state in enumerate(("practised", "screened-out")):
+        assert study.write(understood, other, answers=wrong, attempt=attempt) == state
+    now = told(study, other)
+    assert (now.misunderstood, now.counts, now.gold_missed) == (2, True, 0)
+    assert code(study, other) == "S"
+
+    new = study.write(arrive).annotator
+    with pytest.raises(Refused) as refused:
+        study.write(understood, new, answers=right, attempt=0)
+    assert refused.value.kind == "closed"
+
+
+def test_final_answers_come_before_the_code_stand_and_are_deleted_with_the_participant(collecting: Make) -> None:
+    study = collecting(items=1, k=2, more=ASKED, codes=CODES)
+    one, other = study.worker(), study.worker()
+    with pytest.raises(Refused) as refused:
+        study.write(answer_questions, one, answers={"age_group": "Under 30"})
+    assert refused.value.kind == "closed"
+    for annotator in (one, other):
+        study.work_through(annotator)
+        assert code(study, annotator) is None
+        assert told(study, annotator).paid
+    for answers, kind in (
+        ({}, "incomplete"),
+        ({"feedback": "none"}, "incomplete"),
+        ({"age_group": "7"}, "illegal"),
+        ({"age_group": "Under 30", "shoe_size": "40"}, "illegal"),
+        ({"age_group": "Under 30", "feedback": ""}, "illegal"),
+    ):
+        with pytest.raises(Refused) as refused:
+            study.write(answer_questions, one, answers=answers)
+        assert refused.value.kind == kind
+    study.write(answer_questions, one, answers={"age_group": "Under 30", "feedback": "Fine."})
+    study.write(answer_questions, one, answers={"age_group": "60 or older"})
+    study.write(answer_questions, other, answers={"age_group": "60 or older"})
+    assert code(study, one) == code(study, other) == "C"
+    assert study.database.read_now(final_answers) == {
+        one: {"age_group": "Under 30", "feedback": "Fine."},
+        other: {"age_group": "60 or older"},
+    }
+    study.write(delete_participant, one)
+    assert study.database.read_now(final_answers) == {other: {"age_group": "60 or older"}}
+    assert "Fine" not in str(study.read("SELECT * FROM event"))
 
 
 def test_breaking_off_gives_the_lease_back_and_keeps_what_was_saved(collecting: Make) -> None:

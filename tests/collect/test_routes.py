@@ -35,7 +35,10 @@ WHOSE = {
     "/consent": ANNOTATOR,
     "/instructions": ANNOTATOR,
     "/practice": ANNOTATOR,
+    "/comprehension": ANNOTATOR,
+    "/screen": ANNOTATOR,
     "/work": ANNOTATOR,
+    "/questions": ANNOTATOR,
     "/finish": ANNOTATOR,
     "/media/{name}": ANNOTATOR,
     "/api/session": ANNOTATOR,
@@ -64,7 +67,7 @@ WHOSE = {
 }
 """By path of a route: who may ask for it."""
 
-TABLES = ("annotator", "assignment", "judgement", "response", "item", "identity", "decision")
+TABLES = ("annotator", "assignment", "judgement", "response", "item", "identity", "final_answer", "decision")
 
 
 @dataclass
@@ -91,6 +94,7 @@ class Walk:
                 annotator,
             ),
             self.site.read("SELECT * FROM identity"),
+            self.site.read("SELECT * FROM final_answer"),
             self.site.read("SELECT * FROM decision"),
             self.site.read("SELECT kind FROM event WHERE kind IN ('paused', 'excluded', 'deleted', 'exported')"),
         ]

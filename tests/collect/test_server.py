@@ -13,17 +13,18 @@ import httpx
 import pytest
 
 from dissensus.collect.database import DiskFull
+from dissensus.collect.participants import final_answers
 from dissensus.collect.security import ANNOTATOR_COOKIE
 from dissensus.collect.server import create_app
 from dissensus.collect.site import ServerSettings
-from dissensus.collect.study import LAYOUTS
-from tests.collect.web import legal_values, visited, web_study
+from dissensus.collect.study import LAYOUTS, read_collect_study
+from tests.collect.web import ASKED, CHECKED, legal_values, practice_answers, right_answers, visited, web_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.collect.web import Visited
+    from tests.collect.web import Visited, Visitor
 
 
 @pytest.fixture
@@ -89,6 +90,160 @@ def test_practice_is_failed_by_leaving_classes_open_and_ends_after_two_attempts(
     assert site.read("SELECT count(*) FROM judgement") == [(0,)]
 
 
+# What a study may ask besides.
+
+
+def at_comprehension(site: Visited) -> Visitor:
+    visitor = site.visitor()
+    visitor.open("/")
+    visitor.form("/consent", agreed="yes")
+    page = visitor.form("/practice", answers=practice_answers(site.study))
+    assert page.url.path == "/comprehension"
+    return visitor
+
+
+def test_comprehension_questions_come_before_the_items_and_have_two_attempts(tmp_path: Path) -> None:
+    wrong = {"answer-0": "Yes", "answer-1": "None, one or several"}
+    with visited(web_study(tmp_path, more=CHECKED)) as site:
+        visitor = at_comprehension(site)
+        assert 'value="Unsure"' in visitor.open("/work").text
+        assert visitor.post("/api/next", tab="tab").status_code == 409
+        left = visitor.form("/comprehension", **{"answer-0": "Unsure"})
+        assert (left.status_code, "Please answer every question" in left.text) == (422, True)
+        assert visitor.form("/comprehension", **{**wrong, "answer-0": "Perhaps"}).status_code == 422
+        assert site.read("SELECT state, misunderstood FROM annotator") == [("practised", 0)]
+        again = visitor.form("/comprehension", **wrong)
+        assert again.url.path == "/comprehension"
+        assert again.text.count("Your last answer was not right.") == 1
+        assert visitor.form("/comprehension", **right_answers(site.study)).url.path == "/work"
+        assert visitor.finish(site.study) == 3
+
+        fails = at_comprehension(site)
+        fails.form("/comprehension", **wrong)
+        page = fails.form("/comprehension", **wrong)
+        assert page.url.path == "/finish"
+        assert site.study.recruitment.codes["screened-out"] in page.text
+        assert fails.form("/comprehension", **right_answers(site.study)).url.path == "/finish"
+        assert site.read("SELECT state, misunderstood, counts, gold_missed FROM annotator ORDER BY id") == [
+            ("finished", 1, 1, 0),
+            ("screened-out", 2, 1, 0),
+        ]
+        log = site.read("SELECT annotator, kind, detail FROM event WHERE kind LIKE '%understood' ORDER BY id")
+        assert [each[:2] for each in log] == [
+            (1, "misunderstood"),
+            (1, "understood"),
+            (2, "misunderstood"),
+            (2, "misunderstood"),
+        ]
+        assert json.loads(log[0][2]) == {"chosen": [0, 1], "wrong": [0], "state": "practised"}
+
+
+def test_a_page_of_comprehension_questions_that_is_sent_twice_is_one_attempt(tmp_path: Path) -> None:
+    with visited(web_study(tmp_path, more=CHECKED)) as site:
+        visitor = at_comprehension(site)
+        wrong = {"answer-0": "Yes", "answer-1": "Exactly one", "attempt": "0"}
+        for _ in range(3):
+            assert visitor.form("/comprehension", **wrong).url.path == "/comprehension"
+        assert site.read("SELECT misunderstood FROM annotator") == [(1,)]
+
+
+def test_nobody_is_kept_at_questions_that_were_taken_out_of_the_study(tmp_path: Path) -> None:
+    with visited(web_study(tmp_path, more=CHECKED)) as site:
+        cookies = at_comprehension(site).client.cookies
+    path = tmp_path / "collect.toml"
+    path.write_text(path.read_text().replace(CHECKED, ""))
+    with visited(read_collect_study(tmp_path)) as site:
+        visitor = site.visitor()
+        visitor.client.cookies.update(cookies)
+        assert visitor.open("/").url.path == "/work"
+
+
+def test_final_questions_come_before_the_code_and_are_stored_by_name(tmp_path: Path) -> None:
+    with visited(web_study(tmp_path, more=ASKED)) as site:
+        code = site.study.recruitment.codes["complete"]
+        visitor = site.annotator()
+        assert visitor.open("/questions").url.path == "/work"
+        visitor.finish(site.study)
+        assert site.read("SELECT state, paid FROM annotator") == [("finished", 1)], "work done is paid without answers"
+        page = visitor.open("/finish")
+        assert (page.url.path, code in page.text) == ("/questions", False)
+        assert visitor.open("/").url.path == "/questions"
+        left = visitor.form("/questions", **{"answer-1": "<b>all</b> clear"})
+        assert left.status_code == 422
+        assert "This needs an answer." in left.text
+        assert "&lt;b&gt;all&lt;/b&gt; clear" in left.text, "what was written is not lost"
+        assert visitor.form("/questions", **{"answer-0": "17"}).status_code == 422
+        too_long = {"answer-0": "Under 30", "answer-1": "x" * 1001}
+        assert visitor.form("/questions", **too_long).status_code == 422
+        done = visitor.form("/questions", **{"answer-0": "Under 30", "answer-1": " two\r\nlines\0 "})
+        assert (done.url.path, code in done.text) == ("/finish", True)
+        assert visitor.open("/questions").url.path == "/finish"
+        told = site.database.read_now(final_answers)
+        assert told == {1: {"age_group": "Under 30", "feedback": "two\nlines"}}
+        assert "lines" not in str(site.read("SELECT detail FROM event")), "the log takes nobody's own words"
+
+        other = site.annotator()
+        other.finish(site.study)
+        other.open("/questions")
+        assert other.form("/questions", **{"answer-0": "60 or older"}).url.path == "/finish"
+        assert site.database.read_now(final_answers)[2] == {"age_group": "60 or older"}
+        late = site.annotator()
+        assert late.next()["state"] == "finished"
+        assert late.open("/work").url.path == "/finish", "who found nothing to do is asked nothing"
+
+
+def test_a_window_too_small_is_recorded_and_may_end_without_having_taken_part(tmp_path: Path) -> None:
+    with visited(web_study(tmp_path, changes={"least_width": "900"})) as site:
+        visitor = site.visitor()
+        assert 'name="least-width" content="900"' in visitor.open("/").text
+        detail = {"width": 390, "height": 844}
+        assert visitor.post("/api/event", kind="small-screen", detail=detail).status_code == 200
+        page = visitor.open("/screen")
+        assert "needs 900 pixels across" in page.text
+        assert visitor.open("/").url.path == "/consent", "the same person may come back with a larger one"
+        page = visitor.form("/screen")
+        assert page.url.path == "/finish"
+        assert site.study.recruitment.codes["technical"] in page.text
+        assert site.read("SELECT kind, detail FROM event WHERE kind IN ('browser small-screen', 'technical')") == [
+            ("browser small-screen", '{"height": 844, "width": 390}'),
+            ("technical", '{"reason": "small screen"}'),
+        ]
+
+
+def test_any_window_will_do_unless_the_study_says_so(site: Visited) -> None:
+    visitor = site.visitor()
+    assert "least-width" not in visitor.open("/").text
+    assert visitor.open("/screen").url.path == "/consent"
+    assert visitor.form("/screen").url.path == "/consent"
+    assert site.read("SELECT state FROM annotator") == [("arrived",)]
+
+
+def test_quick_answers_bring_one_reminder_which_is_recorded_and_stops_nothing(tmp_path: Path) -> None:
+    quick, slow = ({"values": {"0": "no", "1": "no", "2": "no"}, "total_ms": ms} for ms in (899, 900))
+    with visited(web_study(tmp_path, items=4, changes={"least_seconds_per_class": "0.3"})) as site:
+        visitor = site.annotator()
+        told, hurried = visitor.next(), []
+        for answers in (slow, quick, quick, quick):
+            answer = visitor.save(told, {}, answers=answers)
+            assert answer.status_code == 201
+            hurried.append(answer.json()["hurried"])
+            told = answer.json()["next"]
+        assert hurried == [False, True, False, False]
+        assert site.read("SELECT annotator, detail FROM event WHERE kind = 'reminded'") == [(1, '{"seconds": 0.899}')]
+        assert site.read("SELECT sum(counted) FROM item") == [(4,)]
+        other = site.annotator()
+        item = other.next()
+        assert other.save(item, {}, answers=quick, uuid="q" * 32).json()["hurried"]
+        assert not other.save(item, {}, answers=quick, uuid="q" * 32).json()["hurried"], "a duplicate is no new answer"
+
+
+def test_nobody_is_reminded_unless_the_study_says_so(site: Visited) -> None:
+    visitor = site.annotator()
+    values = {"0": "no", "1": "no", "2": "no"}
+    assert not visitor.save(visitor.next(), {}, answers={"values": values, "total_ms": 1}).json()["hurried"]
+    assert site.read("SELECT count(*) FROM event WHERE kind = 'reminded'") == [(0,)]
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_saves_what_is_complete_and_refuses_the_rest(tmp_path: Path, layout: str) -> None:
     with visited(web_study(tmp_path, layout=layout)) as site:
@@ -132,8 +287,6 @@ def test_nothing_a_browser_gets_tells_the_file_or_that_an_item_is_gold(tmp_path:
     (tmp_path / "collect.toml").write_text(
         text.replace("items = []                   # such", 'items = [{ item = "item0.png", yes = ["cat"] }] # such')
     )
-    from dissensus.collect.study import read_collect_study
-
     study = read_collect_study(tmp_path)
     assert study.gold
     with visited(study) as site:
@@ -179,7 +332,37 @@ def test_a_heartbeat_prolongs_the_lease(site: Visited) -> None:
     item = visitor.next()
     site.time[0] += 500
     beat = visitor.post("/api/heartbeat", assignment=item["assignment"], tab=visitor.tab).json()
-    assert beat == {"expires_in": 600.0, "mine": True}
+    assert beat == {"expires_in": 600.0, "mine": True, "held": True}
+
+
+def test_an_item_that_ran_out_is_taken_up_again_or_told_to_be_gone_and_its_answer_is_kept_as_late(
+    tmp_path: Path,
+) -> None:
+    with visited(web_study(tmp_path, items=1, k=1)) as site:
+        visitor = site.annotator()
+        item = visitor.next()
+
+        def beat() -> dict[str, Any]:
+            answer = visitor.post("/api/heartbeat", assignment=item["assignment"], tab=visitor.tab)
+            told: dict[str, Any] = answer.json()
+            return told
+
+        site.time[0] += 700
+        assert beat()["held"], "nobody else wanted it"
+        site.time[0] += 700
+        other = site.annotator()
+        theirs = other.next()
+        assert beat() == {"expires_in": 0.0, "mine": True, "held": False}
+        other.save(theirs, legal_values(site.study))
+        assert visitor.save(item, legal_values(site.study)).json()["late"]
+        assert site.read("SELECT counts, late FROM assignment ORDER BY id") == [(0, 1), (1, 0)]
+
+
+def test_going_back_to_a_done_item_does_not_tell_that_it_runs_out(site: Visited) -> None:
+    visitor = site.annotator()
+    visitor.save(visitor.next(), legal_values(site.study))
+    site.time[0] += 599
+    assert visitor.post("/api/back", tab=visitor.tab).json()["expires_in"] == 600.0
 
 
 def test_one_item_back_shows_what_was_answered_and_keeps_both_answers(site: Visited) -> None:

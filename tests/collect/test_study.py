@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from PIL import Image
 from dissensus.collect.study import ENDINGS, init_collect_study, read_collect_study
 from dissensus.errors import InputError
 from tests.collect.conftest import make_study
+from tests.collect.web import ASKED, CHECKED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,6 +136,8 @@ def test_the_version_changes_with_the_instrument(tmp_path: Path) -> None:
         ({"adaptive__on": "true", "max_k": "1"}, "less than k = 2"),
         ({"texts": '"nowhere.csv"'}, "where there is no file"),
         ({"rendering": '"blurred"'}, "rendering names 'blurred'"),
+        ({"least_width": "-1"}, "'least_width' is -1; it must be a whole number from 0"),
+        ({"least_seconds_per_class": '"fast"'}, "'least_seconds_per_class' is 'fast'"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_its_line(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
@@ -160,6 +164,59 @@ def test_malformed_files_are_refused_in_one_sentence(tmp_path: Path, text: str, 
         read_collect_study(tmp_path)
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_questions_before_and_after_the_items_are_off_until_they_are_written(tmp_path: Path) -> None:
+    bare = make_study(tmp_path / "bare")
+    assert (bare.comprehension, bare.questions, bare.least_width, bare.least_seconds_per_class) == ((), (), 0, 0.0)
+    study = make_study(
+        tmp_path / "full", more=CHECKED + ASKED, screen__least_width="900", least_seconds_per_class="0.25"
+    )
+    assert [each.right for each in study.comprehension] == ["Unsure", "None, one or several"]
+    age, feedback = study.questions
+    assert (age.name, age.required, len(age.options)) == ("age_group", True, 3)
+    assert (feedback.required, feedback.options) == (False, ())
+    assert (study.least_width, study.least_seconds_per_class) == (900, 0.25)
+    assert age.takes("30 to 59")
+    assert not age.takes("29")
+    assert feedback.takes("x" * 1000)
+    assert not feedback.takes("x" * 1001)
+
+
+def test_the_examples_in_a_new_collect_file_work_when_their_marks_are_taken_away(tmp_path: Path) -> None:
+    make_study(tmp_path)
+    path = tmp_path / "collect.toml"
+    before, examples = path.read_text().split("# Asked before", 1)
+    path.write_text(before + "# Asked before" + re.sub(r"(?m)^# (?=\[\[|\w+ = )", "", examples))
+    study = read_collect_study(tmp_path)
+    assert [each.right for each in study.comprehension] == ["Unsure"]
+    assert [each.name for each in study.questions] == ["feedback"]
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ("[comprehension]\nright = 'a'", "'comprehension' must be written as [[comprehension]]"),
+        ("comprehension = 3", "'comprehension' is no key in [cost]"),
+        ("[[comprehension]]\nright = 'a'", "line {line}: [[comprehension]] has no question"),
+        ("[[comprehension]]\nquestion = 'q'", "line {line}: [[comprehension]] has no options"),
+        ("[[comprehension]]\nquestion = 'q'\noptions = ['a']\nright = 'a'", "give two or more that differ"),
+        ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 'a ']\nright = 'a'", "give two or more that differ"),
+        ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 'b']\nright = 'c'", "has right = 'c', which is none"),
+        ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 2]\nright = 'a'", "give a list of texts"),
+        ("[[comprehension]]\nquestion = 'q'\nwrong = 'b'", "has 'wrong', which is no key of it; there are question"),
+        ("[[questions]]\nquestion = 'q'", "has the name None; write it like 'age_group'"),
+        ("[[questions]]\nname = 'Age group'\nquestion = 'q'", "has the name 'Age group'"),
+        ("[[questions]]\nname = 'a'\nquestion = 'q'\n" * 2, "line {later}: [[questions]] has the name 'a' again"),
+        ("[[questions]]\nname = 'a'\nquestion = 'q'\nrequired = 1", "it must be true or false"),
+        ("[[questions]]\nname = 'a'\nquestion = 'q'\n" * 21, "ask 20 questions at most"),
+    ],
+)
+def test_questions_that_cannot_be_asked_are_refused_with_their_line(tmp_path: Path, more: str, sentence: str) -> None:
+    lines = len(make_study(tmp_path / "bare").toml.splitlines())
+    with pytest.raises(InputError, match=r"collect\.toml, line \d+: ") as error:
+        make_study(tmp_path / "full", more=more)
+    assert sentence.format(line=lines + 1, later=lines + 4) in str(error.value)
 
 
 def test_no_study_and_no_text_are_told(tmp_path: Path) -> None:

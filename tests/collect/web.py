@@ -29,6 +29,28 @@ if TYPE_CHECKING:
     from dissensus.collect.study import CollectStudy
 
 ORIGIN = "http://study.test"
+CHECKED = """
+[[comprehension]]
+question = "What do you say when you cannot tell?"
+options = ["Yes", "No", "Unsure"]
+right = "Unsure"
+
+[[comprehension]]
+question = "How many classes may an image show?"
+options = ["Exactly one", "None, one or several"]
+right = "None, one or several"
+"""
+ASKED = """
+[[questions]]
+name = "age_group"
+question = "How old are you?"
+options = ["Under 30", "30 to 59", "60 or older"]
+required = true
+
+[[questions]]
+name = "feedback"
+question = "Was anything unclear?"
+"""
 DIGITS = tuple(str(digit) for digit in range(10))
 
 
@@ -41,10 +63,12 @@ def web_study(
     classes: Sequence[str] = ("cat", "dog", "owl"),
     texts: Sequence[str] | None = None,
     changes: Mapping[str, str] | None = None,
+    more: str = "",
 ) -> CollectStudy:
     """A study of small images, or of the texts given.
 
-    ``changes`` replaces lines of its collect file by key, or by table and key (``order.items``).
+    ``changes`` replaces lines of its collect file by key, or by table and key (``order.items``); ``more`` is written
+    below it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if texts is None:
@@ -68,7 +92,7 @@ def web_study(
         old = re.search(rf"(?m)^{re.escape(name)} = .*$", written[start:])
         assert old is not None, key
         written = written[:start] + written[start:].replace(old[0], f"{name} = {line}", 1)
-    path.write_text(written, encoding="utf-8")
+    path.write_text(written + more, encoding="utf-8")
     return read_collect_study(folder)
 
 
@@ -113,6 +137,8 @@ class Visitor:
         self.form("/consent", agreed="yes")
         self.form("/instructions")
         page = self.form("/practice", answers=practice_answers(study))
+        if study.comprehension:
+            page = self.form("/comprehension", **right_answers(study))
         assert page.url.path == "/work", page.text
         return self
 
@@ -153,6 +179,11 @@ def practice_answers(study: CollectStudy) -> str:
     import json
 
     return json.dumps([{"values": legal_values(study)}] * max(1, len(study.practice)))
+
+
+def right_answers(study: CollectStudy) -> dict[str, str]:
+    """To the comprehension questions."""
+    return {f"answer-{place}": each.right for place, each in enumerate(study.comprehension)}
 
 
 @dataclass

@@ -53,6 +53,14 @@ def test_the_shipped_study_is_the_papers_grid_on_each_source() -> None:
     assert [part.name for part in study.parts[0].parts] == ["soft-digits-mnist"]
 
 
+def test_the_simulated_study_says_so_in_its_name_and_its_question() -> None:
+    study = read_study("soft-digits-simulated")
+    assert study.question.startswith("SIMULATED")
+    assert [part.name for part in study.parts] == ["soft-digits-simulated-mnist", "soft-digits-simulated-ambiguous"]
+    assert read_study("soft-digits-simulated-ambiguous") == study.parts[1]
+    assert "original" in [target.scheme for target in study.targets]
+
+
 @pytest.mark.parametrize("name", ["soft-digits-mnist", "soft-digits-mukhoti"])
 def test_every_target_and_split_of_the_shipped_study_is_in_the_file(file: Path, name: str) -> None:
     study = read_study(name)

@@ -69,6 +69,25 @@ def test_doubt_raises_human_uncertainty_and_strictness_raises_none() -> None:
     assert np.allclose(weighted(strict, "yes-only").probabilities.sum(axis=1), 1.0)
 
 
+def test_annotators_may_perceive_by_different_views() -> None:
+    views = np.stack([np.eye(4)[[0, 1]], np.eye(4)[[2, 3]]])
+    votes = simulate_responses(views, 40, annotators=40, seed=0, habits=Habits(noise=0.01))
+    assert votes.annotator is not None
+    said = [
+        set(zip(votes.item[votes.annotator == a], votes.label[votes.annotator == a], strict=True)) for a in range(40)
+    ]
+    # Whoever sees class 0 in the first item sees class 1 in the second: an annotator keeps to one view.
+    assert all(each in ({(0, 0), (1, 1)}, {(0, 2), (1, 3)}) for each in said)
+    assert len({frozenset(each) for each in said}) == 2
+
+
+def test_slips_say_no_to_everything_and_careless_annotators_answer_another_item() -> None:
+    slips = simulate_responses(np.eye(4), 500, annotators=500, seed=0, habits=Habits(slip=0.2))
+    assert (slips.label == 4).sum() / slips.n_judgements == pytest.approx(0.2, abs=0.03)
+    careless = simulate_responses(np.eye(4), 500, annotators=500, seed=0, habits=Habits(noise=0.01, careless=1.0))
+    assert (careless.label == careless.item).mean() == pytest.approx(0.25, abs=0.04)
+
+
 def test_many_votes_recover_the_truth() -> None:
     votes = simulate_votes(TRUTH, 5_000, annotators=5_001, seed=0)
     assert np.abs(frequency(votes).probabilities - TRUTH).max() < 0.04

@@ -1,4 +1,4 @@
-"""What an annotator meets: arrival, consent, instructions, practice, items, and the code at the end.
+"""What an annotator meets: arrival, consent, instructions, practice, items, last questions, and the code at the end.
 
 No route takes an annotator's id: who asks is told by the session cookie alone.
 """
@@ -33,10 +33,12 @@ from dissensus.collect.site import (
     site_of,
     text_of,
 )
+from dissensus.collect.study import LONGEST_ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from starlette.datastructures import FormData
     from starlette.requests import Request
 
     from dissensus.collect.database import Cursor
@@ -45,8 +47,9 @@ if TYPE_CHECKING:
     from dissensus.collect.study import CollectStudy
 
 SCREENS: Final = {
-    "arrived": ("/consent",),
-    "consented": ("/instructions", "/practice"),
+    "arrived": ("/consent", "/screen"),
+    "consented": ("/instructions", "/practice", "/screen"),
+    "practised": ("/comprehension",),
     "working": ("/work",),
     "finished": ("/finish",),
     "no-consent": ("/finish",),
@@ -69,7 +72,7 @@ ENDINGS: Final = {
 RETURN_COOKIE: Final = "dissensus_return"
 """Where MTurk wants its task handed in; only its own hosts are believed."""
 
-EVENTS: Final = ("refused", "all-no-key", "image-failed")
+EVENTS: Final = ("refused", "all-no-key", "image-failed", "small-screen")
 """What a browser may tell of itself."""
 
 DETAIL: Final = re.compile(r"[a-z-]{1,20}")
@@ -82,6 +85,11 @@ PAUSED: Final = {
     "error": "The researchers have paused the study. Your answers are saved; this page goes on by itself.",
     "kind": "paused",
 }
+
+
+def screens_of(study: CollectStudy, annotator: Annotator) -> tuple[str, ...]:
+    """The screens an annotator may see, the one due first."""
+    return ("/questions",) if participants.questions_due(study, annotator) else SCREENS[annotator.state]
 
 
 def is_secure(site: Site) -> dict[str, Any]:
@@ -103,20 +111,20 @@ async def arrival(request: Request) -> Response:
         return message(request, study.texts.title, "This is a preview: accept the task on MTurk to take part.")
     session = request.cookies.get(ANNOTATOR_COOKIE)
     if external is None and session:
-        found = await site.database.read(lambda cursor: participants.annotator_of(cursor, session))
-        if found is not None and found.state in SCREENS:
-            return RedirectResponse(SCREENS[found.state][0], 303)
+        before = await site.database.read(lambda cursor: participants.annotator_of(cursor, session))
+        if before is not None and before.state in SCREENS:
+            return RedirectResponse(screens_of(study, before)[0], 303)
     if site.limits is not None:
         wait = site.limits.arrivals.wait(address_of(request.scope), now)
         if wait:
             return too_many(wait)
 
-    def arrive(cursor: Cursor) -> tuple[str, str]:
+    def arrive(cursor: Cursor) -> tuple[str, Annotator]:
         token = participants.arrive(cursor, study, now=now, external=external).token
-        return token, known(cursor, token).state
+        return token, known(cursor, token)
 
-    token, state = await site.database.write(arrive)
-    response = RedirectResponse(SCREENS[state][0], 303)
+    token, found = await site.database.write(arrive)
+    response = RedirectResponse(screens_of(study, found)[0], 303)
     response.set_cookie(ANNOTATOR_COOKIE, token, max_age=30 * 24 * 3600, **is_secure(site))
     if "turkSubmitTo" in request.query_params:
         response.set_cookie(RETURN_COOKIE, request.query_params["turkSubmitTo"][:200], **is_secure(site))
@@ -132,13 +140,31 @@ async def due(request: Request) -> tuple[str, Annotator] | Response:
     if request.method == "POST":
         await posted_form(request, session)
     found = await site.database.read(lambda cursor: known(cursor, session))
-    screens = SCREENS[found.state]
+    screens = screens_of(site.study, found)
     return (session, found) if request.url.path in screens else RedirectResponse(screens[0], 303)
 
 
 def kind_of(study: CollectStudy) -> str:
     """What an item is called."""
     return "image" if study.images is not None else "text"
+
+
+async def small_screen(request: Request) -> Response:
+    """For a window that is too narrow for the study: what to do, and a way to end without having taken part."""
+    asked = await due(request)
+    if isinstance(asked, Response):
+        return asked
+    session, annotator = asked
+    site = site_of(request)
+    study, now = site.study, site.now()
+    if not study.least_width:
+        return RedirectResponse(SCREENS[annotator.state][0], 303)
+    if request.method == "POST":
+        await site.database.write(
+            lambda cursor: participants.break_off(cursor, study, annotator.id, now=now, reason="small screen")
+        )
+        return RedirectResponse("/finish", 303)
+    return page(request, "screen", session=session)
 
 
 async def consent(request: Request) -> Response:
@@ -209,6 +235,82 @@ async def practice(request: Request) -> Response:
             return screen(request, session, annotator, rounds=rounds, said="Some classes were left without an answer.")
         return RedirectResponse(SCREENS[state][0], 303)
     return screen(request, session, annotator, rounds=rounds)
+
+
+async def comprehension(request: Request) -> Response:
+    """Questions about the task before it begins: two attempts, checked here and not in the browser."""
+    asked = await due(request)
+    if isinstance(asked, Response):
+        return asked
+    session, annotator = asked
+    site = site_of(request)
+    study, now = site.study, site.now()
+    answers = [""] * len(study.comprehension)
+    said = "Please look at the instructions again; you can answer once more." if annotator.misunderstood else ""
+    # A study whose questions were taken out after somebody had practised must not keep them here.
+    if request.method == "POST" or not study.comprehension:
+        form = await request.form()
+        answers = posted_answers(form, len(study.comprehension))
+        if all(answers):
+            drawn = str(form.get("attempt", ""))
+            attempt = int(drawn) if drawn in ("0", "1") else annotator.misunderstood
+            state = await site.database.write(
+                lambda cursor: participants.understood(
+                    cursor, study, annotator.id, now=now, answers=answers, attempt=attempt
+                )
+            )
+            return RedirectResponse(SCREENS[state][0], 303)
+        said = "Please answer every question."
+    return page(
+        request,
+        "comprehension",
+        session=session,
+        status=422 if request.method == "POST" else 200,
+        text=study.texts.instructions,
+        questions=study.comprehension,
+        answers=answers,
+        wrong=await site.database.read(lambda cursor: participants.misunderstood(cursor, annotator.id)),
+        attempt=annotator.misunderstood,
+        said=said,
+    )
+
+
+def posted_answers(form: FormData, count: int) -> list[str]:
+    """What a form of questions says, in their order; empty where it says nothing."""
+    said = (str(form.get(f"answer-{place}", "")) for place in range(count))
+    # Browsers send a line break as two characters, which the longest answer is not counted in; databases take no NUL.
+    return [each.replace("\r\n", "\n").replace("\0", "").strip() for each in said]
+
+
+async def questions(request: Request) -> Response:
+    """What is asked of the annotator after the last item; what is left empty is not stored."""
+    asked = await due(request)
+    if isinstance(asked, Response):
+        return asked
+    session, annotator = asked
+    site = site_of(request)
+    study, now = site.study, site.now()
+    answers, missing = [""] * len(study.questions), set[int]()
+    if request.method == "POST":
+        answers = posted_answers(await request.form(), len(study.questions))
+        both = list(zip(study.questions, answers, strict=True))
+        missing = {place for place, (each, answer) in enumerate(both) if each.required and not answer}
+        if not missing:
+            given = {each.name: answer for each, answer in both if answer}
+            await site.database.write(
+                lambda cursor: participants.answer_questions(cursor, study, annotator.id, now=now, answers=given)
+            )
+            return RedirectResponse("/finish", 303)
+    return page(
+        request,
+        "questions",
+        session=session,
+        status=422 if missing else 200,
+        questions=study.questions,
+        answers=answers,
+        missing=missing,
+        longest=LONGEST_ANSWER,
+    )
 
 
 def is_practised(study: CollectStudy, answers: str, *, rounds: int) -> bool:
@@ -335,7 +437,7 @@ async def session(request: Request) -> Response:
     """Who one is, as far as one's own browser may know."""
     site, token = site_of(request), session_of(request)
     found = await site.database.read(lambda cursor: known(cursor, token))
-    return JSONResponse({"state": found.state, "csrf": csrf_token(token), "screen": SCREENS[found.state][0]})
+    return JSONResponse({"state": found.state, "csrf": csrf_token(token), "screen": screens_of(site.study, found)[0]})
 
 
 def after(cursor: Cursor, site: Site, annotator: int, *, now: float, tab: str, token: str) -> dict[str, Any]:
@@ -361,7 +463,8 @@ def as_json(site: Site, token: str, given: Assigned | Finished | Nothing | Elsew
             "classes": [{"id": each, "name": site.study.classes[each]} for each in given.classes],
             "layout": given.layout,
             "heartbeat_seconds": site.study.heartbeat_seconds,
-            "expires_in": max(0.0, given.expires - site.now()),
+            # What is done does not run out; who went back to it has the next item waiting for as long.
+            "expires_in": site.study.lease_seconds if given.done else max(0.0, given.expires - site.now()),
             "draft": given.draft,
             "preload": [],
         }
@@ -401,15 +504,15 @@ async def save(request: Request) -> Response:
     uuid, asked, tab = (text_of(body, name, longest=64) for name in ("uuid", "assignment", "tab"))
     answers = check_answers(study, body.get("answers"))
 
-    def store(cursor: Cursor) -> tuple[assignment.Saved, dict[str, Any]]:
+    def store(cursor: Cursor) -> dict[str, Any]:
         annotator = working(cursor, token).id
         saved = assignment.save(cursor, study, annotator, now=now, assignment=asked, uuid=uuid, answers=answers)
-        if site.paused:
-            return saved, PAUSED
-        return saved, after(cursor, site, annotator, now=now, tab=tab, token=token)
+        told = PAUSED if site.paused else after(cursor, site, annotator, now=now, tab=tab, token=token)
+        hurried = not saved.duplicate and told["state"] == "item"
+        hurried = hurried and participants.reminded(cursor, study, annotator, now=now, seconds=answers.seconds)
+        return {"saved": True, "duplicate": saved.duplicate, "late": saved.late, "hurried": hurried, "next": told}
 
-    saved, told = await site.database.write(store)
-    return JSONResponse({"saved": True, "duplicate": saved.duplicate, "late": saved.late, "next": told}, 201)
+    return JSONResponse(await site.database.write(store), 201)
 
 
 async def heartbeat(request: Request) -> Response:
@@ -422,7 +525,7 @@ async def heartbeat(request: Request) -> Response:
             cursor, site.study, working(cursor, token).id, now=now, assignment=asked, tab=tab
         )
     )
-    return JSONResponse({"expires_in": max(0.0, lease.expires - now), "mine": lease.mine})
+    return JSONResponse({"expires_in": max(0.0, lease.expires - now), "mine": lease.mine, "held": lease.held})
 
 
 async def draft(request: Request) -> Response:
@@ -515,9 +618,12 @@ ROUTES: Final = (
     Route("/api/event", event, methods=["POST"]),
     _page("/api/session", session, posts=False),
     _page("/", arrival, posts=False),
+    _page("/screen", small_screen),
     _page("/consent", consent),
     _page("/instructions", instructions),
     _page("/practice", practice),
+    _page("/comprehension", comprehension),
     _page("/work", work, posts=False),
+    _page("/questions", questions),
     _page("/finish", finish, posts=False),
 )

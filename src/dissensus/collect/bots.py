@@ -410,7 +410,13 @@ class _Bot:
         self.browser.csrf = session["csrf"]
         values = answers_of(study, np.zeros(len(study.classes), dtype=np.int64), milliseconds=1000.0)["values"]
         screens = [{"values": values}] * max(len(study.practice), 1)
-        forms = {"/consent": {"agreed": "yes"}, "/instructions": {}, "/practice": {"answers": json.dumps(screens)}}
+        right = {f"answer-{place}": asked.right for place, asked in enumerate(study.comprehension)}
+        forms = {
+            "/consent": {"agreed": "yes"},
+            "/instructions": {},
+            "/practice": {"answers": json.dumps(screens)},
+            "/comprehension": right,
+        }
         for path, fields in forms.items():
             given = {"csrf": self.browser.csrf, **fields}
             reply = await self._ask(partial(self.browser.submit, path, given))
@@ -434,6 +440,8 @@ class _Bot:
                 if self.draw.random() < self.behaviour.exclude:
                     self.tally.to_exclude.append(self.number)
                 page = await self._ask(lambda: self.browser.get("/finish"))
+                if page.location.startswith("/questions"):
+                    page = await self._tell()
                 if page.status != 200:
                     self._complain(f"/finish answered {page.status}", page)
                 return "finished"
@@ -459,6 +467,17 @@ class _Bot:
                 return "failed"
             judged += 1
             shown = reply.json()["next"]
+
+    async def _tell(self) -> Reply:
+        """Answer the questions after the last item; the finish page that follows."""
+        answers = {
+            f"answer-{place}": asked.options[int(self.draw.integers(len(asked.options)))]
+            if asked.options
+            else "simulated"
+            for place, asked in enumerate(self.panel.study.questions)
+        }
+        await self._ask(partial(self.browser.submit, "/questions", {"csrf": self.browser.csrf, **answers}))
+        return await self._ask(lambda: self.browser.get("/finish"))
 
     async def _disturb(self, shown: dict[str, Any]) -> dict[str, Any]:
         """Reload, or open a second tab; either must show the same item."""
@@ -564,27 +583,24 @@ async def _run(
         missing, free, now_counted = _missing(study)
         if now_counted != counted:
             counted, changed = now_counted, time.monotonic()
-        if missing == 0 and not tally.to_exclude and (beside is None or beside.done()):
+        for task in [task for task in active if task.done()]:
+            active.remove(task)
+            task.result()
+        complete = missing == 0 and not tally.to_exclude and (beside is None or beside.done())
+        # Who is still here may yet miss a gold item, and with them their votes go; so the last one is waited for.
+        if complete and not active:
             break
         if time.monotonic() - changed > PATIENCE_SECONDS or len(tally.wrong) > 100:
             tally.wrong.append(f"given up: {missing} items still miss votes")
             break
         await researcher.exclude_some()
-        for task in [task for task in active if task.done()]:
-            active.remove(task)
-            task.result()
         # Nobody comes where all that is left is being answered.
         for _ in range(min(annotators - len(active), free)):
             arrive()
             if tally.annotators % 25 == 0:
                 await asyncio.sleep(0)
         await asyncio.sleep(0.1)
-    # Those who left and come late still come; the others have nothing more to do.
-    await asyncio.sleep(0)
-    waiting = [task for task in active if not task.done()]
-    if waiting:
-        await asyncio.wait(waiting, timeout=1.5 * study.lease_seconds / server.pace)
-    for task in waiting:
+    for task in active:
         task.cancel()
     await asyncio.gather(*active, return_exceptions=True)
     if beside is not None:
@@ -617,7 +633,7 @@ class _Researcher:
                 # The server is being killed; the link of the next one will do.
                 self.browser.close()
                 return
-            if reply.status not in (200, 303):
+            if reply.status != 303 or reply.location.startswith("/researcher/login"):
                 self.tally.wrong.append(f"an exclusion was answered {reply.status}: {reply.body[:200]!r}")
             else:
                 self.tally.outcomes["excluded"] += 1

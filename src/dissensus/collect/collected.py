@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.collect.participants import final_answers
 from dissensus.errors import InputError
+from dissensus.votes.columns import SYNONYMS
 from dissensus.votes.table import NONE, Votes
 
 if TYPE_CHECKING:
@@ -186,7 +188,21 @@ def collected_votes(cursor: Any, study: CollectStudy) -> Votes:
     found = read_judgements(cursor, study)
     if not len(found):
         raise InputError(f"{study.folder}: no judgement has been collected yet; open the annotator link first")
-    return votes_of_judgements(found, study, items=names_of_items(cursor), annotators=pseudonyms(cursor))
+    votes = votes_of_judgements(found, study, items=names_of_items(cursor), annotators=pseudonyms(cursor))
+    return replace(votes, attributes=_attributes(cursor, study, np.unique(found.annotator)))
+
+
+def _attributes(cursor: Any, study: CollectStudy, ids: Ints) -> dict[str, Names]:
+    """What annotators chose when they were asked about themselves; empty text where they did not say.
+
+    Free text stays out, for it may tell who somebody is, and so does a question with the name of a column of votes.
+    """
+    told = final_answers(cursor)
+    return {
+        asked.name: _text([told.get(each, {}).get(asked.name, "") for each in ids.tolist()])
+        for asked in study.questions
+        if asked.options and asked.name not in SYNONYMS
+    }
 
 
 def votes_of_judgements(
@@ -219,4 +235,8 @@ def votes_of_judgements(
 
 def _coded(ids: Ints, names: dict[int, str]) -> tuple[Codes, Names]:
     distinct, codes = np.unique(ids, return_inverse=True)
-    return codes.astype(np.int32), np.array([names[each] for each in distinct.tolist()], dtype=np.dtypes.StringDType())
+    return codes.astype(np.int32), _text([names[each] for each in distinct.tolist()])
+
+
+def _text(values: list[str]) -> Names:
+    return np.array(values, dtype=np.dtypes.StringDType())

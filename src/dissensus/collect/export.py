@@ -21,10 +21,10 @@ import polars as pl
 from dissensus.collect.adaptive import inclusion_of_votes
 from dissensus.collect.collected import (
     Judgements,
+    collected_votes,
     names_of_items,
     pseudonyms,
     read_judgements,
-    votes_of_judgements,
 )
 from dissensus.collect.study import VALUES
 from dissensus.errors import InputError
@@ -98,6 +98,11 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
         "annotator": "pseudonym, where it concerns a person",
         "kind": "what happened",
         "detail": "JSON",
+    },
+    "final_answers": {
+        "annotator": "pseudonym",
+        "name": "of the question (study.toml, [[questions]])",
+        "answer": "what the person chose or wrote",
     },
     "identities": {
         "annotator": "pseudonym",
@@ -202,9 +207,16 @@ def _write_all(
             "JOIN annotator n ON n.id = d.annotator ORDER BY n.id",
             "identities",
         )
+    if study.questions:
+        tables["final_answers"] = _query(
+            cursor,
+            "SELECT n.pseudonym, f.name, f.answer FROM final_answer f JOIN annotator n ON n.id = f.annotator "
+            "WHERE n.exported = 1 ORDER BY n.id, f.name",
+            "final_answers",
+        )
     votes = None
     if len(counted):
-        votes = votes_of_judgements(counted, study, items=names_of_items(cursor), annotators=pseudonyms(cursor))
+        votes = collected_votes(cursor, study)
         tables |= {f"labels-{scheme}": label_table(weighted(votes, scheme)) for scheme in SCHEMES}
         for kind in formats:
             write_votes(votes, folder / f"votes.{kind}")

@@ -1,8 +1,9 @@
-"""Annotators: arriving, consenting, practising, ending; being excluded, included and deleted."""
+"""Annotators: arriving, consenting, practising, understanding, ending; being excluded, included and deleted."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
@@ -13,11 +14,15 @@ from dissensus.collect.slots import fill_slots, free_slots_of, take_slot
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from dissensus.collect.database import Cursor
     from dissensus.collect.study import CollectStudy
 
 GOLD_RULE: Final = "gold rule"
 """Who excludes an annotator, where no researcher does, and why."""
+COMPREHENSION_ATTEMPTS: Final = 2
+"""As Prolific asks for: people may misread once."""
 ENDING_OF_STATE: Final = {
     "finished": "complete",
     "no-consent": "no-consent",
@@ -52,7 +57,8 @@ class Annotator:
     Attributes:
         id: in the database.
         pseudonym: in exports.
-        state: "arrived", "consented", "working", "finished", "no-consent", "screened-out", "technical" or "deleted".
+        state: "arrived", "consented", "practised", "working", "finished", "no-consent", "screened-out", "technical" or
+            "deleted".
         paid: whether the annotator is to be paid.
         counts: whether the votes count towards k.
         exported: whether they are exported.
@@ -61,6 +67,8 @@ class Annotator:
         gold_done: gold items judged.
         gold_missed: of them, wrongly.
         attempts: at the practice that failed.
+        misunderstood: attempts at the comprehension questions that failed.
+        asked: whether the final questions were handed in.
     """
 
     id: int
@@ -74,11 +82,13 @@ class Annotator:
     gold_done: int
     gold_missed: int
     attempts: int
+    misunderstood: int
+    asked: bool
 
 
 _ANNOTATOR: Final = (
-    "SELECT annotator.id, pseudonym, state, paid, counts, exported, reason, done, gold_done, gold_missed, attempts "
-    "FROM annotator"
+    "SELECT annotator.id, pseudonym, state, paid, counts, exported, reason, done, gold_done, gold_missed, attempts, "
+    "misunderstood, asked_at IS NOT NULL FROM annotator"
 )
 
 
@@ -145,7 +155,10 @@ def practised(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
             raise Refused("closed", "consent comes before the practice")
         return was.state
     attempts = was.attempts + (not passed)
-    state = "working" if passed else "screened-out" if attempts >= study.practice_attempts else "consented"
+    if passed:
+        state = "practised" if study.comprehension else "working"
+    else:
+        state = "screened-out" if attempts >= study.practice_attempts else "consented"
     ended = now if state == "screened-out" else None
     cursor.execute(
         "UPDATE annotator SET state = ?, attempts = ?, finished_at = ? WHERE id = ?",
@@ -153,6 +166,95 @@ def practised(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
     )
     log_event(cursor, now=now, annotator=annotator, kind="practised", detail={"passed": passed, "state": state})
     return state
+
+
+def understood(
+    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, answers: Sequence[str], attempt: int
+) -> str:
+    """Records an attempt at the comprehension questions and returns the state; a second failed one screens out.
+
+    It is apart from gold, from pay and from what counts.
+
+    Args:
+        cursor: of the writer.
+        study: whose.
+        annotator: who.
+        now: the time.
+        answers: an option of every question.
+        attempt: how many had failed before this one; a page that is handed in twice is one attempt.
+    """
+    was = annotator_by_id(cursor, annotator)
+    if was.state in ("arrived", "consented"):
+        raise Refused("closed", "the practice comes before the questions about it")
+    if was.state != "practised" or was.misunderstood != attempt:
+        return was.state
+    asked = study.comprehension
+    if len(answers) != len(asked) or any(given not in each.options for each, given in zip(asked, answers, strict=True)):
+        raise Refused("illegal", "every question needs one of its answers")
+    wrong = [place for place, (each, given) in enumerate(zip(asked, answers, strict=True)) if given != each.right]
+    failed = was.misunderstood + bool(wrong)
+    state = "working" if not wrong else "screened-out" if failed >= COMPREHENSION_ATTEMPTS else "practised"
+    cursor.execute(
+        "UPDATE annotator SET state = ?, misunderstood = ?, finished_at = ? WHERE id = ?",
+        (state, failed, now if state == "screened-out" else None, annotator),
+    )
+    chosen = [each.options.index(given) for each, given in zip(asked, answers, strict=True)]
+    detail = {"chosen": chosen, "wrong": wrong, "state": state}
+    log_event(cursor, now=now, annotator=annotator, kind="misunderstood" if wrong else "understood", detail=detail)
+    return state
+
+
+def misunderstood(cursor: Cursor, annotator: int) -> tuple[int, ...]:
+    """The places of the comprehension questions that were answered wrongly in the last attempt."""
+    row = cursor.execute(
+        "SELECT detail FROM event WHERE kind = 'misunderstood' AND annotator = ? ORDER BY id DESC LIMIT 1", (annotator,)
+    ).fetchone()
+    return () if row is None else tuple(json.loads(row[0])["wrong"])
+
+
+def reminded(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, seconds: float | None) -> bool:
+    """Whether an item was answered so quickly that a reminder is due, which everybody gets at most once."""
+    if seconds is None or seconds >= study.least_seconds_per_class * len(study.classes):
+        return False
+    before = cursor.execute("SELECT 1 FROM event WHERE kind = 'reminded' AND annotator = ? LIMIT 1", (annotator,))
+    if before.fetchone() is not None:
+        return False
+    log_event(cursor, now=now, annotator=annotator, kind="reminded", detail={"seconds": seconds})
+    return True
+
+
+def answer_questions(
+    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, answers: Mapping[str, str]
+) -> None:
+    """Stores the answers to the final questions, by name; what was left empty is not there. The first time stands."""
+    was = annotator_by_id(cursor, annotator)
+    if was.state != "finished":
+        raise Refused("closed", "the final questions come after the last item")
+    if was.asked:
+        return
+    asked = {each.name: each for each in study.questions}
+    for name, answer in answers.items():
+        if name not in asked or not asked[name].takes(answer):
+            raise Refused("illegal", f"'{name}' was not asked like this")
+    for each in study.questions:
+        if each.required and each.name not in answers:
+            raise Refused("incomplete", f"'{each.question}' needs an answer")
+    cursor.executemany(
+        "INSERT INTO final_answer (annotator, name, answer) VALUES (?, ?, ?)",
+        [(annotator, name, answer) for name, answer in answers.items()],
+    )
+    cursor.execute("UPDATE annotator SET asked_at = ? WHERE id = ?", (now, annotator))
+    # Only how many: what people say of themselves must not be in a log that can never be deleted from.
+    log_event(cursor, now=now, annotator=annotator, kind="final questions", detail={"answered": len(answers)})
+
+
+def final_answers(cursor: Cursor) -> dict[int, dict[str, str]]:
+    """By annotator: the answers to the final questions, by name."""
+    told: dict[int, dict[str, str]] = {}
+    cursor.execute("SELECT annotator, name, answer FROM final_answer ORDER BY annotator, name")
+    for annotator, name, answer in cursor.fetchall():
+        told.setdefault(annotator, {})[name] = answer
+    return told
 
 
 def break_off(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, reason: str) -> None:
@@ -168,8 +270,14 @@ def break_off(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
 
 def finish_code(cursor: Cursor, study: CollectStudy, annotator: int) -> str | None:
     """The code of how the session ended; None as long as it has not."""
-    ending = ENDING_OF_STATE.get(annotator_by_id(cursor, annotator).state)
-    return None if ending is None else study.recruitment.codes[ending]
+    found = annotator_by_id(cursor, annotator)
+    ending = ENDING_OF_STATE.get(found.state)
+    return None if ending is None or questions_due(study, found) else study.recruitment.codes[ending]
+
+
+def questions_due(study: CollectStudy, annotator: Annotator) -> bool:
+    """Whether all items are done and the final questions are not."""
+    return annotator.state == "finished" and bool(study.questions) and not annotator.asked
 
 
 def pay(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, paid: bool, by: str) -> None:
@@ -226,6 +334,7 @@ def delete_participant(cursor: Cursor, study: CollectStudy, annotator: int, *, n
         "WHERE annotator = ?",
         (annotator,),
     )
+    cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))
     cursor.execute("DELETE FROM identity WHERE annotator = ?", (annotator,))
     cursor.execute("DELETE FROM session WHERE annotator = ?", (annotator,))
     cursor.execute(
@@ -260,7 +369,7 @@ def _check_there(cursor: Cursor, annotator: int) -> None:
 
 def _annotator(row: Any) -> Annotator:
     values = dict(zip((each.name for each in fields(Annotator)), row, strict=True))
-    flags = {flag: bool(values[flag]) for flag in ("paid", "counts", "exported")}
+    flags = {flag: bool(values[flag]) for flag in ("paid", "counts", "exported", "asked")}
     return Annotator(**{**values, **flags})
 
 

@@ -33,8 +33,8 @@ CREATE INDEX item_role ON item (role, spread) WHERE role <> 'vote';
 CREATE TABLE annotator (
     id INTEGER PRIMARY KEY,
     pseudonym TEXT NOT NULL UNIQUE,
-    state TEXT NOT NULL CHECK (state IN ('arrived', 'consented', 'working', 'finished', 'no-consent', 'screened-out',
-                                         'technical', 'deleted')),
+    state TEXT NOT NULL CHECK (state IN ('arrived', 'consented', 'practised', 'working', 'finished', 'no-consent',
+                                         'screened-out', 'technical', 'deleted')),
     paid INTEGER NOT NULL DEFAULT 0 CHECK (paid IN (0, 1)),
     counts INTEGER NOT NULL DEFAULT 1 CHECK (counts IN (0, 1)),
     exported INTEGER NOT NULL DEFAULT 1 CHECK (exported IN (0, 1)),
@@ -44,13 +44,15 @@ CREATE TABLE annotator (
     gold_done INTEGER NOT NULL DEFAULT 0,
     gold_missed INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,  -- at the practice
+    misunderstood INTEGER NOT NULL DEFAULT 0,  -- failed attempts at the comprehension questions
     tab TEXT,                        -- of the browser, the one that works
     seen_at REAL NOT NULL,
     waiting_since REAL,              -- for an item
     reopened INTEGER,                -- the assignment that the annotator went back to
     arrived_at REAL NOT NULL,
     consented_at REAL,
-    finished_at REAL
+    finished_at REAL,
+    asked_at REAL                    -- when the final questions were handed in
 ) STRICT;
 
 CREATE TABLE identity (              -- the only table that can tell who an annotator is
@@ -60,6 +62,13 @@ CREATE TABLE identity (              -- the only table that can tell who an anno
     study TEXT,
     session TEXT,
     UNIQUE (platform, external)
+) STRICT;
+
+CREATE TABLE final_answer (          -- what an annotator told of themselves after the last item
+    annotator INTEGER NOT NULL REFERENCES annotator (id),
+    name TEXT NOT NULL,              -- of the question
+    answer TEXT NOT NULL,
+    PRIMARY KEY (annotator, name)
 ) STRICT;
 
 CREATE TABLE session (
@@ -128,7 +137,7 @@ CREATE TABLE event (                 -- append-only
     kind TEXT NOT NULL,
     detail TEXT NOT NULL             -- JSON
 ) STRICT;
-CREATE INDEX event_kind ON event (kind);
+CREATE INDEX event_kind ON event (kind, annotator);
 
 CREATE TABLE decision (              -- votes that were wanted of an item after the start
     id INTEGER PRIMARY KEY,

@@ -191,9 +191,15 @@ def draw(name: str, **words: Any) -> str:
 
 def page(request: Request, name: str, *, session: str | None = None, status: int = 200, **words: Any) -> HTMLResponse:
     """A page of the study; ``session`` gives it the token that its posts need."""
-    texts = site_of(request).study.texts
-    csrf = csrf_token(session) if session else ""
-    return HTMLResponse(draw(name, title=texts.title, contact=texts.contact, csrf=csrf, **words), status)
+    study = site_of(request).study
+    about = {
+        "title": study.texts.title,
+        "contact": study.texts.contact,
+        "csrf": csrf_token(session) if session else "",
+        "checked": bool(study.comprehension),
+        "least_width": study.least_width,
+    }
+    return HTMLResponse(draw(name, **about, **words), status)
 
 
 def message(

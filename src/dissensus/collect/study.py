@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,8 @@ ENDINGS: Final = ("complete", "no-consent", "screened-out", "technical")
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "": (
         "name", "question", "layout", "k", "items_per_annotator", "seed", "back", "shortcuts", "all_no_key",
-        "items", "classes", "order", "gold", "practice", "lease", "texts", "recruitment", "adaptive", "cost",
+        "items", "classes", "order", "gold", "practice", "comprehension", "questions", "lease", "screen", "speed",
+        "texts", "recruitment", "adaptive", "cost",
     ),
     "items": ("images", "texts", "item", "text", "rendering"),
     "classes": ("names", "unsure", "words"),
@@ -38,12 +40,23 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "gold": ("items", "misses_allowed"),
     "practice": ("items", "attempts"),
     "lease": ("seconds", "heartbeat", "patience"),
+    "screen": ("least_width",),
+    "speed": ("least_seconds_per_class",),
     "texts": ("title", "consent", "instructions", "contact", "finish"),
     "recruitment": ("kind", "study", "jwks", "return_url", "codes"),
     "adaptive": ("on", "max_k", "budget"),
     "cost": ("pay_per_hour", "currency", "seconds_per_item", "platform_fee"),
 }  # fmt: skip
 """The keys of a collect file, by table."""
+ENTRY_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "comprehension": ("question", "options", "right"),
+    "questions": ("name", "question", "options", "required"),
+}
+"""The keys of tables that may be written several times, as [[name]]."""
+MOST_QUESTIONS: Final = 20
+"""On one page; more is a questionnaire of its own."""
+LONGEST_ANSWER: Final = 1000
+"""Characters of a free text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +70,36 @@ class Gold:
 
     item: str
     required: tuple[frozenset[int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comprehension:
+    """A question about the task, asked before the first item; one option is right."""
+
+    question: str
+    options: tuple[str, ...]
+    right: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A question about the annotator or the study, asked after the last item.
+
+    Attributes:
+        name: of the attribute that the answer becomes.
+        question: as it is asked.
+        options: to choose from; none for free text.
+        required: whether it must be answered.
+    """
+
+    name: str
+    question: str
+    options: tuple[str, ...]
+    required: bool
+
+    def takes(self, answer: str) -> bool:
+        """Whether something is an answer."""
+        return answer in self.options if self.options else 0 < len(answer) <= LONGEST_ANSWER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,9 +176,13 @@ class CollectStudy:
         misses_allowed: gold items that may be missed before an annotator no longer counts.
         practice: names of items that are shown for practice and never voted on.
         practice_attempts: before an annotator is screened out.
+        comprehension: questions about the task, before the first item.
+        questions: to the annotator, after the last item.
         lease_seconds: without a heartbeat, after which an item is given to somebody else.
         heartbeat_seconds: between two signs of life.
         patience_seconds: that an annotator waits for an item before the session ends early.
+        least_width: of the window in CSS pixels; 0 for any.
+        least_seconds_per_class: below which one friendly reminder is shown, once; 0 for none.
         texts: what annotators read.
         recruitment: where they come from.
         adaptive: votes beyond k.
@@ -167,9 +214,13 @@ class CollectStudy:
     misses_allowed: int
     practice: tuple[str, ...]
     practice_attempts: int
+    comprehension: tuple[Comprehension, ...]
+    questions: tuple[Question, ...]
     lease_seconds: float
     heartbeat_seconds: float
     patience_seconds: float
+    least_width: int
+    least_seconds_per_class: float
     texts: Texts
     recruitment: Recruitment
     adaptive: Adaptive
@@ -314,6 +365,12 @@ seconds = 600                # without a sign of life, after which an item goes 
 heartbeat = 30
 patience = 60                # that an annotator waits for an item before the session ends early
 
+[screen]
+least_width = 0              # of the window, in CSS pixels; 0 for any
+
+[speed]
+least_seconds_per_class = 0  # who is quicker is reminded to take their time: once, without being stopped; 0 for never
+
 [texts]
 title = {name}
 consent = '''
@@ -341,6 +398,19 @@ pay_per_hour = 12.0
 currency = "GBP"
 seconds_per_item = 12.5
 platform_fee = 0.33
+
+# Asked before the first item, as often as you write it; a second wrong attempt ends with the code screened-out:
+# [[comprehension]]
+# question = "What do you say when you cannot tell?"
+# options = ["Yes", "No", "Unsure"]
+# right = "Unsure"
+
+# Asked after the last item, before the code; the answers are attributes of the annotator:
+# [[questions]]
+# name = "feedback"
+# question = "Was anything unclear?"
+# options = ["No", "Yes"]    # left out: free text
+# required = false
 """
 
 
@@ -373,9 +443,13 @@ class _CollectFile(TomlFile):
             misses_allowed=self.whole("gold", "misses_allowed", 0),
             practice=tuple(self.names("practice", "items")),
             practice_attempts=self.whole("practice", "attempts", 2, least=1),
+            comprehension=self.comprehension(),
+            questions=self.questions(),
             lease_seconds=self.number("lease", "seconds", 600.0, above=0),
             heartbeat_seconds=self.number("lease", "heartbeat", 30.0, above=0),
             patience_seconds=self.number("lease", "patience", 60.0),
+            least_width=self.whole("screen", "least_width", 0),
+            least_seconds_per_class=self.number("speed", "least_seconds_per_class", 0.0),
             texts=Texts(
                 title=self.words("texts", "title", self.words("", "name", self.path.resolve().parent.name)),
                 consent=self.words("texts", "consent", ""),
@@ -460,6 +534,68 @@ class _CollectFile(TomlFile):
                 seen.add(name)
                 required[classes.index(name)] = frozenset({code})
         return Gold(item=given["item"], required=tuple(required))
+
+    def comprehension(self) -> tuple[Comprehension, ...]:
+        found = []
+        for place, given in enumerate(self.entries("comprehension")):
+            options = self.options(place, given, "comprehension")
+            if not options:
+                raise self.refuse_entry("comprehension", place, "has no options; give the answers to choose from")
+            right = given.get("right")
+            if not isinstance(right, str) or right.strip() not in options:
+                raise self.refuse_entry("comprehension", place, f"has right = {right!r}, which is none of its options")
+            found.append(Comprehension(question=given["question"], options=options, right=right.strip()))
+        return tuple(found)
+
+    def questions(self) -> tuple[Question, ...]:
+        found: dict[str, Question] = {}
+        for place, given in enumerate(self.entries("questions")):
+            name, required = given.get("name"), given.get("required", False)
+            if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name):
+                raise self.refuse_entry("questions", place, f"has the name {name!r}; write it like 'age_group'")
+            if name in found:
+                raise self.refuse_entry("questions", place, f"has the name '{name}' again; name each question once")
+            if not isinstance(required, bool):
+                raise self.refuse_entry("questions", place, f"has required = {required!r}; it must be true or false")
+            options = self.options(place, given, "questions")
+            found[name] = Question(name=name, question=given["question"], options=options, required=required)
+        return tuple(found.values())
+
+    def entries(self, name: str) -> list[dict[str, Any]]:
+        """The tables that are written as [[name]], each with a question."""
+        given = self.of("", name, [])
+        if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given):
+            raise self.refuse("", name, f"must be written as [[{name}]] with its keys below")
+        if len(given) > MOST_QUESTIONS:
+            raise self.refuse("", name, f"is written {len(given)} times; ask {MOST_QUESTIONS} questions at most")
+        for place, entry in enumerate(given):
+            for key in entry:
+                if key not in ENTRY_KEYS[name]:
+                    known = ", ".join(ENTRY_KEYS[name])
+                    raise self.refuse_entry(name, place, f"has '{key}', which is no key of it; there are {known}")
+            asked = entry.get("question")
+            if not isinstance(asked, str) or not asked.strip():
+                raise self.refuse_entry(name, place, "has no question; write question in quotes")
+        return given
+
+    def options(self, place: int, given: Mapping[str, Any], name: str) -> tuple[str, ...]:
+        options = given.get("options", [])
+        if not isinstance(options, list) or not all(isinstance(each, str) and each.strip() for each in options):
+            raise self.refuse_entry(name, place, f"has options = {options!r}; give a list of texts")
+        written = tuple(each.strip() for each in options)
+        if len(written) == 1 or len(set(written)) < len(written):
+            raise self.refuse_entry(name, place, f"has options = {options!r}; give two or more that differ")
+        return written
+
+    def refuse_entry(self, name: str, place: int, what: str) -> InputError:
+        """The refusal of the table that is written as [[name]] for the place-th time."""
+        headers = [
+            number
+            for number, line in enumerate(self.text.splitlines(), start=1)
+            if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line)
+        ]
+        line = headers[place] if place < len(headers) else self.line("", name)
+        return InputError(f"{self.path}, line {line}: [[{name}]] {what}")
 
     def recruitment(self) -> Recruitment:
         codes = self.table("recruitment").get("codes", {})

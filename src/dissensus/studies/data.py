@@ -55,7 +55,7 @@ def _of_labelled_set(study: Study) -> TrainingData:
     if len(study.sources) > 1:
         raise InputError(
             f"study {study.name}: it is one study for each source of {study.dataset}; name one of "
-            f"{', '.join(part.name for part in study.parts)}"
+            f"{', '.join(part.name for part in study.parts)}, or keep one source under [dataset]"
         )
     items = LABELLED_SETS[str(study.dataset)].read()
     if study.sources:

@@ -136,7 +136,7 @@ def shipped_studies() -> dict[str, Path]:
 def read_study(source: str | Path) -> Study:
     """A study from a file, or one that comes with the package by its name, or a part of it by the part's name."""
     path = Path(source)
-    if path.suffix or path.exists():
+    if path.suffix or path.is_file():
         return _StudyFile(path, kind="study").study()
     known = shipped_studies()
     if str(source) in known:

@@ -51,6 +51,11 @@ export class Screen {
     this.layout.start();
   }
 
+  /** Back to the answers, from something beside them. */
+  focus() {
+    this.layout?.start();
+  }
+
   /** What a reload needs to go on. */
   kept() {
     const values = this.layout.draft ? this.layout.draft() : this.layout.values();

@@ -1,6 +1,7 @@
 // The work: asks for an item, shows it, keeps its answers on this device, sends them, goes on.
 
 import { newName, post } from "./connection.js";
+import { LeaseClock } from "./lease.js";
 import { Outbox } from "./outbox.js";
 import { Screen, study } from "./screen.js";
 import { measureFrames } from "./stopwatch.js";
@@ -9,6 +10,9 @@ const at = (id) => document.getElementById(id);
 const { session } = at("main").dataset;
 const place = (assignment) => `dissensus-item-${session}-${assignment}`;
 const PATIENCE = 60_000;
+const PACE =
+  "You are going rather quickly. That is fine where you are sure; otherwise take the time to look at every class. Your answers are saved.";
+const { title } = document;
 
 /** This tab's name. It is taken out of the storage while the tab lives, so that a duplicated tab gets another. */
 const tab = sessionStorage.getItem("dissensus-tab") ?? newName();
@@ -17,7 +21,6 @@ addEventListener("pagehide", () => sessionStorage.setItem("dissensus-tab", tab))
 addEventListener("pageshow", () => sessionStorage.removeItem("dissensus-tab"));
 
 let current = null;
-let beating = null;
 let offlineSince = null;
 let failures = 0;
 let furthest = 0;
@@ -30,6 +33,7 @@ channel.addEventListener("message", ({ data }) => {
 const screen = new Screen({ next: submit, changed: keep, problem: report, back: study.back ? back : null });
 screen.allNo = () => hear("all-no-key", { number: current?.number });
 const outbox = new Outbox(session, tab, heard);
+const lease = new LeaseClock(beat, warn);
 
 function heard({ state, waiting, data, tries }) {
   const status = at("saved");
@@ -75,7 +79,7 @@ async function next() {
 async function follow(data) {
   if (data.state === "item") return show(data);
   current = null;
-  clearInterval(beating);
+  lease.stop();
   if (data.state === "finished") location.assign(data.url);
   else if (data.state === "elsewhere") elsewhere();
   else if (data.state === "paused") wait("The study is paused", data.error, data.retry_seconds);
@@ -112,8 +116,7 @@ async function show(given) {
   }
   failures = 0;
   channel.postMessage({ working: tab });
-  clearInterval(beating);
-  beating = setInterval(beat, given.heartbeat_seconds * 1000);
+  lease.start(given.expires_in, given.heartbeat_seconds);
   for (const src of given.preload ?? []) new Image().src = src;
 }
 
@@ -146,19 +149,37 @@ async function deliver() {
   const answer = await outbox.flush();
   if (answer === null) return next();
   if (answer.status === 401) return over("Your session has ended", answer.data.error);
+  at("pace").hidden = !answer.data.hurried;
+  at("pace-text").textContent = answer.data.hurried ? PACE : "";
   if (answer.status < 300 && answer.data.next) return follow(answer.data.next);
   if (answer.status >= 400) await hear("refused", { status: answer.status, kind: answer.data.kind ?? null });
   return next();
 }
 
+/** A sign of life. Resolves to what the lease has become, or null where the server did not say. */
 async function beat() {
-  if (document.hidden || !current) return;
+  if (!current) return null;
   try {
     const { status, data } = await post("/api/heartbeat", { assignment: current.assignment, tab });
     if (status === 200 && data.mine === false) elsewhere();
+    return status === 200 && data.mine ? data : null;
   } catch {
     // The next beat, or the save, tells whether the connection is really gone.
+    return null;
   }
+}
+
+/** `state`: "held", "ending" a minute before an item goes to somebody else, "over" from then on. */
+function warn(state) {
+  document.title = state === "ending" ? `Still there? · ${title}` : title;
+  at("lease").hidden = state === "held";
+  at("lease-keep").hidden = state === "over";
+  const what = current?.item.kind ?? "item";
+  at("lease-text").textContent = {
+    held: "",
+    ending: `Are you still there? In a minute this ${what} may go to somebody else. Press a key, move, or press the button to keep it.`,
+    over: `You were away for a while, so this ${what} may have gone to somebody else. You can still answer: your answer is kept, and marked as late.`,
+  }[state];
 }
 
 async function back() {
@@ -184,7 +205,7 @@ async function hear(kind, detail) {
 function elsewhere() {
   current = null;
   screen.busy = true;
-  clearInterval(beating);
+  lease.stop();
   over("Open in another tab", "This study is open elsewhere. You can continue here; the other tab then stops.", [
     ["Continue here", async () => {
       await ask("/api/take-over", { tab });
@@ -224,6 +245,11 @@ function panel(told) {
   at("panel-title").focus();
 }
 
+at("lease-keep").addEventListener("click", () => screen.focus());
+at("pace-close").addEventListener("click", () => {
+  at("pace").hidden = true;
+  screen.focus();
+});
 at("keep-file").addEventListener("click", () => {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([JSON.stringify(outbox.waiting())], { type: "application/json" }));
