@@ -28,6 +28,28 @@ if TYPE_CHECKING:
     from dissensus.collect.study import CollectStudy
 
 POSTGRES = Path("/usr/lib/postgresql")
+CHECKED = """
+[[comprehension]]
+question = "What do you say when you cannot tell?"
+options = ["Yes", "No", "Unsure"]
+right = "Unsure"
+
+[[comprehension]]
+question = "How many classes may an image show?"
+options = ["Exactly one", "None, one or several"]
+right = "None, one or several"
+"""
+ASKED = """
+[[questions]]
+name = "age_group"
+question = "How old are you?"
+options = ["Under 30", "30 to 59", "60 or older"]
+required = true
+
+[[questions]]
+name = "feedback"
+question = "Was anything unclear?"
+"""
 
 
 def make_study(folder: Path, *, items: int = 4, k: int = 2, more: str = "", **changes: str) -> CollectStudy:

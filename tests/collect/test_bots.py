@@ -33,6 +33,23 @@ ROUGH = Behaviour(
 )
 
 
+QUESTIONS = """
+[[comprehension]]
+question = "What will you see?"
+options = ["Images", "Films"]
+right = "Images"
+
+[[questions]]
+name = "age_group"
+question = "How old are you?"
+options = ["young", "old"]
+
+[[questions]]
+name = "remark"
+question = "Anything to add?"
+"""
+
+
 def stored(found: Simulation, sql: str) -> list[Any]:
     connection = sqlite3.connect(found.folder / "collect.sqlite")
     try:
@@ -76,13 +93,14 @@ def test_a_simulated_study_says_that_it_is(rough: Simulation, tmp_path: Path) ->
         assert export_study(cursor, study, tmp_path / "out").simulated
 
 
-def test_images_are_fetched_and_recognised(tmp_path: Path) -> None:
+def test_images_are_recognised_and_questions_before_and_after_answered(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     (tmp_path / "images").mkdir()
     for n in range(6):
         pixels = generator.integers(0, 255, (8, 8), dtype=np.uint8)
         Image.fromarray(pixels).save(tmp_path / "images" / f"{n}.png")
-    init_collect_study(tmp_path / "images", classes=("a", "b"), k=2)
+    path = init_collect_study(tmp_path / "images", classes=("a", "b"), k=2)
+    path.write_text(path.read_text() + QUESTIONS)
     study = read_collect_study(tmp_path / "images")
     truth = np.eye(2)[np.arange(6) % 2]
     calm = Behaviour(abandon=0.0, careless=0.0, exclude=0.0)
@@ -91,6 +109,11 @@ def test_images_are_fetched_and_recognised(tmp_path: Path) -> None:
     copy = read_collect_study(found.folder)
     with snapshot(copy) as cursor:
         votes = collected_votes(cursor, copy)
+        export_study(cursor, copy, tmp_path / "out", formats=("csv",))
+    assert set(votes.attributes) == {"age_group"}
+    assert set(votes.attributes["age_group"].tolist()) <= {"young", "old"}
+    told = (tmp_path / "out" / "final_answers.csv").read_text()
+    assert told.count(",age_group,") == found.outcomes["finished"] == told.count(",remark,simulated")
     shown = label(votes, "majority")
     place = [found.items.index(name) for name in shown.items.tolist()]
     np.testing.assert_array_equal(shown.probabilities.argmax(axis=1), truth[place].argmax(axis=1))

@@ -21,7 +21,8 @@ from dissensus.collect.database import open_database
 from dissensus.collect.server import create_app, one_time_link
 from dissensus.collect.site import ServerSettings
 from dissensus.collect.study import LAYOUTS
-from tests.collect.web import DIGITS, practice_answers, web_study
+from tests.collect.conftest import ASKED, CHECKED
+from tests.collect.web import DIGITS, practice_answers, right_answers, web_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,11 +113,13 @@ def opened(browser: Any, *, phone: bool = False, scheme: str = "light") -> Itera
 def begin(page: Any, site: Served, *, until: str = "") -> None:
     """As far as the first item (or a page before it); the pages before are posted without being drawn."""
     asking, csrf = page.context.request, ""
-    for path, fields in (
+    steps: list[tuple[str, dict[str, str]]] = [
         ("/consent", {"agreed": "yes"}),
         ("/instructions", {}),
         ("/practice", {"answers": practice_answers(site.study)}),
-    ):
+        ("/comprehension", right_answers(site.study)),
+    ]
+    for path, fields in steps if site.study.comprehension else steps[:-1]:
         if path == until:
             return
         found = re.search(r'name="csrf" content="([^"]+)"', asking.get(f"{site.url}/").text())
@@ -150,6 +153,22 @@ def until_answered(page: Any, count: int) -> None:
     from playwright.sync_api import expect
 
     expect(page.locator("#answers input:checked")).to_have_count(count)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    found = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+    return (Path(found.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+def violations(page: Any, axe: str) -> list[str]:
+    """What axe-core finds by WCAG 2.0 to 2.2 A and AA and by its best practices."""
+    page.wait_for_load_state()
+    page.evaluate(axe)
+    found = page.evaluate(
+        "axe.run(document, {rules: {'target-size': {enabled: true}}}).then(result => result.violations)"
+    )
+    return [f"{each['id']}: {node['html'][:200]} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
 
 def test_a_whole_study_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
@@ -193,6 +212,107 @@ def test_a_whole_study_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
             assert 0 < in_order[-1] <= total < 60
             assert hidden == 0
             assert frame is not None
+
+
+def test_questions_before_the_items_and_after_them_by_keyboard_alone(browser: Any, axe: str, tmp_path: Path) -> None:
+    """The second attempt is right; a required question that was left out is asked again by the browser."""
+    with served(web_study(tmp_path, items=1, more=CHECKED + ASKED)) as site, opened(browser) as page:
+        begin(page, site, until="/comprehension")
+        page.goto(site.url)
+        page.wait_for_url("**/comprehension")
+        assert violations(page, axe) == [], "comprehension"
+
+        def press(*keys: str) -> None:
+            for key in keys:
+                page.keyboard.press(key)
+
+        press("Tab", "Tab", "Space", "Tab", "Space", "Tab", "Enter")  # the instructions, then the first of each
+        page.wait_for_selector("[role=alert]")
+        assert page.locator(".question.wrong").count() == 2
+        assert page.locator("details").get_attribute("open") is not None
+        assert violations(page, axe) == [], "comprehension, second attempt"
+        press("Tab", "Tab", "ArrowUp", "Tab", "ArrowDown", "Enter")
+        page.wait_for_url("**/work")
+        page.wait_for_selector(READY)
+        answer(page, site.study)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/questions")
+        assert violations(page, axe) == [], "questions"
+        press("Tab", "Tab", "Tab", "Enter")
+        assert page.evaluate("document.activeElement.name") == "answer-0", "the required one is missing"
+        press("Space", "Tab")
+        page.keyboard.type("Nothing.\nThanks")
+        press("Tab", "Enter")
+        page.wait_for_url("**/finish")
+        assert page.locator("#code").inner_text() == site.study.recruitment.codes["complete"]
+        assert site.read("SELECT name, answer FROM final_answer ORDER BY name") == [
+            ("age_group", "Under 30"),
+            ("feedback", "Nothing.\nThanks"),
+        ]
+        assert site.read("SELECT misunderstood FROM annotator") == [(1,)]
+
+
+def test_a_minute_before_an_item_goes_to_somebody_else_the_page_says_so(browser: Any, axe: str, tmp_path: Path) -> None:
+    """The nine minutes are the page's, its clock is turned forward; the server's are a lease moved into the past."""
+    with served(web_study(tmp_path, items=1, k=1)) as site, opened(browser, phone=True) as page:
+        page.clock.install()
+        begin(page, site)
+        page.clock.run_for(530_000)
+        assert page.locator("#lease").is_hidden()
+        page.clock.run_for(15_000)
+        assert "Are you still there?" in page.locator("#lease").inner_text()
+        assert page.title().startswith("Still there?")
+        assert violations(page, axe) == [], "a warning"
+        with page.expect_response("**/api/heartbeat"):
+            page.get_by_role("button", name="I am still here").tap()
+        page.wait_for_selector("#lease", state="hidden")
+        assert page.title().startswith("Task")
+        page.clock.run_for(605_000)
+        assert "your answer is kept, and marked as late" in page.locator("#lease").inner_text()
+        assert page.locator("#lease-keep").is_hidden()
+        site.database.write_now(lambda cursor: cursor.execute("UPDATE assignment SET expires = leased_at"))
+        with opened(browser) as other:
+            begin(other, site)
+        with page.expect_response("**/api/heartbeat") as beat:
+            answer(page, site.study)
+        assert beat.value.json()["held"] is False
+        assert page.locator("#lease").is_visible()
+        submit(page, None)
+        assert site.read("SELECT state, counts, late FROM assignment ORDER BY id") == [("done", 0, 1), ("open", 0, 0)]
+
+
+def test_a_narrow_window_is_asked_for_more_room_and_goes_on_when_it_has_it(
+    browser: Any, axe: str, tmp_path: Path
+) -> None:
+    with served(web_study(tmp_path, changes={"least_width": "900"})) as site, opened(browser) as page:
+        page.set_viewport_size({"width": 700, "height": 800})
+        page.goto(site.url)
+        page.wait_for_url("**/screen")
+        page.get_by_text("; this window has 700").wait_for()
+        assert violations(page, axe) == []
+        page.set_viewport_size({"width": 900, "height": 800})
+        page.wait_for_url("**/consent")
+        assert site.read("SELECT detail FROM event WHERE kind = 'browser small-screen'") == [
+            ('{"height": 800, "width": 700}',)
+        ]
+
+
+def test_a_quick_answer_brings_one_reminder_beside_the_next_item(browser: Any, axe: str, tmp_path: Path) -> None:
+    with (
+        served(web_study(tmp_path, changes={"least_seconds_per_class": "60"})) as site,
+        opened(browser) as page,
+    ):
+        begin(page, site)
+        answer(page, site.study)
+        submit(page, 2)
+        assert "take the time" in page.locator("#pace").inner_text()
+        assert violations(page, axe) == []
+        answer(page, site.study)  # nothing has to be closed first
+        submit(page, 3)
+        assert page.locator("#pace").is_hidden()
+        answer(page, site.study)
+        submit(page, None)
+        assert site.read("SELECT count(*) FROM event WHERE kind = 'reminded'") == [(1,)]
 
 
 def test_keys_move_clear_and_can_be_switched_off(browser: Any, tmp_path: Path) -> None:
@@ -512,22 +632,7 @@ def test_the_progress_page_follows_the_votes(browser: Any, tmp_path: Path) -> No
         assert "paused" in page.locator("#panel").inner_text()
 
 
-# Accessibility: axe-core, WCAG 2.0 to 2.2 A and AA and its best practices.
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    found = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
-    return (Path(found.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-
-
-def violations(page: Any, axe: str) -> list[str]:
-    page.wait_for_load_state()
-    page.evaluate(axe)
-    found = page.evaluate(
-        "axe.run(document, {rules: {'target-size': {enabled: true}}}).then(result => result.violations)"
-    )
-    return [f"{each['id']}: {node['html'][:200]} {node['failureSummary']}" for each in found for node in each["nodes"]]
+# Accessibility of every page.
 
 
 def test_axe_finds_nothing_from_consent_to_code(browser: Any, axe: str, tmp_path: Path) -> None:

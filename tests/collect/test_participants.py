@@ -27,7 +27,7 @@ from dissensus.collect.participants import (
     understood,
 )
 from dissensus.errors import InputError
-from tests.collect.web import ASKED, CHECKED
+from tests.collect.conftest import ASKED, CHECKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable

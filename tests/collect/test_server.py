@@ -18,7 +18,8 @@ from dissensus.collect.security import ANNOTATOR_COOKIE
 from dissensus.collect.server import create_app
 from dissensus.collect.site import ServerSettings
 from dissensus.collect.study import LAYOUTS, read_collect_study
-from tests.collect.web import ASKED, CHECKED, legal_values, practice_answers, right_answers, visited, web_study
+from tests.collect.conftest import ASKED, CHECKED
+from tests.collect.web import legal_values, practice_answers, right_answers, visited, web_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,7 @@ from PIL import Image
 
 from dissensus.collect.study import ENDINGS, init_collect_study, read_collect_study
 from dissensus.errors import InputError
-from tests.collect.conftest import make_study
-from tests.collect.web import ASKED, CHECKED
+from tests.collect.conftest import ASKED, CHECKED, make_study
 
 if TYPE_CHECKING:
     from pathlib import Path

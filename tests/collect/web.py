@@ -29,28 +29,6 @@ if TYPE_CHECKING:
     from dissensus.collect.study import CollectStudy
 
 ORIGIN = "http://study.test"
-CHECKED = """
-[[comprehension]]
-question = "What do you say when you cannot tell?"
-options = ["Yes", "No", "Unsure"]
-right = "Unsure"
-
-[[comprehension]]
-question = "How many classes may an image show?"
-options = ["Exactly one", "None, one or several"]
-right = "None, one or several"
-"""
-ASKED = """
-[[questions]]
-name = "age_group"
-question = "How old are you?"
-options = ["Under 30", "30 to 59", "60 or older"]
-required = true
-
-[[questions]]
-name = "feedback"
-question = "Was anything unclear?"
-"""
 DIGITS = tuple(str(digit) for digit in range(10))
 
 

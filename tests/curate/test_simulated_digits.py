@@ -38,6 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> SimulatedSet:
     monkeypatch.setenv("DISSENSUS_DATA", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     return simulated_set(SMALL)
 
 
@@ -90,11 +91,11 @@ def test_a_set_is_made_once_and_read_afterwards(
     assert (again.items.human.probabilities == made.items.human.probabilities).all()
     with pytest.raises(AssertionError, match="made again"):
         simulated_set(Recipe(seed=1, **{name: getattr(SMALL, name) for name in ("pool", "blends", "mnist")}))
-    assert not list(folder.glob("made/*.partial"))
+    assert not list(folder.glob("dissensus/made/*.partial"))
 
 
 def test_a_harmed_set_is_refused_with_its_folder(made: SimulatedSet, folder: Path, tmp_path: Path) -> None:
-    kept = next(folder.glob("made/*"))
+    kept = next(folder.glob("dissensus/made/*"))
     harmed = tmp_path / kept.name
     harmed.mkdir()
     (harmed / "set.npz").write_bytes((kept / "set.npz").read_bytes()[:1000])

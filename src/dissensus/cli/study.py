@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dissensus.studies.running import Plan
+    from dissensus.studies.spec import Study
     from dissensus.training.run import RunResult
 
 app = typer.Typer(name="study", help="Grids of runs: run, list, show, status.", no_args_is_help=True)
@@ -39,12 +40,22 @@ def run_(
     """
     from dissensus.studies import plan_study, read_study
 
-    plans = [plan_study(part, store, engine=engine, device=device) for part in read_study(source).parts]
+    study = read_study(source)
+    _say_what_is_made(study)
+    plans = [plan_study(part, store, engine=engine, device=device) for part in study.parts]
     for plan in plans:
         train_with_progress(plan)
     _show_results(plans, json)
     for plan in plans:
         _measure(plan, quiet=str(json) == "-")
+
+
+def _say_what_is_made(study: Study) -> None:
+    from dissensus.studies.labelled_sets import LABELLED_SETS
+
+    known = LABELLED_SETS.get(study.dataset or "")
+    if known is not None and known.must_be_made():
+        note(f"{study.dataset}: the set is made first, once, which takes some minutes")
 
 
 def _measure(plan: Plan, *, quiet: bool) -> None:

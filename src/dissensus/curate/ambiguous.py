@@ -37,8 +37,9 @@ class Blending:
         vae_images: digits that the VAE is fitted to, at most; the blended digits are drawn from the same.
         vae_batches: that it learns from.
         members: classifiers (LeNet) in the ensemble that finds junk; one more is the labeller.
-        member_images: digits that each is trained on, at most, each on its own draw.
-        member_batches: that each learns from.
+        member_images: digits that each of them is trained on, at most, each on its own draw.
+        labeller_images: digits that the labeller is trained on, at most.
+        member_batches: that each of all learns from.
         candidates: blends made for each that is asked for.
         mutual_information: the most, in nats, that an image may have.
     """
@@ -47,6 +48,7 @@ class Blending:
     vae_batches: int = 1_400
     members: int = 5
     member_images: int = 6_000
+    labeller_images: int = 6_000
     member_batches: int = 375
     candidates: int = 8
     mutual_information: float = 0.2
@@ -100,7 +102,7 @@ def ambiguous_digits(digits: Digits, n: int, *, seed: int, blending: Blending | 
     vae = train_vae(ground.images, seed=seed, batches=how.vae_batches)
     members = []
     for member in range(how.members + 1):
-        own = digits.take(_draw(len(digits), how.member_images, generator))
+        own = digits.take(_draw(len(digits), how.member_images if member else how.labeller_images, generator))
         trained = train_member(
             grey(own.images),
             own.labels,

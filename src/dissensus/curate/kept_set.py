@@ -58,7 +58,7 @@ def keep_set(folder: Path, arrays: Mapping[str, Any], about: Mapping[str, Any]) 
         # Another process may have finished the same set first; it means the same.
         if not folder.is_dir():
             raise InputError(
-                f"{folder}: the set cannot be kept ({error.strerror}); set DISSENSUS_DATA to a folder that can be "
+                f"{folder}: the set cannot be kept ({error.strerror}); set XDG_CACHE_HOME to a folder that can be "
                 "written"
             ) from error
 

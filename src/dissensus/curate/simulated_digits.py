@@ -4,7 +4,7 @@ Digits (MNIST's, or scikit-learn's where MNIST is absent) and blends of digits; 
 items selected over its regions; stratified splits of exact sizes; judgements of a simulated panel. Nothing that is
 measured on this set is about people, and everything that names it says `simulated`.
 
-The set is made once and kept in the data folder, under `made`, by one rename when it is whole (`kept_set`).
+The set is made once and kept in the cache folder, under `made`, by one rename when it is whole (`kept_set`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from dissensus.curate.mapping import map_items
 from dissensus.curate.panel import HABITS, Eyes, perceive, simulate_panel
 from dissensus.curate.selecting import Floor, select_items
 from dissensus.curate.splitting import split_groups
-from dissensus.datasets import data_folder
+from dissensus.datasets import cache_folder
 from dissensus.datasets.sources import Source
 from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dissensus.curate.digits import Digits
     from dissensus.datasets import LabelledItems
     from dissensus.votes.simulate import Habits
@@ -102,12 +104,22 @@ def soft_digits_simulated() -> LabelledItems:
 def simulated_set(recipe: Recipe | None = None) -> SimulatedSet:
     """Read the kept set of a recipe, or make and keep it."""
     digits = read_digits()
-    wanted = (Recipe() if recipe is None else recipe).fitted(len(digits))
-    folder = data_folder() / "made" / f"{NAME}-{_key(wanted, digits)}"
+    wanted, folder = _kept(digits, recipe)
     if not folder.is_dir():
         arrays, about = _make(digits, wanted)
         keep_set(folder, arrays, about)
     return read_set(folder)
+
+
+def must_be_made(recipe: Recipe | None = None) -> bool:
+    """Whether the set of a recipe is not kept yet."""
+    return not _kept(read_digits(), recipe)[1].is_dir()
+
+
+def _kept(digits: Digits, recipe: Recipe | None) -> tuple[Recipe, Path]:
+    """What is made of these digits, and where it is kept."""
+    wanted = (Recipe() if recipe is None else recipe).fitted(len(digits))
+    return wanted, cache_folder() / "made" / f"{NAME}-{_key(wanted, digits)}"
 
 
 def _key(recipe: Recipe, digits: Digits) -> str:

@@ -9,6 +9,7 @@ from dissensus.lazy import lazy_names
 if TYPE_CHECKING:
     from dissensus.datasets.catalogue import DATASETS as DATASETS
     from dissensus.datasets.catalogue import Dataset as Dataset
+    from dissensus.datasets.catalogue import cache_folder as cache_folder
     from dissensus.datasets.catalogue import data_folder as data_folder
     from dissensus.datasets.catalogue import find as find
     from dissensus.datasets.catalogue import get as get
@@ -31,6 +32,7 @@ __getattr__, __dir__ = lazy_names(
         "Dataset": "catalogue",
         "LabelledItems": "labelled",
         "Source": "sources",
+        "cache_folder": "catalogue",
         "character_ngrams": "text",
         "data_folder": "catalogue",
         "find": "catalogue",

@@ -192,9 +192,14 @@ DATASETS: Final = {
 
 
 def data_folder() -> Path:
-    """Where downloaded sets lie: the folder named by DISSENSUS_DATA, or else ~/.cache/dissensus."""
+    """Where downloaded sets lie: the folder named by DISSENSUS_DATA, or else `cache_folder`."""
     given = os.environ.get("DISSENSUS_DATA")
-    return Path(given) if given else Path.home() / ".cache" / "dissensus"
+    return Path(given) if given else cache_folder()
+
+
+def cache_folder() -> Path:
+    """Where what the tool makes for itself is kept, also where downloaded sets lie in a folder it may not write."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dissensus"
 
 
 def find(name: str) -> Dataset:

@@ -25,6 +25,7 @@ class LabelledSet:
         targets: that the set itself holds.
         votes: whether it has votes, so that every scheme can be a target too.
         splits: that the set itself holds.
+        must_be_made: whether reading it makes it first, which takes minutes.
     """
 
     read: Callable[[], LabelledItems]
@@ -32,6 +33,7 @@ class LabelledSet:
     targets: tuple[str, ...]
     votes: bool
     splits: tuple[str, ...] = SPLITS
+    must_be_made: Callable[[], bool] = lambda: False
 
 
 def _simulated() -> LabelledItems:
@@ -41,6 +43,12 @@ def _simulated() -> LabelledItems:
     return soft_digits_simulated()
 
 
+def _simulated_to_make() -> bool:
+    from dissensus.curate.simulated_digits import must_be_made
+
+    return must_be_made()
+
+
 LABELLED_SETS: Final = {
     "soft-digits": LabelledSet(
         lambda: load_labelled("soft-digits"),
@@ -48,5 +56,11 @@ LABELLED_SETS: Final = {
         targets=("original", "majority", "uncertainty-weighted", "equal-weighted", "yes-only"),
         votes=False,
     ),
-    "soft-digits-simulated": LabelledSet(_simulated, sources=("mnist", "ambiguous"), targets=("original",), votes=True),
+    "soft-digits-simulated": LabelledSet(
+        _simulated,
+        sources=("mnist", "ambiguous"),
+        targets=("original",),
+        votes=True,
+        must_be_made=_simulated_to_make,
+    ),
 }
