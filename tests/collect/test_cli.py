@@ -149,7 +149,9 @@ def test_what_was_collected_is_exported(tmp_path: Path) -> None:
 
 def test_a_rehearsal_says_that_it_is_one_and_leaves_the_study_alone(tmp_path: Path) -> None:
     study = text_study(tmp_path / "study", items=6, k=2)
-    done = collect("simulate", study.folder, "--annotators", 4, "--json", "-", "-o", tmp_path / "simulated")
+    done = collect(
+        "simulate", study.folder, "--annotators", 4, "--abandon", 0, "--json", "-", "-o", tmp_path / "simulated"
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["simulated"] is True

@@ -109,22 +109,22 @@ def test_comprehension_questions_come_before_the_items_and_have_two_attempts(tmp
         visitor = at_comprehension(site)
         assert 'value="Unsure"' in visitor.open("/work").text
         assert visitor.post("/api/next", tab="tab").status_code == 409
-        left = visitor.form("/comprehension", **{"answer-0": "Unsure"})
+        left = visitor.form("/comprehension", {"answer-0": "Unsure"})
         assert (left.status_code, "Please answer every question" in left.text) == (422, True)
-        assert visitor.form("/comprehension", **{**wrong, "answer-0": "Perhaps"}).status_code == 422
+        assert visitor.form("/comprehension", {**wrong, "answer-0": "Perhaps"}).status_code == 422
         assert site.read("SELECT state, misunderstood FROM annotator") == [("practised", 0)]
-        again = visitor.form("/comprehension", **wrong)
+        again = visitor.form("/comprehension", wrong)
         assert again.url.path == "/comprehension"
         assert again.text.count("Your last answer was not right.") == 1
-        assert visitor.form("/comprehension", **right_answers(site.study)).url.path == "/work"
+        assert visitor.form("/comprehension", right_answers(site.study)).url.path == "/work"
         assert visitor.finish(site.study) == 3
 
         fails = at_comprehension(site)
-        fails.form("/comprehension", **wrong)
-        page = fails.form("/comprehension", **wrong)
+        fails.form("/comprehension", wrong)
+        page = fails.form("/comprehension", wrong)
         assert page.url.path == "/finish"
         assert site.study.recruitment.codes["screened-out"] in page.text
-        assert fails.form("/comprehension", **right_answers(site.study)).url.path == "/finish"
+        assert fails.form("/comprehension", right_answers(site.study)).url.path == "/finish"
         assert site.read("SELECT state, misunderstood, counts, gold_missed FROM annotator ORDER BY id") == [
             ("finished", 1, 1, 0),
             ("screened-out", 2, 1, 0),
@@ -144,7 +144,7 @@ def test_a_page_of_comprehension_questions_that_is_sent_twice_is_one_attempt(tmp
         visitor = at_comprehension(site)
         wrong = {"answer-0": "Yes", "answer-1": "Exactly one", "attempt": "0"}
         for _ in range(3):
-            assert visitor.form("/comprehension", **wrong).url.path == "/comprehension"
+            assert visitor.form("/comprehension", wrong).url.path == "/comprehension"
         assert site.read("SELECT misunderstood FROM annotator") == [(1,)]
 
 
@@ -169,14 +169,14 @@ def test_final_questions_come_before_the_code_and_are_stored_by_name(tmp_path: P
         page = visitor.open("/finish")
         assert (page.url.path, code in page.text) == ("/questions", False)
         assert visitor.open("/").url.path == "/questions"
-        left = visitor.form("/questions", **{"answer-1": "<b>all</b> clear"})
+        left = visitor.form("/questions", {"answer-1": "<b>all</b> clear"})
         assert left.status_code == 422
         assert "This needs an answer." in left.text
         assert "&lt;b&gt;all&lt;/b&gt; clear" in left.text, "what was written is not lost"
-        assert visitor.form("/questions", **{"answer-0": "17"}).status_code == 422
+        assert visitor.form("/questions", {"answer-0": "17"}).status_code == 422
         too_long = {"answer-0": "Under 30", "answer-1": "x" * 1001}
-        assert visitor.form("/questions", **too_long).status_code == 422
-        done = visitor.form("/questions", **{"answer-0": "Under 30", "answer-1": " two\r\nlines\0 "})
+        assert visitor.form("/questions", too_long).status_code == 422
+        done = visitor.form("/questions", {"answer-0": "Under 30", "answer-1": " two\r\nlines\0 "})
         assert (done.url.path, code in done.text) == ("/finish", True)
         assert visitor.open("/questions").url.path == "/finish"
         told = site.database.read_now(final_answers)
@@ -186,7 +186,7 @@ def test_final_questions_come_before_the_code_and_are_stored_by_name(tmp_path: P
         other = site.annotator()
         other.finish(site.study)
         other.open("/questions")
-        assert other.form("/questions", **{"answer-0": "60 or older"}).url.path == "/finish"
+        assert other.form("/questions", {"answer-0": "60 or older"}).url.path == "/finish"
         assert site.database.read_now(final_answers)[2] == {"age_group": "60 or older"}
         late = site.annotator()
         assert late.next()["state"] == "finished"

@@ -89,10 +89,18 @@ class Visitor:
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         return self.runner.run(self.client.request(method, path, **options))
 
-    def form(self, path: str, *, follow: bool = True, origin: str | None = ORIGIN, **fields: str) -> httpx.Response:
-        """Post a form with the token of the page that was drawn last."""
+    def form(
+        self,
+        path: str,
+        said: Mapping[str, str] | None = None,
+        *,
+        follow: bool = True,
+        origin: str | None = ORIGIN,
+        **fields: str,
+    ) -> httpx.Response:
+        """Post a form (fields in ``said`` may have any name) with the token of the page that was drawn last."""
         headers = {} if origin is None else {"Origin": origin}
-        fields = {"csrf": self.token, **fields}
+        fields = {"csrf": self.token, **(said or {}), **fields}
         return self.seen(self.request("POST", path, data=fields, headers=headers, follow_redirects=follow))
 
     def open(self, path: str) -> httpx.Response:
@@ -116,7 +124,7 @@ class Visitor:
         self.form("/instructions")
         page = self.form("/practice", answers=practice_answers(study))
         if study.comprehension:
-            page = self.form("/comprehension", **right_answers(study))
+            page = self.form("/comprehension", right_answers(study))
         assert page.url.path == "/work", page.text
         return self
 

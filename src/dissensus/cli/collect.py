@@ -220,9 +220,7 @@ def _show_progress(study: CollectStudy, found: Progress, *, simulated: bool) -> 
     out.print(f"items       {found.complete:,} of {found.items:,} complete; {_histogram(found.by_votes)}")
     people = ", ".join(f"{number:,} {state}" for state, number in sorted(found.annotators.items())) or "none yet"
     out.print(f"annotators  {people}; {found.excluded:,} excluded")
-    out.print(
-        f"beside      {found.spare:,} surplus and {found.late:,} late judgements, {found.problems:,} problems reported"
-    )
+    out.print(f"beside      {found.spare:,} surplus, {found.late:,} late; problems reported: {found.problems:,}")
 
 
 def _histogram(by_votes: Any) -> str:
@@ -266,7 +264,7 @@ def _show_simulation(study: CollectStudy, found: Simulation, *, json: Path | Non
         out.print(f"annotators  {found.annotators:,} came: {came}")
         out.print(
             f"saves       {len(found.acknowledged):,} acknowledged, {found.sent_twice:,} sent twice, {found.reloads:,} "
-            f"reloads, {found.second_tabs:,} second tabs, {found.surplus:,} surplus judgements"
+            f"reloads, {found.second_tabs:,} second tabs; {found.surplus:,} surplus"
         )
         out.print(
             f"time        {found.seconds:.1f} s; a save with the next item took {p50:.0f} ms (median), "

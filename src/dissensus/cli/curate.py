@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from dissensus.datasets.sources import Source
 
 app = typer.Typer(
-    name="curate", help="Copies, data map, selection, splits, size, datasheet of a set.", no_args_is_help=True
+    name="curate",
+    help="Copies, data map, selection, splits, size, datasheet of a set; ambiguous digits.",
+    no_args_is_help=True,
 )
 Paths = Annotated[
     list[str],
@@ -446,3 +448,49 @@ def _print_crossed(items: ItemList, row: str, column: str) -> None:
     for name, counts in zip(down.tolist(), count.tolist(), strict=True):
         table.add_row(plain(name), f"{sum(counts):,}", *(f"{each:,}" for each in counts))
     console().print(table)
+
+
+@app.command()
+def ambiguous(
+    count: Annotated[int, typer.Option("-n", "--count", help="How many.", min=1)] = 2500,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The .npz to write.")] = Path(
+        "ambiguous-digits.npz"
+    ),
+    digits: Annotated[
+        Path | None,
+        typer.Option(help="Folder of MNIST's idx files; by default in the data folder, else scikit-learn's digits."),
+    ] = None,
+    seed: opt.Seed = 0,
+) -> None:
+    """Blends of two digits in the latent space of a VAE, each with a synthetic label distribution.
+
+    Writes images, items, labels (the largest share), probabilities, parents and weight; every curate command reads it.
+    """
+    import numpy as np
+
+    from dissensus.curate import ambiguous_digits, read_digits
+    from dissensus.errors import InputError
+
+    if not out.parent.is_dir():
+        raise InputError(f"{out}: there is no folder {out.parent}; make it, or choose another place")
+    read = read_digits(digits)
+    note(f"from {read.note}")
+    made = ambiguous_digits(read, count, seed=seed)
+    try:
+        with out.open("wb") as file:
+            np.savez_compressed(
+                file,
+                images=made.images,
+                items=np.array([f"blend-{number}" for number in range(len(made))]),
+                labels=made.winner,
+                probabilities=made.probabilities,
+                parents=made.parents,
+                weight=made.weight,
+            )
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror}); choose another place") from error
+    console().print(
+        f"{len(made):,} ambiguous digits in {plain(str(out))}, of {made.candidates:,} blends, {made.plausible:,} of "
+        f"them plausible; mean entropy of the synthetic labels {made.entropy.mean():.2f} nats",
+        soft_wrap=True,
+    )

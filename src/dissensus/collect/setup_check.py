@@ -102,10 +102,11 @@ def _findings(study: CollectStudy, budget: Budget, annotators: int | None) -> It
             f"{budget.invited:,}, because one in {round(1 / ABANDONED)} leaves early"
         ),
     )
+    hours = f"{budget.hours:,.0f}" if budget.hours >= 10 else f"{budget.hours:.1f}"
     yield Finding(
         kind="ok",
         sentence=(
-            f"about {budget.hours:,.0f} paid hours, {budget.money:,.0f} {budget.currency} with the platform's fee, at "
+            f"about {hours} paid hours, {budget.money:,.0f} {budget.currency} with the platform's fee, at "
             f"{study.cost.seconds_per_item:g} s an item and {study.cost.pay_per_hour:g} {budget.currency} an hour"
         ),
     )

@@ -177,7 +177,7 @@ function warn(state) {
   const what = current?.item.kind ?? "item";
   at("lease-text").textContent = {
     held: "",
-    ending: `Are you still there? In a minute this ${what} may go to somebody else. Press a key, move, or press the button to keep it.`,
+    ending: `Are you still there? In a minute this ${what} may go to somebody else; any key, touch or movement keeps it.`,
     over: `You were away for a while, so this ${what} may have gone to somebody else. You can still answer: your answer is kept, and marked as late.`,
   }[state];
 }
