@@ -28,7 +28,12 @@ $(VENV)/demo.installed: pyproject.toml constraints.txt
 	$(PIP) --editable .
 	touch $@
 
+# Two peers that our curvature is compared with, without what they name as dependencies: curvlinops asks for packages that pull
+# in a second PyTorch, and needs only these.
+PEERS := curvlinops-for-pytorch pyhessian einconv einops jaxtyping linear_operator opt-einsum wadler_lindig
+
 $(VENV)/test.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable ".[dev]"
+	$(PIP) --no-deps $(PEERS)
 	touch $@

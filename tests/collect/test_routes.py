@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from starlette.routing import Mount, Route
 
 from dissensus.collect.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE
+from tests.collect.conftest import ASKED, CHECKED
 from tests.collect.web import ORIGIN, legal_values, visited, web_study
 
 if TYPE_CHECKING:
@@ -109,7 +110,11 @@ class Walk:
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
     study = web_study(
-        tmp_path_factory.mktemp("walk"), items=6, k=3, changes={"adaptive.on": "true", "max_k": "4", "budget": "9"}
+        tmp_path_factory.mktemp("walk"),
+        items=6,
+        k=3,
+        changes={"adaptive.on": "true", "max_k": "4", "budget": "9", "least_width": "900"},
+        more=CHECKED + ASKED,
     )
     with visited(study, rate_limits=False, password="open sesame") as site:
         one, other = site.annotator(), site.annotator()
@@ -172,6 +177,7 @@ def bodies(walk: Walk) -> dict[str, Any]:
         "show": "yes",
         "identities": "yes",
         "values": {"0": "yes"},
+        "answer-0": "Unsure",
         "kind": "image-failed",
         "detail": {},
         "answers": {"values": legal_values(walk.site.study)},

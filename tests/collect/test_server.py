@@ -193,6 +193,29 @@ def test_final_questions_come_before_the_code_and_are_stored_by_name(tmp_path: P
         assert late.open("/work").url.path == "/finish", "who found nothing to do is asked nothing"
 
 
+def test_questions_are_shown_as_text(tmp_path: Path) -> None:
+    hostile = "<script>owned()</script>"
+    more = f"""
+[[comprehension]]
+question = "{hostile}"
+options = ["{hostile} 1", "{hostile} 2"]
+right = "{hostile} 2"
+[[questions]]
+name = "hostile"
+question = "{hostile}"
+options = ["{hostile} 1", "{hostile} 2"]
+"""
+    with visited(web_study(tmp_path, more=more)) as site:
+        seen = at_comprehension(site).open("/comprehension").text
+        visitor = site.annotator()
+        visitor.finish(site.study)
+        for page in (seen, visitor.open("/finish").text):
+            assert "<script>owned" not in page
+            assert page.count("&lt;script&gt;owned()&lt;/script&gt;") == 5
+        visitor.form("/questions", {"answer-0": f"{hostile} 1"})
+        assert site.database.read_now(final_answers) == {2: {"hostile": f"{hostile} 1"}}
+
+
 def test_a_window_too_small_is_recorded_and_may_end_without_having_taken_part(tmp_path: Path) -> None:
     with visited(web_study(tmp_path, changes={"least_width": "900"})) as site:
         visitor = site.visitor()
