@@ -169,6 +169,8 @@ def axe() -> str:
 def violations(page: Any, axe: str) -> list[str]:
     """What axe-core finds by WCAG 2.0 to 2.2 A and AA and by its best practices."""
     page.wait_for_load_state()
+    # A button on its way from one colour to another has the contrast of neither.
+    page.evaluate("Promise.allSettled(document.getAnimations().map(each => each.finished))")
     page.evaluate(axe)
     found = page.evaluate(
         "axe.run(document, {rules: {'target-size': {enabled: true}}}).then(result => result.violations)"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse
 
@@ -207,7 +207,7 @@ class Guard:
         self.app = app
         self.limits = limits
         self.clock = clock
-        self.headers = {
+        headers = {
             "Content-Security-Policy": content_policy(framed_by=framed_by),
             "X-Content-Type-Options": "nosniff",
             # Not "no-referrer": browsers would then send "Origin: null" with our own posts.
@@ -218,6 +218,8 @@ class Guard:
             **({} if framed_by else {"X-Frame-Options": "DENY"}),
             **({"Strict-Transport-Security": "max-age=31536000"} if https else {}),
         }
+        # As they go over the wire, made once: an answer is stored in less than a millisecond.
+        self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -226,12 +228,11 @@ class Guard:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in self.headers.items():
-                    headers.setdefault(name, value)
                 # Our own files may be kept if asked about; pages and answers never.
-                kept = scope["path"].startswith("/static/")
-                headers.setdefault("Cache-Control", "no-cache" if kept else "no-store")
+                kept = (b"cache-control", b"no-cache" if scope["path"].startswith("/static/") else b"no-store")
+                given = message["headers"]
+                there = {name for name, _ in given}
+                message["headers"] = [*given, *(each for each in (*self.headers, kept) if each[0] not in there)]
             await send(message)
 
         refusal = self._refusal(scope)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dissensus.collect.study import CollectStudy
 
 EXPIRY_SECONDS: Final = 5.0
+SWITCH_SECONDS: Final = 0.0005
 BACKUP_SECONDS: Final = 3600.0
 ROUND_SECONDS: Final = 60.0
 STOPPING_SECONDS: Final = 10.0
@@ -124,6 +125,8 @@ def serve_study(
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
+        # SQLite lets go of the interpreter with every statement; the writer must not wait 5 ms to have it back.
+        sys.setswitchinterval(SWITCH_SECONDS)
 
         # uvicorn stops on these signals, and sends them again when it has; by then there is nothing left to do. One
         # that comes before it listens for them must not be lost.

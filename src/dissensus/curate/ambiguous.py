@@ -48,7 +48,7 @@ class Blending:
     vae_batches: int = 1_400
     members: int = 5
     member_images: int = 6_000
-    labeller_images: int = 6_000
+    labeller_images: int = 1_000
     member_batches: int = 375
     candidates: int = 8
     mutual_information: float = 0.2
