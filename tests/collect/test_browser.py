@@ -35,16 +35,6 @@ if TYPE_CHECKING:
     from dissensus.collect.database import Cursor, Database
     from dissensus.collect.study import CollectStudy
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 READY = "#shown:not(.waiting) #frame > *"
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -52,17 +42,6 @@ HOSTILE = (
     "\u202eright to left\u202c {{7*7}} \u0634\u0631\u0643\u0629",
     "very" * 49,
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not installed")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield running
-        running.close()
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,17 +12,8 @@ from tests.report.studies import CLASSES, IMAGE, LONG, SCRIPT, finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 POINT = """([chart, variability, confidence]) => {
   const place = document.getElementById(chart), view = place.drawn.view;
   place.scrollIntoView({block: "center"});
@@ -32,17 +22,6 @@ POINT = """([chart, variability, confidence]) => {
   return [box.x + x, box.y + y];
 }"""
 ROWS = "JSON.parse(document.getElementById('datasets').textContent)['map-items']"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not installed")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield running
-        running.close()
 
 
 @contextmanager

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +11,7 @@ from dissensus.curate.labelled import ORIGINAL, Features, classes_of, features_o
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 from dissensus.training import Run, Training, choose_engine, split_items, train
+from dissensus.training.workers import in_workers, worker_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,19 +106,20 @@ def size_curve(
 
 def _points(pool: _Pool, sizes: Sequence[int], repeats: int, seed: int) -> Iterator[SizePoint]:
     jobs = [(size, seed + repeat) for size in sizes for repeat in range(repeats)]
-    workers = min(len(os.sched_getaffinity(0)), len(jobs))
-    if pool.device != "cpu" or workers == 1:
-        yield from _gathered(sizes, repeats, (_accuracy(pool, *job) for job in jobs))
-        return
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["dissensus.training.loop"])
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(pool,)) as executor:
-        yield from _gathered(sizes, repeats, executor.map(_in_worker, jobs))
+    alone = pool.device != "cpu" or worker_count(len(jobs)) == 1
+    one_by_one = ((number, _accuracy(pool, job)) for number, job in enumerate(jobs))
+    yield from _gathered(sizes, repeats, one_by_one if alone else in_workers(_accuracy, jobs, shared=pool))
 
 
-def _gathered(sizes: Sequence[int], repeats: int, accuracies: Iterator[float]) -> Iterator[SizePoint]:
-    for size in sizes:
-        yield SizePoint(size=size, accuracies=tuple(next(accuracies) for _ in range(repeats)))
+def _gathered(sizes: Sequence[int], repeats: int, done: Iterator[tuple[int, float]]) -> Iterator[SizePoint]:
+    """The points in the order of their sizes, each as soon as it and those before it are whole."""
+    found: dict[int, float] = {}
+    for place, size in enumerate(sizes):
+        wanted = range(place * repeats, (place + 1) * repeats)
+        while not found.keys() >= set(wanted):
+            number, accuracy = next(done)
+            found[number] = accuracy
+        yield SizePoint(size=size, accuracies=tuple(found[number] for number in wanted))
 
 
 def _pool(source: Source, test: Source | None, model: str, training: Training, *, seed: int, device: str) -> _Pool:
@@ -149,8 +147,9 @@ def _pool(source: Source, test: Source | None, model: str, training: Training, *
     )
 
 
-def _accuracy(pool: _Pool, size: int, seed: int) -> float:
-    """The test accuracy of one repeat."""
+def _accuracy(pool: _Pool, job: tuple[int, int]) -> float:
+    """The test accuracy of one repeat, of a size and with a seed."""
+    size, seed = job
     generator = stream(seed, Purpose.SPLIT, size)
     order = np.lexsort((generator.random(len(pool.code)), pool.code))
     count = np.bincount(pool.code)
@@ -169,31 +168,6 @@ def _accuracy(pool: _Pool, size: int, seed: int) -> float:
     )
     (result,) = train([run], data, engine="loop", device=pool.device)
     return float((result.predictions["test"].argmax(axis=1) == pool.test_code).mean())
-
-
-_shared: _Pool | None = None
-
-
-def _begin(pool: _Pool) -> None:
-    global _shared
-    import torch
-
-    _shared = pool
-    torch.set_num_threads(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "a worker has a parent"
-    parent.join()
-    os._exit(1)
-
-
-def _in_worker(job: tuple[int, int]) -> float:
-    assert _shared is not None, "a worker begins with what repeats draw from"
-    return _accuracy(_shared, *job)
 
 
 def size_table(points: Sequence[SizePoint]) -> dict[str, Any]:

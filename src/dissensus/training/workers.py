@@ -11,43 +11,67 @@ import os
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
 from dissensus.training.loop import train_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dissensus.training.data import TrainingData
     from dissensus.training.run import Run, RunResult
 
-_data: TrainingData | None = None
+Shared = TypeVar("Shared")
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+_shared: Any = None
 
 
 def train_in_workers(runs: Sequence[Run], data: TrainingData) -> Iterator[RunResult]:
     """Train runs side by side; results come as they are finished, not in order."""
-    count = min(len(os.sched_getaffinity(0)), len(runs))
+    together = worker_count(len(runs))
+    for _, result in in_workers(_train, runs, shared=data):
+        yield replace(result, timing={**result.timing, "engine": "fleet", "together": together})
+
+
+def worker_count(jobs: int) -> int:
+    """How many workers so many jobs are shared by: one a core that this process may use."""
+    return min(len(os.sched_getaffinity(0)), jobs)
+
+
+def in_workers(
+    work: Callable[[Shared, Job], Result], jobs: Sequence[Job], *, shared: Shared
+) -> Iterator[tuple[int, Result]]:
+    """Do jobs side by side; each result comes with its job's number when it is finished, not in order.
+
+    Args:
+        work: a function of a module, so that a worker finds it by its name.
+        jobs: what to do, small.
+        shared: what every job needs, sent to each worker once.
+    """
     # A child forked from here would inherit thread pools in whatever state they are. The fork server has imported
     # PyTorch and run nothing, so that its children start clean and at once.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["dissensus.training.loop"])
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(data,)) as pool:
-        # Long runs first would need a guess; runs of one study are alike enough that order hardly matters.
-        futures = [pool.submit(_train, run) for run in runs]
+    with ProcessPoolExecutor(
+        worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(shared,)
+    ) as pool:
+        # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
+        futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
         try:
             for future in as_completed(futures):
-                result = future.result()
-                yield replace(result, timing={**result.timing, "engine": "fleet", "together": count})
+                yield futures[future], future.result()
         finally:
             for future in futures:
                 future.cancel()
 
 
-def _begin(data: TrainingData) -> None:
-    global _data
-    _data = data
+def _begin(shared: Any) -> None:
+    global _shared
+    _shared = shared
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -60,6 +84,9 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _train(run: Run) -> RunResult:
-    assert _data is not None, "a worker begins with its data"
-    return train_loop(run, _data)
+def _do(work: Callable[[Any, Job], Result], job: Job) -> Result:
+    return work(_shared, job)
+
+
+def _train(data: TrainingData, run: Run) -> RunResult:
+    return train_loop(run, data)
