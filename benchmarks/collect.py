@@ -1,8 +1,9 @@
-"""The annotation server on loopback: speed, exact k, crashes; beside potato where it is installed.
+"""The annotation server on loopback: speed, exact k, crashes; beside potato and Label Studio where they are installed.
 
     python benchmarks/collect.py                       # everything; about five minutes
     python benchmarks/collect.py --only speed          # or: paced, study, crash, peers
     python benchmarks/collect.py --potato PATH         # PATH: the `potato` program of an environment that has it
+    python benchmarks/collect.py --label-studio PATH   # the same, of the `label-studio` program
 
 Server and clients share the machine. A "save+assign" is one POST that stores an answer to ten classes durably (SQLite,
 synchronous=FULL) and brings the next item. Everything here is simulated: bots answer, not people.
@@ -303,12 +304,8 @@ class PotatoAnnotator:
         self.page = b""
 
     async def ask(self, send: Any, *what: Any) -> Any:
-        """Its server closes connections when it likes: then once more; redirects are followed."""
-        try:
-            reply = await send(*what)
-        except ConnectionLost:
-            self.browser.close()
-            reply = await send(*what)
+        """Redirects are followed."""
+        reply = await ask_again(self.browser, send, *what)
         return await self.ask(self.browser.get, reply.location) if reply.status in (302, 303) else reply
 
     async def enter(self) -> None:
@@ -335,7 +332,108 @@ class PotatoAnnotator:
         return saved
 
 
-def print_peers(folder: Path, *, potato: str | None, seconds: float, annotators: int = 50) -> None:
+LABEL_STUDIO = (
+    '<View><Text name="text" value="$text"/>'
+    + "".join(
+        f'<Choices name="digit{label}" toName="text">'
+        '<Choice value="Yes"/><Choice value="No"/><Choice value="Unsure"/></Choices>'
+        for label in CLASSES
+    )
+    + "</View>"
+)
+# Nothing is sent outside, so that waiting for a network is not measured as slowness.
+QUIET = {"COLLECT_ANALYTICS": "false", "LATEST_VERSION_CHECK": "false", "SENTRY_DSN": "", "FRONTEND_SENTRY_DSN": ""}
+
+
+class LabelStudioAnnotator:
+    """Signs up as a user of its own, then saves an annotation and asks for the next task, as its own page does."""
+
+    def __init__(self, port: int, who: int) -> None:
+        self.browser, self.who = Browser("127.0.0.1", port), who
+        self.project, self.task = 0, 0
+        self.refused = 0
+
+    async def sign_up(self) -> None:
+        await ask_again(self.browser, self.browser.get, "/user/signup/")
+        fields = {
+            "email": f"bot{self.who}@example.com",
+            "password": "benchmark-only",
+            "csrfmiddlewaretoken": self.browser.cookies[b"csrftoken"].decode(),
+        }
+        reply = await ask_again(self.browser, self.browser.submit, "/user/signup/", fields)
+        if reply.status != 302:
+            raise RuntimeError(f"Label Studio, sign-up: {reply.status} {reply.body[:200]!r}")
+
+    async def make_project(self, *, tasks: int, k: int) -> int:
+        answers = []
+        made = {"title": "bench", "label_config": LABEL_STUDIO, "maximum_annotations": k}
+        answers.append(await ask_again(self.browser, self.browser.post, "/api/projects/", made))
+        project = int(answers[0].json()["id"]) if answers[0].status == 201 else 0
+        texts = [{"data": {"text": f"text number {n}"}} for n in range(tasks)]
+        answers.append(await ask_again(self.browser, self.browser.post, f"/api/projects/{project}/import", texts))
+        for reply in answers:
+            if reply.status != 201:
+                raise RuntimeError(f"Label Studio, project: {reply.status} {reply.body[:200]!r}")
+        return project
+
+    async def next_task(self, *, until: float) -> None:
+        """What is refused (its database is locked) is asked for again; no task: none is left for this annotator."""
+        self.task = 0
+        while time.perf_counter() < until:
+            reply = await ask_again(self.browser, self.browser.get, f"/api/projects/{self.project}/next")
+            if reply.status in (200, 404):
+                self.task = int(reply.json()["id"]) if reply.status == 200 else 0
+                return
+            self.refused += 1
+
+    async def annotate(self, *, until: float, measured: list[float]) -> int:
+        saved = 0
+        values = [
+            {
+                "from_name": f"digit{label}",
+                "to_name": "text",
+                "type": "choices",
+                "value": {"choices": [("Yes", "No", "Unsure")[k % 3]]},
+            }
+            for k, label in enumerate(CLASSES)
+        ]
+        answer = {"result": values, "lead_time": 8.0}
+        while time.perf_counter() < until and self.task:
+            began = time.perf_counter()
+            path = f"/api/tasks/{self.task}/annotations/?project={self.project}"
+            reply = await ask_again(self.browser, self.browser.post, path, answer)
+            if reply.status != 201:
+                self.refused += 1
+                continue
+            saved += 1
+            await self.next_task(until=until)
+            measured.append(1000 * (time.perf_counter() - began))
+        self.browser.close()
+        return saved
+
+
+async def ask_again(browser: Browser, send: Any, *what: Any) -> Any:
+    """The servers of others close connections when they like: then once more."""
+    try:
+        return await send(*what)
+    except ConnectionLost:
+        browser.close()
+        return await send(*what)
+
+
+async def drive(
+    bots: list[PotatoAnnotator] | list[LabelStudioAnnotator], *, seconds: float, measured: list[float]
+) -> tuple[int, float]:
+    """Answers saved by all annotators at once, and the seconds until the last of them had its reply."""
+    began = time.perf_counter()
+    until = began + seconds
+    saved = sum(await asyncio.gather(*(bot.annotate(until=until, measured=measured) for bot in bots)))
+    return saved, time.perf_counter() - began
+
+
+def print_peers(
+    folder: Path, *, potato: str | None, label_studio: str | None, seconds: float, annotators: int = 50
+) -> None:
     print(f"\nBeside other tools, {annotators} annotators, no pause, {seconds:.0f} s each, one after the other.")
     ours = run_pressure(folder / "beside", annotators=annotators, seconds=seconds, every=0.0)
     print(f"  dissensus     {ours['rate']:7.1f} items/s, {percentiles(ours['ms'])}; {load()}", flush=True)
@@ -343,37 +441,86 @@ def print_peers(folder: Path, *, potato: str | None, seconds: float, annotators:
     if program is None:
         print(f"  potato        not installed here; give --potato PATH ({PUBLISHED})")
     else:
-        place = folder / "potato"
-        place.mkdir()
-        (place / "config.yaml").write_text(POTATO)
-        (place / "data.json").write_text(
-            "\n".join(json.dumps({"id": f"i{n}", "text": f"text number {n}"}) for n in range(2_000))
+        print_potato(folder / "potato", program, ours=ours["rate"], seconds=seconds, annotators=annotators)
+    program = label_studio or shutil.which("label-studio")
+    if program is None:
+        print(f"  Label Studio  not run; give --label-studio PATH ({PUBLISHED})")
+    else:
+        print_label_studio(folder / "label-studio", program, ours=ours["rate"], seconds=seconds, annotators=annotators)
+
+
+def print_potato(place: Path, program: str, *, ours: float, seconds: float, annotators: int) -> None:
+    place.mkdir()
+    (place / "config.yaml").write_text(POTATO)
+    (place / "data.json").write_text(
+        "\n".join(json.dumps({"id": f"i{n}", "text": f"text number {n}"}) for n in range(2_000))
+    )
+    port = free_port()
+    with (place / "log.txt").open("w") as log:
+        server = subprocess.Popen([program, "start", "config.yaml", "-p", str(port)], cwd=place, stdout=log, stderr=log)
+    try:
+        wait_for(port, server, "potato", seconds=30)
+        measured: list[float] = []
+
+        async def run() -> tuple[int, float]:
+            bots = [PotatoAnnotator(port, who) for who in range(annotators)]
+            await asyncio.gather(*(bot.enter() for bot in bots))
+            return await drive(bots, seconds=seconds, measured=measured)
+
+        saved, took = asyncio.run(run())
+        rate = saved / took
+        version = installed_version(program)
+        print(f"  potato {version:6} {rate:7.1f} items/s, {percentiles(measured)}; {load()}")
+        print(
+            f"  ratio         {ours / rate:7.1f}x (its default server and flow: save, then next page)",
+            flush=True,
         )
-        port = free_port()
-        with (place / "log.txt").open("w") as log:
-            server = subprocess.Popen(
-                [program, "start", "config.yaml", "-p", str(port)], cwd=place, stdout=log, stderr=log
-            )
-        try:
-            wait_for(port, server)
-            measured: list[float] = []
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
 
-            async def drive() -> float:
-                bots = [PotatoAnnotator(port, who) for who in range(annotators)]
-                await asyncio.gather(*(bot.enter() for bot in bots))
-                began = time.perf_counter()
-                until = began + seconds
-                saved = sum(await asyncio.gather(*(bot.annotate(until=until, measured=measured) for bot in bots)))
-                return saved / (time.perf_counter() - began)
 
-            rate = asyncio.run(drive())
-            version = installed_version(program)
-            print(f"  potato {version:6} {rate:7.1f} items/s, {percentiles(measured)}; {load()}")
-            print(f"  ratio         {ours['rate'] / rate:7.1f}x (its default server and flow: save, then next page)")
-        finally:
-            server.terminate()
-            server.wait(timeout=30)
-    print(f"  Label Studio  not run ({PUBLISHED})")
+def print_label_studio(place: Path, program: str, *, ours: float, seconds: float, annotators: int) -> None:
+    place.mkdir()
+    port = free_port()
+    with (place / "log.txt").open("w") as log:
+        server = subprocess.Popen(
+            [program, "start", "--no-browser", "--internal-host", "127.0.0.1", "--port", str(port)],
+            cwd=place,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **QUIET, "LABEL_STUDIO_BASE_DATA_DIR": str(place)},
+        )
+    bots = [LabelStudioAnnotator(port, who) for who in range(annotators)]
+    measured: list[float] = []
+
+    async def run() -> tuple[int, float]:
+        for bot in bots:
+            await bot.sign_up()
+        project = await bots[0].make_project(tasks=100, k=3)
+        for bot in bots:
+            bot.project = project
+            await bot.next_task(until=time.perf_counter() + 60)
+        return await drive(bots, seconds=seconds, measured=measured)
+
+    try:
+        wait_for(port, server, "Label Studio", seconds=180)
+        saved, took = asyncio.run(run())
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+    rate = saved / took
+    print(f"  Label Studio  {rate:7.1f} items/s, {percentiles(measured)}; {load()}")
+    print(f"  ratio         {ours / rate:7.1f}x (its default server and database, its API: save, then next task)")
+    connection = sqlite3.connect(place / "label_studio.sqlite3")
+    votes = [row[0] for row in connection.execute("SELECT count(*) FROM task_completion GROUP BY task_id")]
+    connection.close()
+    locked = (place / "log.txt").read_text().count("database is locked")
+    per_task = {int(n): votes.count(n) for n in sorted(set(votes))}
+    print(
+        f"  of it: {saved} acknowledged in {took:.0f} s and {sum(votes)} stored; tasks by annotations (k = 3) {per_task}; "
+        f"{sum(bot.refused for bot in bots)} requests refused; 'database is locked' in its log: {locked}"
+    )
 
 
 def installed_version(program: str) -> str:
@@ -388,15 +535,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
-    for _ in range(300):
+def wait_for(port: int, server: subprocess.Popen[bytes], name: str, *, seconds: float) -> None:
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
         if server.poll() is not None:
-            sys.exit("potato ended before it listened")
+            sys.exit(f"{name} ended before it listened")
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
-    sys.exit("potato did not listen within 30 s")
+    sys.exit(f"{name} did not listen within {seconds:.0f} s")
 
 
 def main() -> None:
@@ -404,6 +552,7 @@ def main() -> None:
     parser.add_argument("--only", choices=["speed", "paced", "study", "crash", "peers"], help="one part only")
     parser.add_argument("--seconds", type=float, default=8.0, help="of each speed measurement")
     parser.add_argument("--potato", help="the potato program of an environment that has it")
+    parser.add_argument("--label-studio", help="the label-studio program of an environment that has it")
     asked = parser.parse_args()
     print(f"{os.cpu_count()} cores, {load()}, Python {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}")
     with tempfile.TemporaryDirectory() as name:
@@ -418,7 +567,7 @@ def main() -> None:
         if asked.only in (None, "crash"):
             print_crash(folder, kills=5, annotators=200)
         if asked.only in (None, "peers"):
-            print_peers(folder, potato=asked.potato, seconds=asked.seconds)
+            print_peers(folder, potato=asked.potato, label_studio=asked.label_studio, seconds=asked.seconds)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from dissensus.curate.selecting import Floor, select_items
 from dissensus.curate.splitting import split_groups
 from dissensus.datasets import cache_folder
 from dissensus.datasets.sources import Source
+from dissensus.training.loop import one_thread
 from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from dissensus.votes.simulate import Habits
 
 NAME: Final = "soft-digits-simulated"
-MEANING: Final = 1
+MEANING: Final = 2
 """Counts up when the code changes what is made, so that no kept set is taken for one it is not."""
 
 MNIST, AMBIGUOUS = "mnist", "ambiguous"
@@ -106,7 +107,8 @@ def simulated_set(recipe: Recipe | None = None) -> SimulatedSet:
     digits = read_digits()
     wanted, folder = _kept(digits, recipe)
     if not folder.is_dir():
-        arrays, about = _make(digits, wanted)
+        with one_thread():
+            arrays, about = _make(digits, wanted)
         keep_set(folder, arrays, about)
     return read_set(folder)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from dissensus.training.progress import Progress
 from dissensus.training.run import Run, RunResult, delivery_of, selection_target
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dissensus.training.data import TrainingData
     from dissensus.training.settings import Training
 
@@ -108,6 +110,17 @@ def placed(model: nn.Module, shape: tuple[int, ...], place: torch.device) -> nn.
 def same_bits() -> AbstractContextManager[Any]:
     """Convolutions in full precision, by algorithms that give the same bits every time."""
     return torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch on one thread: the same sums, and so the same bits, whatever the number of cores."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def soft_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
