@@ -27,8 +27,8 @@ from dissensus.curate.selecting import Floor, select_items
 from dissensus.curate.splitting import split_groups
 from dissensus.datasets import cache_folder
 from dissensus.datasets.sources import Source
-from dissensus.training.loop import one_thread
 from dissensus.randomness import Purpose, stream
+from dissensus.training.loop import one_thread
 
 if TYPE_CHECKING:
     from pathlib import Path
