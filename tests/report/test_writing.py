@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -142,3 +143,10 @@ def test_colours_of_classes_are_distinct_where_classes_are_few_and_a_scale_where
     assert len(set(class_colours(8, ordered=False))) == 8
     assert class_colours(5, ordered=True)[0] == "#b35806"
     assert len(set(class_colours(9, ordered=True))) == 9
+
+
+def test_what_a_reader_must_know_of_the_data_stands_above_the_answer(plan: Plan, tmp_path: Path) -> None:
+    noted = replace(plan, data=replace(plan.data, note="simulated panel: <b>no people</b>"))
+    text = write_report(noted, tmp_path / "noted.html", resamples=10).read_text(encoding="utf-8")
+    above, below = text.index("Simulated panel: &lt;b&gt;no people"), text.index('<div class="answer">')
+    assert above < below

@@ -48,6 +48,8 @@ def basins(
 
     study, store = opt.study_and_store(source, store, command="basins")
     plan = plan_study(read_study(study), store, device=device)
+    if plan.data.note:
+        note(plan.data.note)
     given: dict[str, Any] = {
         "split": split,
         "eigenvalues": eigenvalues,

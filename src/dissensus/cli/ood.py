@@ -60,6 +60,8 @@ def ood(
     told = {name: value for name, value in given.items() if value is not None}
     study, store = opt.study_and_store(source, store, command="ood")
     plan = plan_study(read_study(study), store, device=device)
+    if plan.data.note:
+        note(plan.data.note)
     own = plan.study.ood
     result = study_ood(plan, OodSettings(**{"strange": {}, **told}) if own is None else replace(own, **told))
     if json is not None:

@@ -153,6 +153,8 @@ def _with_progress(results: Iterable[RunResult], *, total: int, done: int) -> No
 def _show_results(plans: Sequence[Plan], json: Path | None) -> None:
     from dissensus.studies.summary import summarise
 
+    for sentence in dict.fromkeys(plan.data.note for plan in plans if plan.data.note):
+        note(sentence)
     found = [(plan.study.name, summarise(plan)) for plan in plans]
     if json is not None:
         json_to(json, [{"study": name, **row} for name, rows in found for row in rows])

@@ -70,6 +70,7 @@ def _of_labelled_set(study: Study) -> TrainingData:
         targets={target.name: _target(target, items) for target in study.targets},
         splits={name: members for name, members in splits.items() if members.size},
         votes=items.votes,
+        note=items.note,
     )
 
 

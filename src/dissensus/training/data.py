@@ -33,6 +33,7 @@ class TrainingData:
         targets: by name, what runs are trained towards, over the same items and classes.
         splits: by name, (n,) indices of items; `train` must be there, and no item may be in two.
         votes: the votes behind the targets, in the same order of items; only multipass of weighted targets needs them.
+        note: what a reader of any result must know of the data, that it is simulated say; empty where nothing.
     """
 
     name: str
@@ -41,6 +42,7 @@ class TrainingData:
     targets: Mapping[str, LabelDistribution]
     splits: Mapping[str, Ints]
     votes: Votes | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         n_items, name = len(self.human), self.name
