@@ -111,7 +111,7 @@ def test_contested_items_are_planned_and_every_decision_is_kept(tmp_path: Path) 
         for person in range(3):
             if person == 2:
                 # A round begins when nobody's vote is missing.
-                assert database.read_now(lambda cursor: plan_allocation(cursor, study, now=NOW)) == []
+                assert database.read_now(lambda cursor: plan_allocation(cursor, study)) == []
             judge_all(
                 database,
                 study,
@@ -121,8 +121,8 @@ def test_contested_items_are_planned_and_every_decision_is_kept(tmp_path: Path) 
                     "dog": "no" if item >= 5 or (item + p) % 2 else "yes",
                 },
             )
-        plan = database.read_now(lambda cursor: plan_allocation(cursor, study, now=NOW))
-        assert plan == database.read_now(lambda cursor: plan_allocation(cursor, study, now=NOW))
+        plan = database.read_now(lambda cursor: plan_allocation(cursor, study))
+        assert plan == database.read_now(lambda cursor: plan_allocation(cursor, study))
         assert [each.gain for each in plan] == sorted((each.gain for each in plan), reverse=True)
         contested = [each for each in plan if int(each.name.removeprefix("item")) < 5]
         assert len(contested) >= len(plan) - 2

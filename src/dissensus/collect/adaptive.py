@@ -48,7 +48,7 @@ class Decision:
     reason: str
 
 
-def plan_allocation(cursor: Any, study: CollectStudy, *, now: float) -> list[Decision]:
+def plan_allocation(cursor: Any, study: CollectStudy) -> list[Decision]:
     """What the next round would decide, the largest gain first; nothing where no round can begin.
 
     The draw is seeded by the study's seed and the number of the round, so that asking twice gives one answer.
@@ -56,9 +56,7 @@ def plan_allocation(cursor: Any, study: CollectStudy, *, now: float) -> list[Dec
     Args:
         cursor: of a database read.
         study: the study.
-        now: UNIX seconds; a plan depends on the votes alone, and takes this to be called as `allocate` is.
     """
-    del now
     if not study.adaptive.on:
         return []
     cursor.execute("SELECT id, name, wanted, counted FROM item WHERE role = 'vote' ORDER BY id")
@@ -105,7 +103,7 @@ def plan_allocation(cursor: Any, study: CollectStudy, *, now: float) -> list[Dec
 
 def allocate(cursor: Any, study: CollectStudy, *, now: float) -> list[Decision]:
     """Begin the next round: want one more vote of each item that `plan_allocation` names."""
-    decisions = plan_allocation(cursor, study, now=now)
+    decisions = plan_allocation(cursor, study)
     decide(cursor, decisions, now=now)
     return decisions
 

@@ -296,7 +296,6 @@ async def adaptive(request: Request) -> Response:
 
     session = admitted(request)
     site = site_of(request)
-    now = site.now()
 
     def look(cursor: Cursor) -> tuple[list[Any], list[Any], int]:
         cursor.execute(
@@ -305,7 +304,7 @@ async def adaptive(request: Request) -> Response:
         )
         made = cursor.fetchall()
         (spent,) = cursor.execute("SELECT coalesce(sum(wanted - wanted_before), 0) FROM decision").fetchone()
-        return plan_allocation(cursor, site.study, now=now), made, int(spent)
+        return plan_allocation(cursor, site.study), made, int(spent)
 
     plan, made, spent = await _read(request, look)
     return await _page(request, "adaptive", session, plan=plan, made=made, spent=spent)

@@ -194,6 +194,6 @@ async def _back_up(study: CollectStudy, database: Database) -> None:
 
 async def _round(study: CollectStudy, database: Database, clock: Callable[[], float]) -> None:
     # The long look at all votes is a read, so that nobody's answer waits for it.
-    decisions = await database.read(lambda cursor: plan_allocation(cursor, study, now=clock()))
+    decisions = await database.read(lambda cursor: plan_allocation(cursor, study))
     if decisions:
         await database.write(lambda cursor: decide(cursor, decisions, now=clock()))
