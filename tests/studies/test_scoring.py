@@ -9,7 +9,7 @@ import pytest
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import kl
 from dissensus.studies import plan_study, read_study, run_plan
-from dissensus.studies.scoring import evaluate_study, held_out_split, study_systems
+from dissensus.studies.scoring import evaluate_study, study_systems
 from dissensus.studies.summary import summarise
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def test_a_study_is_scored_on_its_test_items_beside_baselines(plan: Plan) -> Non
 
 
 def test_the_held_out_split_is_test_or_the_last_other(plan: Plan) -> None:
-    assert held_out_split(plan) == "test"
+    assert plan.data.held_out == "test"
     splits = {name: rows for name, rows in plan.data.splits.items() if name != "test"}
-    assert held_out_split(replace(plan, data=replace(plan.data, splits=splits))) == "validation"
+    assert replace(plan.data, splits=splits).held_out == "validation"
 
 
 def test_an_unfinished_study_is_not_scored(plan: Plan, tmp_path: Path) -> None:

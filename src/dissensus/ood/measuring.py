@@ -93,15 +93,12 @@ def measure_ood(
 
 
 def _held_out(data: TrainingData, split: str | None) -> str:
+    chosen = data.held_out if split is None else split
     others = [name for name in data.splits if name != TRAIN]
-    if split is None and others:
-        return "test" if "test" in others else others[-1]
-    if split not in others:
+    if chosen not in others:
         remedy = f"choose {', '.join(others)}" if others else "give the study a test split"
-        raise InputError(
-            f"ood: familiar items must be held out, and '{split or TRAIN}' of {data.name} is not; {remedy}"
-        )
-    return split
+        raise InputError(f"ood: familiar items must be held out, and '{chosen}' of {data.name} is not; {remedy}")
+    return chosen
 
 
 def _some(there: int, settings: OodSettings, number: int) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
 import numpy as np
@@ -141,24 +141,12 @@ def _spectra(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
             {"method": system, "eigenvalue": x, "density": max(y, FLOOR)}
             for x, y in zip(spectrum.eigenvalue.tolist(), spectrum.density.tolist(), strict=True)
         ]
-    chart = (
-        alt.Chart(alt.NamedData(name="spectra"))
-        .mark_line(strokeWidth=1.8)
-        .encode(
-            x=alt.X("eigenvalue:Q", title="eigenvalue of the Hessian"),
-            y=alt.Y("density:Q", title="share of eigenvalues per unit").scale(type="log").axis(format="~e"),
-            color=named_colours(list(found.systems)),
-            tooltip=[
-                alt.Tooltip("method:N", title="method"),
-                alt.Tooltip("eigenvalue:Q", title="eigenvalue", format=".3g"),
-                alt.Tooltip("density:Q", title="density", format=".2e"),
-            ],
-        )
-    )
+    across = alt.X("eigenvalue:Q", title="eigenvalue of the Hessian")
+    up = alt.Y("density:Q", title="share of eigenvalues per unit").scale(type="log").axis(format="~e")
     figure = Figure(
         slug="spectra",
         title="Spectrum of the Hessian",
-        spec=spec_of(chart),
+        spec=_curves(found, "spectra", across, up, formats=(".3g", ".2e")),
         data="spectra",
         about="Density of the Hessian's eigenvalues for each method, on a logarithmic scale",
     )
@@ -176,29 +164,30 @@ def _lines(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
                 for x, y in zip(basin.line.position.tolist(), basin.line.loss.tolist(), strict=True)
                 if np.isfinite(y)
             ]
-    chart = (
-        alt.Chart(alt.NamedData(name="lines"))
-        .mark_line(strokeWidth=1.4, opacity=0.8)
-        .encode(
-            x=alt.X("position:Q", title="distance, in lengths of the filters"),
-            y=alt.Y("loss:Q", title="loss, nats").scale(type="symlog", zero=False),
-            color=named_colours(list(found.systems)),
-            detail="seed:N",
-            tooltip=[
-                alt.Tooltip("method:N", title="method"),
-                alt.Tooltip("position:Q", title="distance", format=".2f"),
-                alt.Tooltip("loss:Q", title="loss", format=".3f"),
-            ],
-        )
-    )
+    across = alt.X("position:Q", title="distance, in lengths of the filters")
+    up = alt.Y("loss:Q", title="loss, nats").scale(type="symlog", zero=False)
     figure = Figure(
         slug="lines",
         title="Loss along a random line",
-        spec=spec_of(chart),
+        spec=_curves(found, "lines", across, up, formats=(".2f", ".3f")),
         data="lines",
         about="Loss of each run along a random filter-normalised direction",
     )
     return figure, rows
+
+
+def _curves(found: StudyBasins, data: str, across: Any, up: Any, *, formats: tuple[str, str]) -> dict[str, Any]:
+    """A curve for each method, or for each of its seeds where rows tell them; formats are for hovering."""
+    tooltip = [alt.Tooltip("method:N", title="method")]
+    for axis, form in zip((across, up), formats, strict=True):
+        name = axis.to_dict()["field"]
+        tooltip.append(alt.Tooltip(f"{name}:Q", title=name, format=form))
+    lines = (
+        alt.Chart(alt.NamedData(name=data))
+        .mark_line(strokeWidth=1.6, opacity=0.85)
+        .encode(x=across, y=up, color=named_colours(list(found.systems)), detail="seed:N", tooltip=tooltip)
+    )
+    return spec_of(lines)
 
 
 def _surfaces(found: StudyBasins) -> list[tuple[Figure, list[Record]]]:

@@ -14,7 +14,7 @@ from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.registry import METRICS as REGISTRY
 from dissensus.evaluation.scoring import Panel, panel_of
 from dissensus.evaluation.strata import ALL
-from dissensus.studies.scoring import held_out_split, runs_by_system, trains_on_majority
+from dissensus.studies.scoring import runs_by_system, trains_on_majority
 from dissensus.training.data import TRAIN
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def read_results(plan: Plan, *, resamples: int, seed: int) -> Results:
         seed: of everything random.
     """
     data = plan.data
-    split, systems = held_out_split(plan), _systems(plan)
+    split, systems = plan.data.held_out, _systems(plan)
     references = _references(systems)
     reference = systems[next(iter(references.values()))]
     fitted_on = next((name for name in data.splits if name not in (TRAIN, split)), None)

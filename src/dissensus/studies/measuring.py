@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dissensus.basins import Basin, BasinPair, compare_basins, measure_basins
 from dissensus.errors import InputError
 from dissensus.ood import OodResult, measure_ood
-from dissensus.studies.scoring import held_out_split, runs_by_system
+from dissensus.studies.scoring import runs_by_system
 from dissensus.training.store import measurement_key
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def study_ood(plan: Plan, settings: OodSettings | None = None) -> OodResult:
         {name: (plan.store.load(run.key, dynamics=False) for run in runs) for name, runs in systems.items()},
         plan.data,
         chosen,
-        split=held_out_split(plan),
+        split=plan.data.held_out,
         device=plan.choice.device,
     )
     plan.store.keep_measurement(OOD, key, result.to_dict())

@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     """By name of the system, (seeds, items, classes) probabilities."""
 
 
-def held_out_split(plan: Plan) -> str:
-    """The split that a study is scored on: test, or else the last that is not trained on, or else train."""
-    others = [name for name in plan.data.splits if name != TRAIN]
-    return "test" if "test" in others else others[-1] if others else TRAIN
-
-
 def runs_by_system(plan: Plan) -> dict[str, tuple[Run, ...]]:
     """The runs of each system, that is, of a method with its seeds; the model is named where there are several.
 
@@ -66,7 +60,7 @@ def evaluate_study(plan: Plan, *, resamples: int = 1000, seed: int = 0, **option
     Where the study trains on majority labels, that method is the model behind the baselines with temperature and
     smoothing; the marginal baseline comes from the training items.
     """
-    split = held_out_split(plan)
+    split = plan.data.held_out
     systems = study_systems(plan, split)
     hard = (name for name, runs in runs_by_system(plan).items() if trains_on_majority(runs[0]))
     human = plan.data.human

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.evaluation.metrics import accuracy, kl, soft_nll
-from dissensus.studies.scoring import held_out_split
 
 if TYPE_CHECKING:
     from dissensus.studies.running import Plan
@@ -20,7 +19,7 @@ def summarise(plan: Plan) -> list[dict[str, Any]]:
 
     Measured on the held-out split. Each number has mean and sd (with n - 1) over seeds.
     """
-    split = held_out_split(plan)
+    split = plan.data.held_out
     human = plan.data.human.take(plan.data.splits[split])
     scores: dict[tuple[str, str], list[list[float]]] = {}
     for run in plan.runs:

@@ -90,6 +90,12 @@ class TrainingData:
         return len(self.human.classes)
 
     @property
+    def held_out(self) -> str:
+        """The split that models are scored on: test, or else the last that is not trained on, or else train."""
+        others = [name for name in self.splits if name != TRAIN]
+        return "test" if "test" in others else others[-1] if others else TRAIN
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Of one item's features."""
         return tuple(self.features.shape[1:])
