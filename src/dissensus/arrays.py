@@ -31,6 +31,11 @@ Names: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 """(n,) distinct names: int64 where the file holds whole numbers, else numpy's variable-width StringDType."""
 
 
+def places_within(sizes: Ints) -> Ints:
+    """(sum of sizes,) 0, 1, 2, ... begun anew in each of consecutive groups of these sizes."""
+    return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
+
+
 def row_sum(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """(rows,) sums; where rows are short this takes a fifth of the time of numpy's sum(axis=1)."""
     return np.asarray(np.einsum("ij->i", table))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import entr
 
+from dissensus.arrays import places_within
 from dissensus.curate.digits import DIGITS, SIDE
 from dissensus.curate.ensembles import grey, probabilities, train_member
 from dissensus.curate.vae import decode, encode, train_vae
@@ -150,7 +151,7 @@ def stratified(
     order = np.lexsort((generator.random(len(cell)), cell))
     size = np.bincount(cell)
     turn = np.empty(len(cell), dtype=np.int64)
-    turn[order] = np.arange(len(cell)) - np.repeat(np.cumsum(size) - size, size)
+    turn[order] = places_within(size)
     # Every cell gives its first, then every cell its second, until there are n.
     return np.sort(np.lexsort((generator.random(len(cell)), turn))[:n])
 

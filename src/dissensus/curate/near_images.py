@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.arrays import places_within
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -219,7 +221,7 @@ def _place(one: Ints, other: Ints, likeness: Floats) -> Ints:
     order = np.lexsort((-both, item))
     size = np.bincount(item)
     place = np.empty(len(item), dtype=np.int64)
-    place[order] = np.arange(len(item)) - np.repeat(np.cumsum(size) - size, size) + 1
+    place[order] = places_within(size) + 1
     return np.minimum(*np.split(place, 2))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dissensus.arrays import places_within
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 
@@ -105,7 +106,7 @@ def select_items(
     drawn = np.empty(len(items))
     drawn[order] = stream(seed, Purpose.SPLIT).random(len(items))
     by_stratum = np.lexsort((drawn, stratum))
-    within = np.arange(len(items)) - np.repeat(np.cumsum(available) - available, available)
+    within = places_within(available)
     chosen = np.sort(by_stratum[within < taken[stratum[by_stratum]]])
     return Selection(
         items=items.take(chosen),

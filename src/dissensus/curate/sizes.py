@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.arrays import places_within
 from dissensus.curate.labelled import ORIGINAL, Features, classes_of, features_of, labelled_data
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
@@ -153,7 +154,7 @@ def _accuracy(pool: _Pool, job: tuple[int, int]) -> float:
     generator = stream(seed, Purpose.SPLIT, size)
     order = np.lexsort((generator.random(len(pool.code)), pool.code))
     count = np.bincount(pool.code)
-    within = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+    within = places_within(count)
     drawn = order[within < size]
     data = labelled_data(
         pool.name,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.arrays import places_within
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 
@@ -148,7 +149,7 @@ def split_items(
     n_items = groups.shape[0]
     order = np.lexsort((generator.random(n_items), groups))
     size = np.bincount(groups)
-    within = np.arange(n_items) - np.repeat(np.cumsum(size) - size, size)
+    within = places_within(size)
     place = (within + 0.5) / np.repeat(size, size)
     which = np.empty(n_items, dtype=np.int64)
     which[order] = np.searchsorted(np.cumsum(list(shares.values()))[:-1], place, side="right")

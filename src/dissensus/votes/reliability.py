@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import entr
 
+from dissensus.arrays import places_within
 from dissensus.errors import InputError
 from dissensus.votes.agreement import vote_weights
 from dissensus.votes.estimate import Estimate, Seed, percentile_estimate, resampled_sums
@@ -133,7 +134,7 @@ def _moments_of_block(
     """`_moments_of_halves` of a run of items, from their votes in the order of items and judgements."""
     rows = panel.shape[0]
     row = np.repeat(np.arange(rows), panel)
-    nth = np.arange(row.shape[0]) - np.repeat(np.cumsum(panel) - panel, panel)
+    nth = places_within(panel)
     half = panel // 2
     # 0 and 1 are the halves, 2 is the judgement left out of an odd panel.
     dealt = np.minimum(nth // half[row], 2)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import entr
 
+from dissensus.arrays import places_within
 from dissensus.errors import InputError
 from dissensus.votes.table import NONE, Votes
 
@@ -186,7 +187,7 @@ def _assign(n_items: int, votes_per_item: int | Ints, *, annotators: int, genera
             "1 vote, and at most one by each annotator"
         )
     item = np.repeat(np.arange(n_items, dtype=np.int32), size)
-    nth = np.arange(item.shape[0]) - np.repeat(np.cumsum(size) - size, size)
+    nth = places_within(size)
     # A walk around the panel with a stride that shares no factor with its size meets nobody twice.
     strides = np.flatnonzero(np.gcd(np.arange(annotators), annotators) == 1) if annotators > 1 else np.array([1])
     start = generator.integers(0, annotators, n_items)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import row_sum
+from dissensus.arrays import places_within, row_sum
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class Votes:
             first = np.cumsum(size) - size
             taken = size[chosen]
             new = np.repeat(np.arange(chosen.shape[0], dtype=np.int32), taken)
-            within = np.arange(new.shape[0]) - np.repeat(np.cumsum(taken) - taken, taken)
+            within = places_within(taken)
             rows, judgement = order[np.repeat(first[chosen], taken) + within], new
         return replace(
             self,
