@@ -106,7 +106,7 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
 
     from dissensus.collect.assignment import progress
     from dissensus.collect.collected import snapshot
-    from dissensus.collect.export import is_simulated
+    from dissensus.collect.events import is_simulated
     from dissensus.collect.study import read_collect_study
 
     study = read_collect_study(folder)

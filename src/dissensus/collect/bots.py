@@ -25,7 +25,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from dissensus.collect.collected import NO, UNSURE, YES, snapshot
+from dissensus.collect.answers import NO, UNSURE, YES
+from dissensus.collect.collected import snapshot
 from dissensus.collect.database import open_database
 from dissensus.collect.events import log_event
 from dissensus.collect.items import study_items

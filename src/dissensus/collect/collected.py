@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.collect.answers import NO, UNSURE
 from dissensus.collect.participants import final_answers
 from dissensus.errors import InputError
 from dissensus.votes.columns import SYNONYMS
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Table
     from dissensus.collect.study import CollectStudy
-
-NO, YES, UNSURE = 0, 1, 2
-"""The codes of responses in the database."""
 
 _COLUMNS: Final = {
     "assignment": "a.id",

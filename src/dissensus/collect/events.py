@@ -19,3 +19,8 @@ def log_event(
         "INSERT INTO event (at, annotator, kind, detail) VALUES (?, ?, ?, ?)",
         (now, annotator, kind, json.dumps(detail or {}, ensure_ascii=False, sort_keys=True)),
     )
+
+
+def is_simulated(cursor: Cursor) -> bool:
+    """Whether bots have answered in this study."""
+    return cursor.execute("SELECT 1 FROM event WHERE kind = 'simulated' LIMIT 1").fetchone() is not None

@@ -26,6 +26,7 @@ from dissensus.collect.collected import (
     pseudonyms,
     read_judgements,
 )
+from dissensus.collect.events import is_simulated
 from dissensus.collect.study import VALUES
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
@@ -182,12 +183,6 @@ def export_study(
         votes=votes,
         simulated=is_simulated(cursor),
     )
-
-
-def is_simulated(cursor: Any) -> bool:
-    """Whether bots have answered in this study."""
-    cursor.execute("SELECT 1 FROM event WHERE kind = 'simulated' LIMIT 1")
-    return cursor.fetchone() is not None
 
 
 def _write_all(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dissensus.collect.assignment import progress
+from dissensus.collect.events import is_simulated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +62,7 @@ def live(cursor: Cursor, study: CollectStudy, *, now: float) -> Live:
     pace = done / stretch
     left = so_far.needed - so_far.counted
     vote = study.cost.seconds_per_item / 3600 * study.cost.pay_per_hour * (1 + study.cost.platform_fee)
-    simulated = cursor.execute("SELECT 1 FROM event WHERE kind = 'simulated' LIMIT 1").fetchone() is not None
+    simulated = is_simulated(cursor)
     return Live(
         progress=so_far,
         median_seconds=_median_seconds(cursor),

@@ -13,10 +13,8 @@ import numpy as np
 from scipy.ndimage import median
 from scipy.special import betaincinv, entr
 
+from dissensus.collect.answers import NO, UNSURE, YES
 from dissensus.collect.collected import (
-    NO,
-    UNSURE,
-    YES,
     names_of_items,
     pseudonyms,
     read_judgements,

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from dissensus.collect import participants
-from dissensus.collect.events import log_event
+from dissensus.collect.events import is_simulated, log_event
 from dissensus.collect.live import live
 from dissensus.collect.security import (
     DOOR_COOKIE,
@@ -68,13 +68,9 @@ async def _read(request: Request, work: Callable[[Cursor], T]) -> T:
     return await site_of(request).database.read(work)
 
 
-def _is_simulated(cursor: Cursor) -> bool:
-    return cursor.execute("SELECT 1 FROM event WHERE kind = 'simulated' LIMIT 1").fetchone() is not None
-
-
 async def _page(request: Request, name: str, session: str, **words: Any) -> HTMLResponse:
     site = site_of(request)
-    simulated = await site.database.read(_is_simulated)
+    simulated = await site.database.read(is_simulated)
     return HTMLResponse(
         draw(
             f"researcher_{name}",
