@@ -25,10 +25,12 @@ class Quantity:
     Attributes:
         title: for people.
         read: from a basin.
+        ratio_scale: whether "twice as much" means something, as it does not of a correlation.
     """
 
     title: str
     read: Read
+    ratio_scale: bool = True
 
 
 def _spearman(basin: Basin) -> tuple[float, float, bool]:
@@ -56,7 +58,7 @@ QUANTITIES: Final[dict[str, Quantity]] = {
         "average sharpness, by filter",
         lambda b: (b.average_filter.value, b.average_filter.error, b.average_filter.converged),
     ),
-    "gradient_variance": Quantity("gradient variance with entropy, Spearman", _spearman),
+    "gradient_variance": Quantity("gradient variance with entropy, Spearman", _spearman, ratio_scale=False),
 }
 """What is put together, by name."""
 
@@ -84,6 +86,17 @@ class BasinRow:
     error: float
     converged: bool
     ratios: tuple[float, ...]
+
+    @property
+    def ratio(self) -> float | None:
+        """The mean of the seeds' ratios; None for the reference itself."""
+        return sum(self.ratios) / len(self.ratios) if self.ratios else None
+
+    @property
+    def times_reference(self) -> str:
+        """The ratio as it is shown; empty where there is none, or it would say nothing."""
+        shown = self.ratio is not None and QUANTITIES[self.quantity].ratio_scale
+        return f"{self.ratio:.2f}x" if shown else ""
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON; what is not a number is null."""

@@ -132,7 +132,7 @@ def _print_quantities(found: StudyBasins, rows: list[BasinRow]) -> None:
 
 def _cell(row: BasinRow) -> str:
     spread = "" if row.sd is None else f" ± {row.sd:.3g}"
-    ratio = f" ({sum(row.ratios) / len(row.ratios):.2f}x)" if row.ratios and row.quantity != "gradient_variance" else ""
+    ratio = f" ({row.times_reference})" if row.times_reference else ""
     return f"{'' if row.converged else '~'}{row.mean:.4g}{spread}{ratio}"
 
 
@@ -145,10 +145,9 @@ def _print_pairs(found: StudyBasins) -> None:
     for column, side in (("", "left"), ("pairs", "right"), ("loss barrier", "right"), ("CKA", "right")):
         table.add_column(column, justify=side)  # type: ignore[arg-type]
     for each in found.pairs:
-        name = f"{each.first}, other seeds" if each.first == each.second else f"{each.first} and {each.second}"
         barrier, alike = ([getattr(pair, part).value for pair in each.pairs] for part in ("barrier", "similarity"))
         numbers = (f"{sum(part) / len(part):.3f} ({min(part):.3f} to {max(part):.3f})" for part in (barrier, alike))
-        table.add_row(plain(name), str(len(each.pairs)), *numbers)
+        table.add_row(plain(each.name), str(len(each.pairs)), *numbers)
     console().print(table)
     note(
         "barrier: how far the loss on the straight path rises above the line between both ends; mean (lowest to "

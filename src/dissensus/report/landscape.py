@@ -45,7 +45,7 @@ def _quantities(found: StudyBasins) -> Table:
             {
                 **{key: value for key, value in row.to_dict().items() if key not in ("values", "ratios")},
                 "seeds": len(row.values),
-                "ratio": sum(row.ratios) / len(row.ratios) if row.ratios else None,
+                "ratio": row.ratio,
             }
             for row in rows
         ),
@@ -63,17 +63,15 @@ def _cell(row: BasinRow) -> Cell:
     if not np.isfinite(row.mean):
         return Cell(DASH)
     spread = "" if row.sd is None else f" ± {row.sd:.2g}"
-    ratio = f"{sum(row.ratios) / len(row.ratios):.2f}x" if row.ratios and row.quantity != "gradient_variance" else ""
-    return Cell(f"{'' if row.converged else '~'}{row.mean:.3g}{spread}", ratio)
+    return Cell(f"{'' if row.converged else '~'}{row.mean:.3g}{spread}", row.times_reference)
 
 
 def _pairs(found: StudyBasins) -> Table:
     rows, records = [], []
     for each in found.pairs:
-        name = f"{each.first}, neighbouring seeds" if each.first == each.second else f"{each.first} and {each.second}"
         barrier = [pair.barrier.value for pair in each.pairs]
         alike = [pair.similarity.value for pair in each.pairs]
-        rows.append(Row(name=name, cells=(Cell(str(len(each.pairs))), _spread(barrier), _spread(alike))))
+        rows.append(Row(name=each.name, cells=(Cell(str(len(each.pairs))), _spread(barrier), _spread(alike))))
         records += [
             {
                 "first": each.first,

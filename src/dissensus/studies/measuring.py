@@ -41,6 +41,11 @@ class SystemPairs:
     second: str
     pairs: tuple[BasinPair, ...]
 
+    @property
+    def name(self) -> str:
+        """Which runs they are."""
+        return f"{self.first}, neighbouring seeds" if self.first == self.second else f"{self.first} and {self.second}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class StudyBasins:
@@ -94,8 +99,8 @@ def study_basins(
             measure_basins(results, plan.data, settings=chosen, device=plan.choice.device) if results else iter(())
         )
         for (_, key), basin in zip(waiting, measured, strict=True):
-            kept[key] = basin.to_dict()
-            plan.store.keep_measurement(BASINS, key, basin.to_dict())
+            kept[key] = measured_basin = basin.to_dict()
+            plan.store.keep_measurement(BASINS, key, measured_basin)
             tell(1)
         basins[name] = tuple(Basin.from_dict(found) for found in kept.values() if found is not None)
         tell(len(runs) - len(waiting))

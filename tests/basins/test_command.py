@@ -1,0 +1,59 @@
+"""`dissensus basins` on stored runs, as a person would type it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from dissensus.cli import app
+from dissensus.errors import InputError
+from dissensus.studies.measuring import study_basins
+from tests.report.studies import finished
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.studies import Plan
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return finished(tmp_path_factory.mktemp("study"), measured=True)
+
+
+def test_the_table_and_the_json_say_what_was_measured(plan: Plan, tmp_path: Path) -> None:
+    out = tmp_path / "basins.json"
+    shown = CliRunner().invoke(
+        app, ["basins", str(plan.study.path), "--store", str(plan.store.folder), "--json", str(out)]
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "soft cross-entropy on 40 items" in shown.stdout
+    assert "majority and soft" in shown.stdout
+    assert "soft, neighbouring seeds" in shown.stdout
+    told, found = json.loads(out.read_text(encoding="utf-8")), study_basins(plan)
+    row = next(each for each in told["summary"] if (each["system"], each["quantity"]) == ("soft", "trace"))
+    assert row["values"] == pytest.approx([basin.trace.value for basin in found.systems["soft"]])
+    assert len(told["runs"]["majority"]) == 2
+
+
+def test_an_option_goes_before_the_study_s_own_table(plan: Plan) -> None:
+    given = ["basins", str(plan.store.folder), "--items", "20", "--surface", "0", "--density", "0", "--json", "-"]
+    told = json.loads(CliRunner().invoke(app, given).stdout)
+    basin = told["runs"]["soft"][0]
+    assert basin["measured_on"]["items"] == 20
+    assert basin["surface"] is None
+    assert basin["density"] is None
+
+
+def test_what_cannot_be_measured_is_refused(plan: Plan, tmp_path: Path) -> None:
+    for given, match in (
+        (["basins", str(plan.study.path), "--store", str(tmp_path / "none")], "no such run store"),
+        (["basins", str(plan.store.folder), "--split", "nowhere"], "no split 'nowhere'"),
+        (["basins", str(plan.store.folder), "--probes", "1"], "probes is 1"),
+    ):
+        failed = CliRunner().invoke(app, given)
+        assert isinstance(failed.exception, InputError)
+        assert match in str(failed.exception)
