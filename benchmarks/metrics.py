@@ -26,12 +26,12 @@ from torchmetrics.functional.regression import (
     spearman_corrcoef,
 )
 
-from dissensus.evaluation.registry import METRICS
+from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.evaluation.metric import Metric
+    from dissensus.evaluation.metrics.metric import Metric
 
 CLASSES = 10
 REPEATS = 7

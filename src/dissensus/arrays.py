@@ -36,6 +36,24 @@ def places_within(sizes: Ints) -> Ints:
     return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
 
 
+def places_of(wanted: Names, names: Names) -> Ints:
+    """(wanted,) the place of each wanted name among distinct names, -1 where it is not there.
+
+    Names are compared as whole numbers where both lists hold them, and else as text.
+
+    >>> places_of(np.array([7, 3, 5]), np.array(["5", "7"])).tolist()
+    [1, -1, 0]
+    """
+    if not names.size:
+        return np.full(wanted.size, -1, dtype=np.int64)
+    if wanted.dtype.kind not in "iu" or names.dtype.kind not in "iu":
+        text = np.dtypes.StringDType()
+        wanted, names = wanted.astype(text), names.astype(text)
+    order = np.argsort(names, kind="stable")
+    nearest = order[np.minimum(np.searchsorted(names, wanted, sorter=order), names.size - 1)]
+    return np.where(names[nearest] == wanted, nearest, -1)
+
+
 def row_sum(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """(rows,) sums; where rows are short this takes a fifth of the time of numpy's sum(axis=1)."""
     return np.asarray(np.einsum("ij->i", table))

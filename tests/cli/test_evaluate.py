@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from dissensus.cli.evaluate import evaluate
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import DEFAULT_METRICS
-from dissensus.evaluation.registry import METRICS
+from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from scipy.spatial.distance import jensenshannon
 
 from dissensus.dynamics import epoch_divergence
 from dissensus.errors import InputError
-from dissensus.evaluation.strata import by_agreement
+from dissensus.evaluation.comparison.strata import by_agreement
 from tests.dynamics.runs import people, recorded
 
 

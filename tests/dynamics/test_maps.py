@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dissensus.dynamics import data_map, data_maps, read_dynamics
 from dissensus.errors import InputError
-from dissensus.evaluation.strata import by_agreement
+from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.training.loop import train_loop
 from dissensus.training.store import RunStore
 from tests.dynamics.runs import people, recorded

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dissensus.evaluation import arithmetic
+from dissensus.evaluation.metrics import arithmetic
 
 if TYPE_CHECKING:
     import pytest

@@ -17,7 +17,7 @@ from dissensus.evaluation.baselines import (
     uniform,
 )
 from dissensus.evaluation.calibration import fit_calibrator
-from dissensus.evaluation.distances import soft_nll
+from dissensus.evaluation.metrics.distances import soft_nll
 
 
 def people_and_model(seed: int = 0, items: int = 300) -> tuple[Any, Any]:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import entr
 from scipy.stats import binom
 
-from dissensus.evaluation.bracket import fit_polynomials
-from dissensus.evaluation.floors import jsd_of_cell
+from dissensus.evaluation.finite_panel.best_achievable import jsd_of_cell
+from dissensus.evaluation.finite_panel.bracket import fit_polynomials
 from tests.evaluation.simulated import model_of, panel_of, true_distributions
 
 

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 
 from dissensus.errors import InputError
 from dissensus.evaluation.calibration import _SHAPES, SHARPEST, fit_calibrator
-from dissensus.evaluation.distances import soft_nll
+from dissensus.evaluation.metrics.distances import soft_nll
 
 Kind = Literal["temperature", "vector", "dirichlet"]
 KINDS: tuple[Kind, ...] = ("temperature", "vector", "dirichlet")

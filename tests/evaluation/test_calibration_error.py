@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissensus.errors import InputError
-from dissensus.evaluation.calibration_error import calibration_curve, classwise_ece, ece
 from dissensus.evaluation.metrics import accuracy, expected_accuracy
+from dissensus.evaluation.metrics.calibration_error import calibration_curve, classwise_ece, ece
 from tests.evaluation.panels import Table, dirichlet_panel, people_and_model
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissensus.errors import InputError
-from dissensus.evaluation.ceiling import human_ceiling, vote_ceiling
-from dissensus.evaluation.counted import draw_votes
-from dissensus.evaluation.distances import tvd
+from dissensus.evaluation.finite_panel.ceiling import human_ceiling, vote_ceiling
+from dissensus.evaluation.finite_panel.counts import draw_votes
+from dissensus.evaluation.metrics.distances import tvd
 from dissensus.labels.schemes import frequency
 from dissensus.votes.official.chaosnli import read_chaosnli
 from tests.evaluation.simulated import panel_of, true_distributions

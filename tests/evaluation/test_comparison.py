@@ -15,10 +15,10 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from dissensus.errors import InputError
-from dissensus.evaluation.comparison import compare, holm, wilcoxon
-from dissensus.evaluation.intervals import estimate_over_seeds
-from dissensus.evaluation.registry import METRICS
-from dissensus.evaluation.resampling import resampled_means, resampled_over_items, statistic_of
+from dissensus.evaluation.comparison.differences import compare, holm, wilcoxon
+from dissensus.evaluation.comparison.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items, statistic_of
+from dissensus.evaluation.metrics.registry import METRICS
 
 ALTERNATIVES: tuple[Literal["two-sided", "less", "greater"], ...] = ("two-sided", "less", "greater")
 

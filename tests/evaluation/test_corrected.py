@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr, softmax
 
-from dissensus.evaluation.corrected import correct, true_entropy
-from dissensus.evaluation.counted import draw_votes
-from dissensus.evaluation.distances import kl
-from dissensus.evaluation.registry import METRICS
+from dissensus.evaluation.finite_panel.corrections import correct, true_entropy
+from dissensus.evaluation.finite_panel.counts import draw_votes
+from dissensus.evaluation.metrics.distances import kl
+from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.labels.schemes import frequency
 from dissensus.votes.official.chaosnli import read_chaosnli
 from dissensus.votes.reliability import split_half_reliability

@@ -10,12 +10,12 @@ import pytest
 from scipy.special import softmax
 
 from dissensus.errors import InputError
-from dissensus.evaluation.choices import accuracy
-from dissensus.evaluation.distances import kl, tvd
+from dissensus.evaluation.comparison.strata import by_attribute, by_entropy
 from dissensus.evaluation.evaluating import DEFAULT_METRICS, Evaluation, evaluate
-from dissensus.evaluation.overall import entropy_pearson
-from dissensus.evaluation.registry import METRICS
-from dissensus.evaluation.strata import by_attribute, by_entropy
+from dissensus.evaluation.metrics.distances import kl, tvd
+from dissensus.evaluation.metrics.ranking import accuracy
+from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation.metrics.set_level import entropy_pearson
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.votes.reading import read_votes
 from dissensus.votes.table import Votes, votes_from_counts

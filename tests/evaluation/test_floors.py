@@ -10,8 +10,8 @@ from scipy.special import entr
 from scipy.stats import multinomial
 
 from dissensus.errors import InputError
-from dissensus.evaluation.floors import EXPECTED, mean_deviation, noise_floor, panel_floor
-from dissensus.evaluation.registry import METRICS
+from dissensus.evaluation.finite_panel.best_achievable import EXPECTED, mean_deviation, noise_floor, panel_floor
+from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.labels.schemes import dirichlet
 from dissensus.votes.simulate import simulate_votes
 from tests.evaluation.simulated import KINDS, panel_of, true_distributions

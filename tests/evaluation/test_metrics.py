@@ -19,8 +19,8 @@ from scipy.stats import pearsonr, spearmanr, wasserstein_distance
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 from dissensus.errors import InputError
-from dissensus.evaluation import arithmetic, choices
 from dissensus.evaluation import metrics as m
+from dissensus.evaluation.metrics import arithmetic, ranking
 from tests.evaluation.panels import as_on_a_gpu, dirichlet_panel, people_and_model, shares
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ def test_rank_cs_by_sorting_is_rank_cs_by_pairs(tables: tuple[Table, Table]) -> 
     human, model = tables
     with pytest.MonkeyPatch.context() as patch:
         by_pairs = m.rank_cs(human, model)
-        patch.setattr(choices, "PAIRS_UP_TO", 0)
+        patch.setattr(ranking, "PAIRS_UP_TO", 0)
         assert m.rank_cs(human, model).tolist() == by_pairs.tolist()
         as_on_a_gpu(patch)
         assert m.rank_cs(torch.from_numpy(human), torch.from_numpy(model)).tolist() == by_pairs.tolist()
@@ -482,7 +482,7 @@ def test_columns_in_memory_and_strided_views_are_read_right() -> None:
 def test_metrics_of_arrays_do_not_load_torch() -> None:
     program = (
         "import sys, numpy as np\n"
-        "from dissensus.evaluation.registry import METRICS\n"
+        "from dissensus.evaluation.metrics.registry import METRICS\n"
         "METRICS['kl'].per_item(np.eye(2), np.eye(2)), METRICS['ece'].over_items(np.eye(2), np.eye(2))\n"
         "sys.exit('torch' in sys.modules or 'polars' in sys.modules)"
     )

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.evaluation.ceiling import human_ceiling
-from dissensus.evaluation.corrected import correct
-from dissensus.evaluation.distances import kl
-from dissensus.evaluation.floors import panel_floor
-from dissensus.evaluation.panels import panel_score
-from dissensus.evaluation.registry import METRICS
+from dissensus.evaluation.finite_panel.best_achievable import panel_floor
+from dissensus.evaluation.finite_panel.ceiling import human_ceiling
+from dissensus.evaluation.finite_panel.corrections import correct
+from dissensus.evaluation.finite_panel.panel_score import panel_score
+from dissensus.evaluation.metrics.distances import kl
+from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.labels.schemes import dirichlet, majority, weighted
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from tests.evaluation.simulated import model_of, panel_of, true_distributions

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from dissensus.evaluation import metrics
-from dissensus.evaluation.registry import METRICS
+from dissensus.evaluation.metrics.registry import METRICS
 from tests.evaluation.panels import Table, dirichlet_panel, people_and_model
 
 ANSWERS: dict[str, Any] = {"original": lambda human: {"original": human.argmax(axis=1)}, "ordered": lambda human: {}}

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissensus.errors import InputError
-from dissensus.evaluation.strata import ALL, by_agreement, by_attribute, by_class, by_column, by_entropy, make_strata
+from dissensus.evaluation.comparison.strata import (
+    ALL,
+    by_agreement,
+    by_attribute,
+    by_class,
+    by_column,
+    by_entropy,
+    make_strata,
+)
 from dissensus.labels.schemes import frequency
 from dissensus.votes.reading import read_votes
 from dissensus.votes.table import Votes, votes_from_counts

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from dissensus.errors import InputError
-from dissensus.evaluation.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.intervals import estimate_over_seeds
 from dissensus.ood.measures import (
     MEASURES,
     aupr_familiar,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dissensus.evaluation.comparison import Difference
+from dissensus.evaluation.comparison.differences import Difference
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import accuracy, kl
 from dissensus.report.words import answer, excludes_zero, interval, significance

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dissensus.dynamics.rank_correlation import resampled_spearman
 from dissensus.errors import InputError
-from dissensus.evaluation.distances import entropy
+from dissensus.evaluation.metrics.distances import entropy
 from dissensus.training.loop import same_bits
 from dissensus.votes.estimate import percentile_estimate
 

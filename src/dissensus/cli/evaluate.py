@@ -136,8 +136,8 @@ def _strata(
     names: list[str], human: LabelDistribution, votes: Votes, *, source: Path, item: str | None, scheme: str
 ) -> dict[str, Any]:
     """The strata of each name: an idea, an attribute of annotators, or a column of the predictions."""
+    from dissensus.evaluation.comparison.strata import STRATA, by_attribute, by_column
     from dissensus.evaluation.predictions import read_column
-    from dissensus.evaluation.strata import STRATA, by_attribute, by_column
 
     made: dict[str, Any] = {}
     for name in names:
@@ -205,7 +205,7 @@ def _print_metrics() -> None:
     from rich.table import Table
 
     from dissensus.evaluation.evaluating import DEFAULT_METRICS
-    from dissensus.evaluation.registry import METRICS
+    from dissensus.evaluation.metrics.registry import METRICS
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("name", "what", "better", "reference"):

@@ -10,13 +10,13 @@ import numpy as np
 from dissensus.arrays import row_sum
 from dissensus.dynamics.recorded import as_runs, checked_epoch
 from dissensus.errors import InputError
-from dissensus.evaluation.distances import jsd
+from dissensus.evaluation.metrics.distances import jsd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Floats, Ints
-    from dissensus.evaluation.strata import Stratum
+    from dissensus.evaluation.comparison.strata import Stratum
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dissensus.dynamics.recorded import as_runs, checked_epoch
 from dissensus.dynamics.tracked import tracked
-from dissensus.evaluation.choices import expected_accuracy
+from dissensus.evaluation.metrics.ranking import expected_accuracy
 
 if TYPE_CHECKING:
     from dissensus.arrays import Names

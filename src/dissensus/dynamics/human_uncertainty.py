@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.dynamics.maps import DataMap
 from dissensus.dynamics.rank_correlation import resampled_spearman
 from dissensus.errors import InputError
-from dissensus.evaluation.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.intervals import estimate_over_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

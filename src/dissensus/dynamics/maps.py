@@ -13,8 +13,8 @@ import numpy as np
 from dissensus.dynamics.recorded import as_runs, checked_epoch
 from dissensus.dynamics.tracked import Track, tracked
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import by_rows, row_dot
-from dissensus.evaluation.choices import expected_accuracy
+from dissensus.evaluation.metrics.arithmetic import by_rows, row_dot
+from dissensus.evaluation.metrics.ranking import expected_accuracy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Floats, Names
     from dissensus.dynamics.recorded import Recorded
     from dissensus.dynamics.tracked import Tracked
-    from dissensus.evaluation.strata import Stratum
+    from dissensus.evaluation.comparison.strata import Stratum
     from dissensus.labels.distribution import LabelDistribution
 
 

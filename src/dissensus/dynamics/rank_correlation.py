@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.evaluation.overall import DECIMALS
-from dissensus.evaluation.resampling import DRAWS, Ranking
+from dissensus.evaluation.comparison.resampling import DRAWS, Ranking
+from dissensus.evaluation.metrics.set_level import DECIMALS
 
 if TYPE_CHECKING:
     from dissensus.arrays import Table

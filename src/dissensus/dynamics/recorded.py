@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import to_numpy
-from dissensus.evaluation.distributions import check_distributions
+from dissensus.evaluation.metrics.arithmetic import to_numpy
+from dissensus.evaluation.metrics.distributions import check_distributions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import to_numpy
+from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.probabilities import checked_human
 from dissensus.labels.distribution import LabelDistribution, one_hot
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dissensus.evaluation.calibration import fit_calibrator
-from dissensus.evaluation.distances import FLOOR
+from dissensus.evaluation.metrics.distances import FLOOR
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 
 if TYPE_CHECKING:

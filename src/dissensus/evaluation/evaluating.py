@@ -10,22 +10,22 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.baselines import MAJORITY, make_baselines
-from dissensus.evaluation.comparison import Alternative, Differences, differences, with_holm
+from dissensus.evaluation.comparison.differences import Alternative, Differences, differences, with_holm
+from dissensus.evaluation.comparison.scores import Scores
+from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, make_strata
+from dissensus.evaluation.comparison.tables import as_list
+from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
-from dissensus.evaluation.registry import METRICS
-from dissensus.evaluation.scores import Scores
 from dissensus.evaluation.scoring import BY_VOTES, Panel, System, empty_rows, panel_of, resample_systems, score_rows
-from dissensus.evaluation.strata import ALL, Stratum, by_column, make_strata
-from dissensus.evaluation.tables import as_list
 from dissensus.labels.distribution import LabelDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Codes
-    from dissensus.evaluation.metric import Metric
+    from dissensus.evaluation.comparison.scores import Score
+    from dissensus.evaluation.metrics.metric import Metric
     from dissensus.evaluation.probabilities import Runs
-    from dissensus.evaluation.scores import Score
     from dissensus.evaluation.scoring import Resampled
 
 DEFAULT_METRICS: Final = (
@@ -169,7 +169,7 @@ def evaluate(
         metrics: names from `registry.METRICS`; None takes `DEFAULT_METRICS`, and Wasserstein's distance where the
             classes are ordered, and the accuracy against original labels where these are given.
         strata: ideas of strata: agreement, entropy, class; or by name, a column with one value an item, or strata made
-            by a function of `dissensus.evaluation.strata`.
+            by a function of `dissensus.evaluation.comparison.strata`.
         baselines: whether tables carry the baselines.
         majority: probabilities of a model trained on majority labels, or the name of a system, for its baselines.
         training: label distributions of the training items, for the marginal baseline.

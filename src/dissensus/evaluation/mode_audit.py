@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.choices import accuracy
-from dissensus.evaluation.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.resampling import resampled_means
+from dissensus.evaluation.metrics.ranking import accuracy
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
-from dissensus.evaluation.resampling import resampled_means
 
 if TYPE_CHECKING:
     from dissensus.labels.distribution import LabelDistribution

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, get_args
 import numpy as np
 from scipy.special import softmax
 
+from dissensus.arrays import places_of
 from dissensus.errors import InputError
-from dissensus.evaluation.matching import places_of
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
 
 if TYPE_CHECKING:

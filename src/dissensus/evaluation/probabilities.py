@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from dissensus.errors import InputError
-from dissensus.evaluation.distances import FLOOR
-from dissensus.evaluation.distributions import TOLERANCE, check_distributions
+from dissensus.evaluation.metrics.distances import FLOOR
+from dissensus.evaluation.metrics.distributions import TOLERANCE, check_distributions
 from dissensus.labels.distribution import LabelDistribution
 
 if TYPE_CHECKING:

@@ -9,22 +9,22 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dissensus.errors import InputError
-from dissensus.evaluation.ceiling import human_ceiling
-from dissensus.evaluation.corrected import correct
-from dissensus.evaluation.counted import counted
-from dissensus.evaluation.floors import panel_floor
-from dissensus.evaluation.intervals import estimate_over_seeds
-from dissensus.evaluation.resampling import resampled_means, resampled_over_items
-from dissensus.evaluation.scores import Score
+from dissensus.evaluation.comparison.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items
+from dissensus.evaluation.comparison.scores import Score
+from dissensus.evaluation.finite_panel.best_achievable import panel_floor
+from dissensus.evaluation.finite_panel.ceiling import human_ceiling
+from dissensus.evaluation.finite_panel.corrections import correct
+from dissensus.evaluation.finite_panel.counts import counted
 from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Codes, Mask, Table
-    from dissensus.evaluation.metric import Metric
+    from dissensus.evaluation.comparison.strata import Stratum
+    from dissensus.evaluation.metrics.metric import Metric
     from dissensus.evaluation.probabilities import Runs
-    from dissensus.evaluation.strata import Stratum
     from dissensus.labels.distribution import LabelDistribution
 
     Resampled = dict[str, dict[str, Table]]

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import softmax
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import to_numpy
-from dissensus.evaluation.distributions import TOLERANCE
+from dissensus.evaluation.metrics.arithmetic import to_numpy
+from dissensus.evaluation.metrics.distributions import TOLERANCE
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
 from dissensus.training.data import TRAIN
 from dissensus.training.run import Run, RunResult

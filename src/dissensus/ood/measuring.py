@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from dissensus.errors import InputError
-from dissensus.evaluation.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.intervals import estimate_over_seeds
 from dissensus.ood.measures import MEASURES, resampled_measures
 from dissensus.ood.results import OodDifference, OodMeasure, OodResult, ScoreHistogram, StrangeSummary
 from dissensus.ood.scores import strangeness

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import entr
 
 from dissensus.dynamics import data_map, epoch_divergence
-from dissensus.evaluation.calibration_error import calibration_curve
-from dissensus.evaluation.strata import by_agreement
+from dissensus.evaluation.comparison.strata import by_agreement
+from dissensus.evaluation.metrics.calibration_error import calibration_curve
 from dissensus.report.items import PALETTE, clipped, data_uri, images, in_words, thinned, votes_in_words
 from dissensus.training.data import TRAIN
 

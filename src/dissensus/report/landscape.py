@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from dissensus.basins.summary import QUANTITIES, summarise_basins
-from dissensus.evaluation.tables import DASH
+from dissensus.evaluation.comparison.tables import DASH
 from dissensus.report.figures import Figure, Record, Section, named_colours, spec_of
 from dissensus.report.tables import Cell, Row, Table
 

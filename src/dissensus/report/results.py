@@ -9,11 +9,11 @@ import numpy as np
 
 from dissensus.dynamics.recorded import read_dynamics
 from dissensus.evaluation.baselines import MAJORITY
-from dissensus.evaluation.comparison import with_holm
+from dissensus.evaluation.comparison.differences import with_holm
+from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.evaluation.registry import METRICS as REGISTRY
+from dissensus.evaluation.metrics.registry import METRICS as REGISTRY
 from dissensus.evaluation.scoring import Panel, panel_of
-from dissensus.evaluation.strata import ALL
 from dissensus.studies.scoring import runs_by_system, trains_on_majority
 from dissensus.training.data import TRAIN
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Table
     from dissensus.dynamics.recorded import Recorded
-    from dissensus.evaluation.comparison import Difference
+    from dissensus.evaluation.comparison.differences import Difference
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.studies.running import Plan

@@ -7,16 +7,16 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.evaluation.registry import METRICS
-from dissensus.evaluation.strata import ALL
-from dissensus.evaluation.tables import DASH, markdown
+from dissensus.evaluation.comparison.strata import ALL
+from dissensus.evaluation.comparison.tables import DASH, markdown
+from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.results import AGREEMENT
 from dissensus.report.words import LEVEL, excludes_zero
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.evaluation.scores import Score
+    from dissensus.evaluation.comparison.scores import Score
     from dissensus.report.results import Results
     from dissensus.votes.annotators import AnnotatorAgreement
     from dissensus.votes.estimate import Estimate

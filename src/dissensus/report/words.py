@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from dissensus.report.results import overall_difference
 
 if TYPE_CHECKING:
-    from dissensus.evaluation.comparison import Difference
+    from dissensus.evaluation.comparison.differences import Difference
     from dissensus.report.results import Results
     from dissensus.votes.estimate import Estimate
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import as_type, average_ranks, blocks, correlation, library, mean, to_numpy
-from dissensus.evaluation.distances import entropy_of_rows, jsd
+from dissensus.evaluation.metrics.arithmetic import as_type, average_ranks, blocks, correlation, library, mean, to_numpy
+from dissensus.evaluation.metrics.distances import entropy_of_rows, jsd
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats
-    from dissensus.evaluation.arithmetic import Array, ArrayT
+    from dissensus.evaluation.metrics.arithmetic import Array, ArrayT
 
 DECIMALS: Final = 10
 """To which entropies are rounded before they are correlated: the votes (7, 3, 0) and (0, 7, 3) have one entropy, and

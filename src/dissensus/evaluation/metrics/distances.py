@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import TINY, by_class, by_rows, is_tensor, library, row_dot, row_sum
+from dissensus.evaluation.metrics.arithmetic import TINY, by_class, by_rows, is_tensor, library, row_dot, row_sum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Floats
-    from dissensus.evaluation.arithmetic import ArrayT
+    from dissensus.evaluation.metrics.arithmetic import ArrayT
 
 FLOOR: Final = 1e-12
 """The least probability that a logarithm sees in the denominator of a divergence.

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.ceiling import human_ceiling
-from dissensus.evaluation.corrected import correct
-from dissensus.evaluation.counted import counted
-from dissensus.evaluation.floors import held_against_votes, panel_floor
+from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items
+from dissensus.evaluation.finite_panel.best_achievable import held_against_votes, panel_floor
+from dissensus.evaluation.finite_panel.ceiling import human_ceiling
+from dissensus.evaluation.finite_panel.corrections import correct
+from dissensus.evaluation.finite_panel.counts import counted
 from dissensus.evaluation.probabilities import checked_probabilities
-from dissensus.evaluation.resampling import resampled_means, resampled_over_items
 from dissensus.votes.estimate import Estimate, percentile_estimate
 
 if TYPE_CHECKING:
     from dissensus.arrays import Table
-    from dissensus.evaluation.metric import Metric
+    from dissensus.evaluation.metrics.metric import Metric
     from dissensus.labels.distribution import LabelDistribution
 
 

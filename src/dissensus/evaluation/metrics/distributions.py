@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import by_class, by_rows, library, row_sum, to_numpy
+from dissensus.evaluation.metrics.arithmetic import by_class, by_rows, library, row_sum, to_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.evaluation.arithmetic import ArrayT
+    from dissensus.evaluation.metrics.arithmetic import ArrayT
 
 TOLERANCE: Final = 1e-4
 """How far from 1 a row may sum: an error of d in the sum moves KL by about d nats, less than a table prints."""

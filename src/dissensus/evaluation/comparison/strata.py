@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.arrays import places_of
 from dissensus.errors import InputError
-from dissensus.evaluation.matching import places_of
 
 if TYPE_CHECKING:
     from dissensus.arrays import Mask

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import blocks, by_class, by_rows, library, to_numpy
-from dissensus.evaluation.choices import accuracy_by_class, expected_accuracy_by_class, majority_by_class
+from dissensus.evaluation.metrics.arithmetic import blocks, by_class, by_rows, library, to_numpy
+from dissensus.evaluation.metrics.ranking import accuracy_by_class, expected_accuracy_by_class, majority_by_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.arrays import Floats, Ints
-    from dissensus.evaluation.arithmetic import ArrayT
+    from dissensus.evaluation.metrics.arithmetic import ArrayT
 
 Binning: TypeAlias = Literal["equal_width", "equal_mass"]
 """Bins of equal width, k / n_bins to (k + 1) / n_bins, or of equally many items, as far as equal confidences let."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import average_ranks
-from dissensus.evaluation.intervals import estimate_over_seeds
-from dissensus.evaluation.resampling import resampled_means
-from dissensus.evaluation.scores import headline
-from dissensus.evaluation.tables import markdown, shown
+from dissensus.evaluation.comparison.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.resampling import resampled_means
+from dissensus.evaluation.comparison.scores import headline
+from dissensus.evaluation.comparison.tables import markdown, shown
+from dissensus.evaluation.metrics.arithmetic import average_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dissensus.errors import InputError
-from dissensus.evaluation.registry import METRICS
-from dissensus.evaluation.strata import ALL
-from dissensus.evaluation.tables import DASH, as_list, markdown, shown
+from dissensus.evaluation.comparison.strata import ALL
+from dissensus.evaluation.comparison.tables import DASH, as_list, markdown, shown
+from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from dissensus.votes.estimate import Estimate

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.arithmetic import (
+from dissensus.evaluation.metrics.arithmetic import (
     as_type,
     by_class,
     by_rows,
@@ -25,7 +25,7 @@ from dissensus.evaluation.arithmetic import (
 )
 
 if TYPE_CHECKING:
-    from dissensus.evaluation.arithmetic import ArrayT
+    from dissensus.evaluation.metrics.arithmetic import ArrayT
 
 PAIRS_UP_TO: Final = 40
 """Classes up to which comparing all pairs is faster than sorting."""

@@ -12,15 +12,15 @@ import numpy as np
 from scipy.special import entr, gammaln, xlogy
 
 from dissensus.errors import InputError
-from dissensus.evaluation.counted import counted
-from dissensus.evaluation.prior import fit_prior
-from dissensus.evaluation.registry import METRICS
+from dissensus.evaluation.finite_panel.counts import counted
+from dissensus.evaluation.finite_panel.prior import fit_prior
+from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.arrays import Floats, Ints, Table
-    from dissensus.evaluation.metric import Metric
+    from dissensus.evaluation.metrics.metric import Metric
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.estimate import Seed
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.evaluation.choices import accuracy, expected_accuracy
-from dissensus.evaluation.distances import entropy, jsd
-from dissensus.evaluation.overall import DECIMALS
+from dissensus.evaluation.metrics.distances import entropy, jsd
+from dissensus.evaluation.metrics.ranking import accuracy, expected_accuracy
+from dissensus.evaluation.metrics.set_level import DECIMALS
 from dissensus.labels.distribution import one_hot
 from dissensus.votes.estimate import resampled_sums
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dissensus.arrays import Floats, Table
-    from dissensus.evaluation.metric import Metric
+    from dissensus.evaluation.metrics.metric import Metric
     from dissensus.votes.estimate import Seed
 
     Statistic = Callable[[Table], Floats]

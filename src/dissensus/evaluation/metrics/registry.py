@@ -6,8 +6,8 @@ from functools import partial
 from math import inf
 from typing import Final
 
-from dissensus.evaluation import calibration_error, choices, distances, overall
-from dissensus.evaluation.metric import Metric
+from dissensus.evaluation.metrics import calibration_error, distances, ranking, set_level
+from dissensus.evaluation.metrics.metric import Metric
 
 METRICS: Final[dict[str, Metric]] = {
     metric.name: metric
@@ -111,7 +111,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=2.0,
             better="lower",
             reference="Brier 1950, summed over classes; the mean over tied majorities",
-            per_item=choices.brier_majority,
+            per_item=ranking.brier_majority,
         ),
         Metric(
             name="entce",
@@ -141,7 +141,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=1.0,
             better="higher",
             reference="Baan et al. 2022; classes that people left tied may come in any order",
-            per_item=choices.rank_cs,
+            per_item=ranking.rank_cs,
         ),
         Metric(
             name="accuracy",
@@ -151,7 +151,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=1.0,
             better="higher",
             reference="top class; the expectation over random breaking of ties",
-            per_item=choices.accuracy,
+            per_item=ranking.accuracy,
         ),
         Metric(
             name="accuracy_original",
@@ -161,7 +161,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=1.0,
             better="higher",
             reference="top class; the expectation over random breaking of ties",
-            per_item=choices.accuracy_original,
+            per_item=ranking.accuracy_original,
             needs=("original",),
         ),
         Metric(
@@ -172,7 +172,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=1.0,
             better="higher",
             reference="Peterson et al. 2019; the expectation over random breaking of ties",
-            per_item=choices.second_best_accuracy,
+            per_item=ranking.second_best_accuracy,
         ),
         Metric(
             name="expected_accuracy",
@@ -182,7 +182,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=1.0,
             better="higher",
             reference="the probability that a random vote is the model's top class",
-            per_item=choices.expected_accuracy,
+            per_item=ranking.expected_accuracy,
         ),
         Metric(
             name="soft_accuracy",
@@ -212,7 +212,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=1.0,
             better="higher",
             reference="Kurniawan et al. 2026",
-            over_items=overall.soft_micro_f1,
+            over_items=set_level.soft_micro_f1,
         ),
         Metric(
             name="soft_macro_f1",
@@ -222,7 +222,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=1.0,
             better="higher",
             reference="Kurniawan et al. 2026; over the classes that people or model used",
-            over_items=overall.soft_macro_f1,
+            over_items=set_level.soft_macro_f1,
         ),
         Metric(
             name="po_jsd",
@@ -232,7 +232,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=1.0,
             better="higher",
             reference="Kurniawan et al. 2026; 1 - mean Jensen-Shannon divergence",
-            over_items=overall.po_jsd,
+            over_items=set_level.po_jsd,
         ),
         Metric(
             name="entropy_pearson",
@@ -242,7 +242,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=1.0,
             better="higher",
             reference="of H(human) and H(model) over items; Uma et al. 2021",
-            over_items=overall.entropy_pearson,
+            over_items=set_level.entropy_pearson,
         ),
         Metric(
             name="entropy_spearman",
@@ -252,7 +252,7 @@ METRICS: Final[dict[str, Metric]] = {
             high=1.0,
             better="higher",
             reference="of H(human) and H(model) over items, by average ranks",
-            over_items=overall.entropy_spearman,
+            over_items=set_level.entropy_spearman,
         ),
         Metric(
             name="ece",

@@ -1,0 +1,1 @@
+"""Scores side by side: strata, intervals over items and seeds, differences and tests."""
