@@ -68,8 +68,9 @@ def checked_logits(logits: Any, what: str, *, items: Names | None = None) -> Run
         first = int(bad.argmax())
         name = f"row {first}" if items is None else f"item {items[first]}"
         raise InputError(
-            f"{what}: a number of {name} is NaN or infinite, and {int(bad.sum()) - 1:,} more rows hold such; every "
-            "logit must be a finite number"
+            f"{what}: {name} has a number that is NaN or infinite"
+            f"{f', and so have {more:,} more rows' if (more := int(bad.sum()) - 1) else ''}; give a finite number for "
+            "every class"
         )
     return runs
 

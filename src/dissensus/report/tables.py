@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.tables import DASH, markdown
+from dissensus.evaluation.comparison.tables import DASH, latex, markdown
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.results import AGREEMENT
 from dissensus.report.words import LEVEL, excludes_zero
@@ -102,23 +102,7 @@ class Table:
 
     def to_latex(self) -> str:
         r"""A `tabular` with rules of `booktabs` in a `table`."""
-        lines = [" & ".join(_as_latex(cell) for cell in line) + r" \\" for line in (self.header, *self._lines())]
-        return "\n".join(
-            [
-                "% needs \\usepackage{booktabs}",
-                r"\begin{table}",
-                rf"\caption{{{_as_latex(self.title)}. {_as_latex(self.note)}}}",
-                rf"\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}",
-                r"\toprule",
-                lines[0],
-                r"\midrule",
-                *lines[1:],
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-                "",
-            ]
-        )
+        return latex(self.header, self._lines(), caption=f"{self.title}. {self.note}")
 
     def _lines(self) -> list[list[str]]:
         return [[row.name, *map(str, row.cells)] for row in self.rows]
@@ -269,26 +253,6 @@ def _as_markdown(text: str) -> str:
     for mark in "`*_[]":
         escaped = escaped.replace(mark, f"\\{mark}")
     return escaped
-
-
-_LATEX: Final = {
-    **{mark: rf"\{mark}" for mark in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "±": r"$\pm$",
-    "†": r"$\dagger$",
-    "↓": r"$\downarrow$",
-    "↑": r"$\uparrow$",
-    "\N{MINUS SIGN}": "$-$",
-}
-
-
-def _as_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
 
 
 def all_tables(results: Results) -> Sequence[Table]:

@@ -70,7 +70,7 @@ def check_distributions(
     if off[item] > tolerance:
         raise InputError(
             f"{what}: {_rows(int((off > tolerance).sum()))} a sum other than 1, worst {name(item)}, which sums to "
-            f"{total[item]:.6g} ({off[item]:.2g} off); divide each row by its sum, or say that these are logits"
+            f"{total[item]:.6g} ({off[item]:.2g} off); give every class's probability, or say that these are logits"
         )
 
 

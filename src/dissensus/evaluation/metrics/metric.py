@@ -16,6 +16,7 @@ class Metric:
     Attributes:
         name: for the command line and columns, such as `kl`.
         title: for people, such as "KL(human || model)".
+        short: for narrow columns and sentences, such as "KL".
         unit: nats, bits, probability, share of items, classes, or "" for a pure number.
         low: the least value it can take.
         high: the greatest.
@@ -29,6 +30,7 @@ class Metric:
 
     name: str
     title: str
+    short: str
     unit: str
     low: float
     high: float
