@@ -99,8 +99,8 @@ def test_all_tables_and_notes_are_printed_in_full(files: dict[str, Path]) -> Non
 
 
 def test_systems_are_compared_and_a_majority_model_gives_two_more_baselines(files: dict[str, Path]) -> None:
-    arguments = ("--votes", files["votes"], "--predictions", files["good"], "--compare", files["sharp"])
-    arguments += ("--majority", files["sharp"], "--metrics", "kl, accuracy", "--resamples", 50)
+    arguments = ["--votes", files["votes"], "--predictions", files["good"], "--compare", files["sharp"]]
+    arguments += ["--majority", files["sharp"], "--metrics", "kl, accuracy", "--resamples", "50"]
     short = run(*arguments)
     assert short.stdout.startswith("good is closest to people: KL ")
     assert "sharp (reference)" in short.stdout
@@ -150,9 +150,13 @@ def test_markdown_latex_and_a_figure_are_written(files: dict[str, Path], tmp_pat
 def test_numbers_without_class_names_need_the_order_of_classes(files: dict[str, Path], tmp_path: Path) -> None:
     table = pl.read_parquet(files["good"])
     path = tmp_path / "bare.npz"
-    np.savez(path, items=table["item"].to_numpy().astype(str), probabilities=table.select("owl", "cat", "dog").to_numpy())
+    np.savez(
+        path, items=table["item"].to_numpy().astype(str), probabilities=table.select("owl", "cat", "dog").to_numpy()
+    )
     arguments = ("--votes", files["votes"], "--predictions", path, "--metrics", "kl", "--resamples", 10, "--json", "-")
-    with pytest.raises(InputError, match="have no class names, so their order is not known; state it: --classes cat,dog"):
+    with pytest.raises(
+        InputError, match="have no class names, so their order is not known; state it: --classes cat,dog"
+    ):
         run(*arguments)
     stated = json.loads(run(*arguments, "--classes", "owl,cat,dog").stdout)
     named = json.loads(run(*arguments[:3], files["good"], *arguments[4:]).stdout)

@@ -114,9 +114,7 @@ def test_systems_that_share_no_seeds_are_compared_unpaired_and_it_is_said() -> N
     assert "unpaired: the systems share no seeds" in found.to_markdown()
     # The variances of both groups of seeds add up, each with its own degrees of freedom.
     means = {name: np.asarray(table).mean(axis=1) for name, table in scores.items()}
-    expected = sum(
-        stats.t.ppf(0.975, len(each) - 1) ** 2 * each.var(ddof=1) / len(each) for each in means.values()
-    )
+    expected = sum(stats.t.ppf(0.975, len(each) - 1) ** 2 * each.var(ddof=1) / len(each) for each in means.values())
     assert row.value.high is not None
     assert (row.value.high - row.value.value) == pytest.approx(np.sqrt(expected), rel=0.02)
     some = compare(scores, "a", seeds={"a": [1, 2, 3], "b": [2, 3, 4, 5, 6]}, resamples=20).get("b")
@@ -144,7 +142,11 @@ def test_holm_corrects_over_the_methods_that_are_tested_together() -> None:
 def test_a_mark_says_which_side_is_closer_to_people() -> None:
     rng = np.random.default_rng(6)
     base = rng.normal(size=(5, 200))
-    scores = {"a": base, "up": base + 1 + 0.1 * rng.normal(size=base.shape), "level": base + 1e-3 * rng.normal(size=200)}
+    scores = {
+        "a": base,
+        "up": base + 1 + 0.1 * rng.normal(size=base.shape),
+        "level": base + 1e-3 * rng.normal(size=200),
+    }
     lower, higher = (compare(scores, "a", better=better, resamples=100) for better in ("lower", "higher"))
     assert (lower.get("up").mark, higher.get("up").mark) == (WORSE, BETTER)
     assert lower.get("level").mark == ""
@@ -225,7 +227,14 @@ def test_an_interval_stays_in_the_range_of_its_metric_and_holds_its_value() -> N
 
 @pytest.mark.parametrize(
     ("seeds", "seed_sd", "item_sd", "noise"),
-    [(1, 0.0, 1.0, 1.0), (2, 1.0, 0.1, 0.1), (2, 0.1, 1.0, 1.0), (3, 1.0, 0.1, 0.1), (6, 0.1, 1.0, 1.0), (10, 0.0, 0.1, 1.0)],
+    [
+        (1, 0.0, 1.0, 1.0),
+        (2, 1.0, 0.1, 0.1),
+        (2, 0.1, 1.0, 1.0),
+        (3, 1.0, 0.1, 0.1),
+        (6, 0.1, 1.0, 1.0),
+        (10, 0.0, 0.1, 1.0),
+    ],
 )
 def test_intervals_hold_the_truth_at_the_nominal_rate(seeds: int, seed_sd: float, item_sd: float, noise: float) -> None:
     rng = np.random.default_rng(6)

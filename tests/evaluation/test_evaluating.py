@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.evaluation.finite_panel.finding import Finding
+
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.estimate import Estimate
 
@@ -49,8 +50,10 @@ def example() -> tuple[LabelDistribution, Any, Evaluation]:
     human = people()
     runs = models(human)
     given = {"one": runs[0], "three": runs}
-    return human, runs, evaluate(
-        human, given, classes=CLASSES, strata=["agreement", "class"], resamples=100, majority="one"
+    return (
+        human,
+        runs,
+        evaluate(human, given, classes=CLASSES, strata=["agreement", "class"], resamples=100, majority="one"),
     )
 
 
@@ -94,7 +97,7 @@ def test_every_table_carries_the_baselines_and_says_how_they_were_made() -> None
     assert result.baselines == result.systems[2:]
     for table in (result.overall, *result.strata.values()):
         assert {row.system for row in table.rows} == set(result.systems)
-    assert any("each item left out of its own" in note for note in result.notes)
+    assert any("mean of the other evaluated items" in note for note in result.notes)
     assert "majority: the system 'one'" in result.notes
     bare = evaluate(people(), models(people()), classes=CLASSES, metrics=["kl"], resamples=2)
     assert any("are missing" in note for note in bare.notes)
@@ -172,7 +175,9 @@ def test_items_with_a_single_vote_are_counted_in_a_warning() -> None:
 def test_an_array_without_class_names_must_say_the_order_of_its_columns() -> None:
     human = people()
     runs = models(human)
-    with pytest.raises(InputError, match=r"the order of its columns is not known; state it: classes=\['cat', 'dog', 'owl'"):
+    with pytest.raises(
+        InputError, match=r"the order of its columns is not known; state it: classes=\['cat', 'dog', 'owl'"
+    ):
         evaluate(human, runs, resamples=2)
     turned = evaluate(human, runs[..., [2, 0, 1]], classes=("owl", "cat", "dog"), metrics=["kl"], resamples=2)
     straight = evaluate(human, runs, classes=CLASSES, metrics=["kl"], resamples=2)
@@ -197,7 +202,9 @@ def test_mass_on_a_class_that_nobody_voted_for_counts_and_is_said() -> None:
     assert "model gives 95.0% of its probability to classes that nobody voted for (emu)" in result.warnings[0]
     uniform = result.overall.get("uniform", "tvd").value
     assert uniform is not None
-    np.testing.assert_allclose(uniform.value, np.abs(np.c_[human.probabilities, np.zeros(60)] - 0.25).sum(axis=1).mean() / 2)
+    np.testing.assert_allclose(
+        uniform.value, np.abs(np.c_[human.probabilities, np.zeros(60)] - 0.25).sum(axis=1).mean() / 2
+    )
     with pytest.raises(InputError, match="people voted for cat, dog, owl; name each of these once"):
         evaluate(human, sure_of_nothing_real, classes=("cat", "dog", "emu", "fox"), resamples=2)
     scale = frequency(votes_from_counts(human.counts, classes=("1", "2", "3"), ordered=True))
@@ -474,9 +481,7 @@ def test_a_tensor_is_taken_as_it_is() -> None:
     human = people()
     runs = models(human)
     by_numpy = evaluate(human, runs, classes=CLASSES, metrics=["kl"], resamples=5)
-    by_torch = evaluate(
-        human, torch.tensor(runs, requires_grad=True), classes=CLASSES, metrics=["kl"], resamples=5
-    )
+    by_torch = evaluate(human, torch.tensor(runs, requires_grad=True), classes=CLASSES, metrics=["kl"], resamples=5)
     assert by_torch.overall == by_numpy.overall
 
 

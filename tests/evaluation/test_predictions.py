@@ -150,7 +150,9 @@ def test_a_class_that_nobody_voted_for_is_known_because_rows_sum_to_one_only_wit
     found = read_predictions(write(frame(TABLE, loss=[0.6, 0.1, 0.2]), tmp_path / "q.csv"), CLASSES)
     assert found.classes == CLASSES
     assert any("not used: 'loss'" in note for note in found.notes)
-    refused(write(frame(values, emu=[0.6, 0.6, 0.5]), tmp_path / "r.csv"), "rows do not sum to 1 over cat, dog, owl, nor")
+    refused(
+        write(frame(values, emu=[0.6, 0.6, 0.5]), tmp_path / "r.csv"), "rows do not sum to 1 over cat, dog, owl, nor"
+    )
     stated = read_predictions(path, CLASSES, order=(*CLASSES, "emu"))
     np.testing.assert_allclose(stated.probabilities, read_predictions(path, CLASSES).probabilities)
 
@@ -171,7 +173,7 @@ def test_a_column_seed_tells_runs_apart(tmp_path: Path) -> None:
     np.testing.assert_allclose(found.probabilities, np.stack([TABLE, other]))
     assert any("2 seeds" in note for note in found.notes)
     assert found.seeds == (3, 9)
-    refused(write(both[:5], tmp_path / "q.csv"), "item a has 0 rows with seed 9; give each item one row a seed")
+    refused(write(both[:5], tmp_path / "q.csv"), "item a has 0 rows with seed 9; give each item one row per seed")
 
 
 @pytest.mark.parametrize("runs", [TABLE, np.stack([TABLE, TABLE])], ids=["one run", "two seeds"])
@@ -233,7 +235,7 @@ def test_damaged_tables_are_refused_with_a_sentence(tmp_path: Path, text: str, s
         ),
         (
             {"items": np.array(NAMES), "probabilities": TABLE[:, :2], "classes": np.array(CLASSES)},
-            "2 numbers a row for 3 classes",
+            "2 numbers per row for 3 classes",
         ),
         ({"items": np.array(NAMES), "probabilities": TABLE}, "have no class names, so their order is not known"),
         ({"items": np.array(NAMES), "probabilities": TABLE, "classes": np.array(["cat", "dog", "emu"])}, "emu"),
@@ -241,7 +243,7 @@ def test_damaged_tables_are_refused_with_a_sentence(tmp_path: Path, text: str, s
             {"items": np.array(NAMES), "logits": np.full((3, 3), np.nan), "classes": np.array(CLASSES)},
             "item a has a number that is NaN or infinite, and so have 2 more rows",
         ),
-        ({"items": np.array([0.5, 1.5, 2.5]), "logits": LOGITS}, "one whole number or text a row"),
+        ({"items": np.array([0.5, 1.5, 2.5]), "logits": LOGITS}, "one whole number or text per row"),
         ({"items": np.array(NAMES, dtype=object), "logits": LOGITS}, "no whole npz file of plain arrays"),
     ],
 )

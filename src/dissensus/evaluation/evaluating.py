@@ -214,7 +214,14 @@ class Evaluation:
             rows.append([f"{name} (reference)" if reference else name, *cells])
         best = [self._best(metric) for metric in (self.headline, *others)]
         if any(each is not None for each in best):
-            rows.append([BEST, f"{shown(best[0])}  ", "", *(DASH if each is None else f"{each.value:.3f} " for each in best[1:])])
+            rows.append(
+                [
+                    BEST,
+                    f"{shown(best[0])}  ",
+                    "",
+                    *(DASH if each is None else f"{each.value:.3f} " for each in best[1:]),
+                ]
+            )
         return header, rows
 
     def distance(self, name: str) -> float:
@@ -380,9 +387,7 @@ def evaluate(
     systems = {name: System(runs=runs, over_items=runs, seeds=numbers[name]) for name, runs in models.items()}
     notes = [LEGEND]
     if baselines:
-        more, told = _baselines(
-            labels, systems, training=training, majority=majority, validation=validation, seed=seed
-        )
+        more, told = _baselines(labels, systems, training=training, majority=majority, validation=validation, seed=seed)
         systems |= more
         notes += told
     panel, why = _panel(labels, votes)
@@ -432,7 +437,14 @@ def evaluate(
             for name, system in systems.items()
         },
         warnings=tuple(
-            dict.fromkeys([*warnings, *_of_votes(panel, why, ruler), *_of_scores(overall, models), *one_seed_notes({name: systems[name] for name in models})])
+            dict.fromkeys(
+                [
+                    *warnings,
+                    *_of_votes(panel, why, ruler),
+                    *_of_scores(overall, models),
+                    *one_seed_notes({name: systems[name] for name in models}),
+                ]
+            )
         ),
         notes=tuple(dict.fromkeys(notes)),
         resamples=resamples,
@@ -480,9 +492,7 @@ class _Scorer:
             resamples=self.resamples,
             seed=self.seed,
         )
-        rows = score_rows(
-            stratum, resampled, self.systems, panel=panel, resamples=self.resamples, seed=self.seed
-        )
+        rows = score_rows(stratum, resampled, self.systems, panel=panel, resamples=self.resamples, seed=self.seed)
         return rows, resampled
 
 
@@ -610,13 +620,19 @@ def _baselines(
 
 
 def _panel(labels: LabelDistribution, votes: Votes | None) -> tuple[Panel | None, str]:
-    """The judgements behind the labels, or the reason why they cannot be told."""
+    """The judgements behind the labels, or the reason why they cannot be told.
+
+    Votes that do not fit the labels are left out where counts of single votes suffice.
+    """
     if not labels.counts.any():
         return None, "people are given as probabilities, without votes"
-    try:
-        return panel_of(labels, votes), ""
-    except InputError as error:
-        return None, str(error).removeprefix("panel: ")
+    why = ""
+    for known in (votes, None) if votes is not None else (None,):
+        try:
+            return panel_of(labels, known), ""
+        except InputError as error:
+            why = why or str(error).removeprefix("panel: ")
+    return None, why
 
 
 def _ruler(panel: Panel, training: Any | None, labels: LabelDistribution, *, seed: int) -> Ruler | str:
@@ -635,7 +651,11 @@ def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:
         return [f"no best achievable, no corrected scores and no worth in people: {why}"]
     told = [f"no worth in people: {ruler}"] if isinstance(ruler, str) else []
     alone = int((panel.size == 1).sum())
-    told += [f"{alone:,} of {len(panel):,} items have a single vote, which says little of what people think"] if alone else []
+    told += (
+        [f"{alone:,} of {len(panel):,} items have a single vote, which says little of what people think"]
+        if alone
+        else []
+    )
     told += [f"except for soft NLL, {THESE_PEOPLE}"] if shared(panel) else []
     return told
 

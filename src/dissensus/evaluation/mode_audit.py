@@ -1,8 +1,8 @@
-"""The mode-shift audit of the soft-digits paper: is accuracy gained by softness, or by the label mode having moved?
+"""The mode-shift audit of the soft-digits paper: is accuracy gained by softness, or because the label mode moved?
 
 Votes change two things at once: the most voted class of some items, and the softness of all. A model trained on the new
-majority, as single labels, tells them apart: what it gains over a model trained on the original labels is the moved
-mode, and what soft targets gain over it is softness.
+majority, as single labels, tells them apart: what it gains over a model trained on the original labels comes from the
+moved mode, and what soft targets gain over it comes from softness.
 """
 
 from __future__ import annotations

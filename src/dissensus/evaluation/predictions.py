@@ -175,7 +175,7 @@ def read_column(path: str | Path, column: str, items: Names, *, item: str | None
         row = int(other[0])
         raise InputError(
             f"{rows.where(row)}: item {names[code[row]]} has '{values[row]}' in column '{column}', and "
-            f"'{values[int(first[code[row]])]}' before; give one value an item"
+            f"'{values[int(first[code[row]])]}' before; give one value per item"
         )
     place = places_of(items, names)
     if (place < 0).any():
@@ -277,7 +277,7 @@ class _Names:
             )
         if numbers != len(self.stated):
             raise InputError(
-                f"{path}: '{source}' has {numbers} numbers a row, and {len(self.stated)} classes were stated "
+                f"{path}: '{source}' has {numbers} numbers per row, and {len(self.stated)} classes were stated "
                 f"({', '.join(self.stated)}); give as many"
             )
         order, classes = self.places(path, self.stated)
@@ -293,7 +293,7 @@ class _Found:
         items: (items,) names.
         classes: of the last axis.
         seeds: of the first; empty where the file does not say.
-        source: the column or array that held them; empty for one column a class.
+        source: the column or array that held them; empty for one column per class.
         notes: sentences.
         others: further columns of numbers by name, (seeds, items) each, that could be classes nobody voted for.
         unused: names of further columns that are none.
@@ -396,7 +396,7 @@ def _from_npz(path: Path, classes: _Names) -> _Found:
     if items.shape != (runs.shape[1],) or items.dtype.kind not in "iuUT":
         raise InputError(
             f"{path}: '{named}' holds {items.dtype} of shape {items.shape} for {runs.shape[1]:,} rows; give one whole "
-            "number or text a row"
+            "number or text per row"
         )
     seeds = tuple(arrays[SEEDS].ravel().tolist()) if SEEDS in arrays else ()
     if seeds and not len(set(seeds)) == len(seeds) == len(runs):
@@ -406,7 +406,7 @@ def _from_npz(path: Path, classes: _Names) -> _Found:
         listed = [str(name) for name in arrays["classes"].ravel().tolist()]
         if len(listed) != runs.shape[2]:
             raise InputError(
-                f"{path}: '{source}' has {runs.shape[2]} numbers a row for {len(listed)} classes; give as many"
+                f"{path}: '{source}' has {runs.shape[2]} numbers per row for {len(listed)} classes; give as many"
             )
         order, all_classes = classes.places(path, listed)
     else:
@@ -415,9 +415,7 @@ def _from_npz(path: Path, classes: _Names) -> _Found:
     if len(runs) > 1 and not seeds:
         notes = (*notes, f"seeds are numbered from 0 to {len(runs) - 1}: the file has no array '{SEEDS}'")
     names = items.astype(np.int64) if items.dtype.kind in "iu" else items.astype(np.dtypes.StringDType())
-    return _Found(
-        numbers=runs[:, :, order], items=names, classes=all_classes, seeds=seeds, source=source, notes=notes
-    )
+    return _Found(numbers=runs[:, :, order], items=names, classes=all_classes, seeds=seeds, source=source, notes=notes)
 
 
 def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
@@ -440,7 +438,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
     if wrong.size:
         raise InputError(
             f"{path}: item {items[wrong[0] % items.size]} has {times[wrong[0]]} rows with seed "
-            f"{seeds[wrong[0] // items.size]}; give each item one row a seed"
+            f"{seeds[wrong[0] // items.size]}; give each item one row per seed"
         )
 
     def by_seed(values: Runs | Table) -> Any:
@@ -515,9 +513,7 @@ def _all_numbers(cells: pl.Series) -> bool:
     return not values.null_count() and bool(values.is_finite().all())
 
 
-def _cells(
-    rows: Rows, source: str, classes: _Names
-) -> tuple[list[pl.Series], tuple[str, ...], tuple[str, ...]]:
+def _cells(rows: Rows, source: str, classes: _Names) -> tuple[list[pl.Series], tuple[str, ...], tuple[str, ...]]:
     """One series for each class from a column of lists or objects, the classes, and notes."""
     import polars as pl
 
@@ -529,7 +525,7 @@ def _cells(
     if isinstance(cells.dtype, pl.Array):
         cells = cells.arr.to_list()
     if not isinstance(cells.dtype, pl.List):
-        raise InputError(f"{rows.path}: '{source}' holds {cells.dtype}; give lists of numbers, or one column a class")
+        raise InputError(f"{rows.path}: '{source}' holds {cells.dtype}; give lists of numbers, or one column per class")
     length = cells.list.len().fill_null(0)
     order, names, note = classes.stated_for(rows.path, source, int(length[0]))
     wrong = np.flatnonzero((length != len(names)).to_numpy())
@@ -549,7 +545,7 @@ def _floats(cells: pl.Series, rows: Rows) -> Floats:
     import polars as pl
 
     if cells.dtype.is_nested():
-        raise InputError(f"{rows.path}: column '{cells.name}' holds {cells.dtype}; give one number a row")
+        raise InputError(f"{rows.path}: column '{cells.name}' holds {cells.dtype}; give one number per row")
     values = cells.cast(pl.Float64, strict=False)
     if values.null_count():
         row = int(values.is_null().arg_true()[0])

@@ -23,12 +23,12 @@ Runs: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
 
 
 def checked_human(human: LabelDistribution | Any) -> Table:
-    """(items, classes) probabilities of label distributions, or of an array that is refused where it holds none."""
+    """(items, classes) probabilities of label distributions or of an array; refused where the array holds no such."""
     if isinstance(human, LabelDistribution):
         return np.asarray(human.probabilities, dtype=np.float64)
     runs = checked_probabilities(human, "human")
     if len(runs) != 1:
-        raise InputError(f"human: shape {runs.shape} is not items by classes; give one distribution an item")
+        raise InputError(f"human: shape {runs.shape} is not items by classes; give one distribution per item")
     return np.asarray(runs[0])
 
 

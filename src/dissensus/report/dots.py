@@ -92,7 +92,9 @@ def dots(evaluation: Evaluation) -> Section:
         data=DATA,
         about=about,
     )
-    note = "Dot and line: score and its 95 % interval. Dashed line: what a perfect model would score against so few votes."
+    note = (
+        "Dot and line: score and its 95 % interval. Dashed line: what a perfect model would score against so few votes."
+    )
     if _ruled(evaluation):
         note += " Numbers above: what so many people's votes score as a forecast of the other people's."
     return Section(figures=(figure,), data={DATA: rows}, note=note)

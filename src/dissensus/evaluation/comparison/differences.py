@@ -118,9 +118,16 @@ class Differences:
         """Header and cells of the table, as text."""
         header = ["metric", "system", "minus", "difference", "", "closer on", "p", "p (Holm)"]
         return header, [
-            [headline(row.metric) if row.metric else "", row.system, row.reference, shown(row.value), row.mark]
-            + [DASH if row.seeds_closer is None else f"{row.seeds_closer} of {row.seeds} seeds"]
-            + [shown_p(row.p), shown_p(row.p_holm)]
+            [
+                headline(row.metric) if row.metric else "",
+                row.system,
+                row.reference,
+                shown(row.value),
+                row.mark,
+                _of_seeds(row),
+                shown_p(row.p),
+                shown_p(row.p_holm),
+            ]
             for row in self.rows
         ]
 
@@ -132,6 +139,11 @@ class Differences:
 def shown_p(p: float | None) -> str:
     """A p-value to three decimals; a dash for None."""
     return DASH if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _of_seeds(row: Difference) -> str:
+    """On how many seeds the system is closer; a dash where seeds are not paired or nothing about it was drawn."""
+    return DASH if row.seeds_closer is None or not row.seeds else f"{row.seeds_closer} of {row.seeds} seeds"
 
 
 def compare(
@@ -239,9 +251,7 @@ def differences(
         over = _over(name, reference, seeds[name], seeds[reference], paired=paired)
         if spread is not None and widened and name in widened:
             spread, over = widened[name](spread), f"annotators, {over}"
-        found = estimate_within(
-            value, spread, level=level, low=low - high, high=high - low, resamples=len(base) - 1
-        )
+        found = estimate_within(value, spread, level=level, low=low - high, high=high - low, resamples=len(base) - 1)
         gaps = groups[0][0] if paired else None
         rows.append(
             Difference(

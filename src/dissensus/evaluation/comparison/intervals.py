@@ -58,7 +58,9 @@ class Spread:
         return float(np.exp(high))
 
     def _half_width(self, tail: float) -> float:
-        return float(np.sqrt(sum(stdtrit(degrees, tail) ** 2 * variance for variance, degrees in self.parts if variance)))
+        return float(
+            np.sqrt(sum(stdtrit(degrees, tail) ** 2 * variance for variance, degrees in self.parts if variance))
+        )
 
 
 def spread_over_seeds(groups: Sequence[Table], *, items: int | None) -> Spread | None:
@@ -135,4 +137,3 @@ def estimate_within(
     # A mean may lie outside by rounding; the interval holds it all the same.
     ends = min(value, max(low, value - reach)), max(value, min(high, value + reach))
     return Estimate(value, *ends, level, resamples)
-

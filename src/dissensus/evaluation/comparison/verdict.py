@@ -87,7 +87,9 @@ def _beaten(evaluation: Evaluation, best: str) -> str:
         sure = "beats it" if found.mark == WORSE else "does no worse"
         return f"But the baseline {rival} {sure}: in {metric} the model minus it is {found.value}."
     if not found.mark:
-        return f"But it is not surely closer than the baseline {rival}: in {metric} the model minus it is {found.value}."
+        return (
+            f"But it is not surely closer than the baseline {rival}: in {metric} the model minus it is {found.value}."
+        )
     return ""
 
 
@@ -107,7 +109,9 @@ def _worse_metric(evaluation: Evaluation, best: str) -> str:
         return ""
     for row in evaluation.difference(rival.reference).rows:
         if row.system == best and row.mark == WORSE:
-            return f"But its {METRICS[row.metric].short} is worse than that of {rival.reference}, by {_size(row.value)}."
+            return (
+                f"But its {METRICS[row.metric].short} is worse than that of {rival.reference}, by {_size(row.value)}."
+            )
     return ""
 
 
@@ -121,7 +125,7 @@ def _worse_stratum(evaluation: Evaluation, best: str) -> str:
             for rival in rivals:
                 found = _found(evaluation, best, rival, by=idea, stratum=stratum)
                 if found is not None and found.mark == WORSE:
-                    told = f"But not on the items '{stratum}' (by {idea}): there {rival} is closer, by {_size(found.value)}."
+                    told = f"But on the items '{stratum}' (by {idea}) {rival} is closer, by {_size(found.value)}."
                     behind.append((abs(found.value.value), told))
     return max(behind)[1] if behind else ""
 

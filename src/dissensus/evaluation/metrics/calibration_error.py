@@ -1,7 +1,7 @@
 """Expected calibration error and calibration curves: does confidence match how often people agree?
 
-Confidences and edges are rounded to whole millionths (`MILLION`) and compared as whole numbers. Bin k of n of equal width
-ends at k / n and holds what is above (k - 1) / n, that is (a, b]; the first one holds 0 too.
+Confidences and edges are rounded to whole millionths (`MILLION`) and compared as whole numbers. Bin k of n of equal
+width ends at k / n and holds what is above (k - 1) / n, that is (a, b]; the first one holds 0 too.
 So a confidence of 0.7 ends the bin (0.6, 0.7] whether it is 0.7, 0.7000000000000001 (as a row divided by its sum may
 give) or float32's 0.699999988; a confidence of 1 is in the last bin; every item is in one. Bins of equal mass end at a
 confidence of the sample; equal confidences are in one bin. Nothing depends on the order of items or classes, on the
@@ -140,7 +140,7 @@ def _share_of(table: ArrayT, k: int) -> np.ndarray[Any, Any]:
 
 def millionths(confidence: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Confidences in whole millionths, which bins are told apart by."""
-    return np.rint(confidence.astype(np.float64) * MILLION).astype(np.int64)
+    return np.asarray(np.rint(confidence.astype(np.float64) * MILLION).astype(np.int64))
 
 
 def equal_width_ends(n_bins: int) -> np.ndarray[Any, np.dtype[np.int64]]:

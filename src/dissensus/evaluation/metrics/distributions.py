@@ -40,7 +40,7 @@ def check_distributions(
         InputError: naming the worst item, and how far off it is.
     """
     if len(array.shape) != 2 or array.shape[1] == 0:
-        raise InputError(f"{what}: shape {tuple(array.shape)} is not items by classes; give one row an item")
+        raise InputError(f"{what}: shape {tuple(array.shape)} is not items by classes; give one row per item")
 
     def name(item: int) -> str:
         return f"row {item}" if items is None else f"item {items[item]}"

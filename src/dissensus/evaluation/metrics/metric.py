@@ -23,8 +23,8 @@ class Metric:
         better: whether lower or higher is closer to people, or zero for a signed error.
         reference: the paper or definition.
         per_item: (items, classes) human and model probabilities to (items,) values; None for a measure over items.
-        over_items: the same to one number, for measures that are no mean of per-item values, or to None where that is
-            undefined; None for the others.
+        over_items: the same to one number, or to None where that is undefined; for measures that are not means of
+            per-item values, None for the others.
         needs: what else it needs: "ordered" classes, the "original" label.
     """
 

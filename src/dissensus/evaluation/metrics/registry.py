@@ -286,7 +286,7 @@ METRICS: Final[dict[str, Metric]] = {
             low=0.0,
             high=1.0,
             better="lower",
-            reference="Guo et al. 2017; 10 bins of equal width, (a, b], as in Baan et al. 2022; confidences rounded to 1e-6",
+            reference="Guo et al. 2017; 10 bins of equal width, (a, b], as in Baan et al. 2022, to 1e-6",
             over_items=calibration_error.ece,
         ),
         Metric(
