@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.studies import Study
 
-SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_pearson": "entropy correlation ↑"}
+SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation (Spearman) ↑"}
 
 
 def demo(
@@ -59,8 +59,9 @@ def _table(evaluation: Evaluation) -> Any:
         cells = ["-" if score.value is None else _number(score.value.value, score.sd) for score in scores]
         style = "dim" if system in evaluation.baselines else ""
         table.add_row(plain(system), *cells, style=style)
-    floors = [evaluation.overall.get(evaluation.systems[0], metric).floor for metric in SHOWN]
-    table.add_row("a perfect model", *("-" if floor is None else f"{floor:.3f}" for floor in floors), style="dim")
+    best = [evaluation.overall.get(evaluation.systems[0], metric).best_achievable for metric in SHOWN]
+    known = [None if each is None else each.estimate for each in best]
+    table.add_row("best achievable", *("-" if each is None else f"{each.value:.3f}" for each in known), style="dim")
     return table
 
 

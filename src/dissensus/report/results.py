@@ -12,8 +12,6 @@ from dissensus.evaluation.baselines import MAJORITY
 from dissensus.evaluation.comparison.differences import with_holm
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.evaluation.metrics.registry import METRICS as REGISTRY
-from dissensus.evaluation.scoring import Panel, panel_of
 from dissensus.studies.scoring import runs_by_system, trains_on_majority
 from dissensus.training.data import TRAIN
 
@@ -30,13 +28,6 @@ if TYPE_CHECKING:
 
 METRICS: Final = ("kl", "soft_nll", "brier", "abs_entce", "entropy_spearman", "accuracy")
 """What the tables show, closest to the question first."""
-
-NOT_CORRECTED: Final = (
-    "noise floor: what a perfect model would score against so few votes; human ceiling: what one half of the people "
-    "scores against the other (under KL and soft NLL it pays 27.6 nats for a class that it happens to lack); scores "
-    "corrected for few votes are given by dissensus evaluate"
-)
-"""How the people's rows are read, and where to find what is not here."""
 
 AGREEMENT: Final = "agreement"
 """The idea of the strata: unanimous and varied items."""
@@ -78,7 +69,6 @@ class Results:
         systems: by name, in the order of the grid.
         references: by model, the system that the model's others are compared with: majority where there is one.
         evaluation: of all systems and baselines.
-        panel: noise floors and human ceilings on all items; None where the human distributions are no shares of votes.
         notes: sentences that belong under the tables.
         differences: by stratum, system and metric, system minus its reference; Holm's correction is over the methods
             of a model on that metric and stratum.
@@ -90,7 +80,6 @@ class Results:
     systems: Mapping[str, System]
     references: Mapping[str, str]
     evaluation: Evaluation
-    panel: Panel | None
     notes: tuple[str, ...]
     differences: Mapping[tuple[str, str, str], Difference]
 
@@ -134,12 +123,12 @@ def read_results(plan: Plan, *, resamples: int, seed: int) -> Results:
     human = data.human.take(data.splits[split])
     majority = reference.name if _is_majority(reference) else None
     fit = None if fitted_on is None or majority is None else data.human.take(data.splits[fitted_on])
-    # Correcting a score takes half a second for every run, and a report of 144 runs is to be there in half a minute:
-    # people are given as bare probabilities, and floors and ceilings, which no run changes, are computed once.
-    panel = panel_of(human, [REGISTRY[name] for name in METRICS], resamples=resamples, seed=seed)
     evaluation = evaluate(
-        human.probabilities,
+        human,
         {name: system.predictions[split] for name, system in systems.items()},
+        classes=human.classes,
+        seeds={name: [run.seed for run in system.runs] for name, system in systems.items()},
+        votes=data.votes,
         metrics=METRICS,
         strata=AGREEMENT,
         majority=majority,
@@ -155,9 +144,8 @@ def read_results(plan: Plan, *, resamples: int, seed: int) -> Results:
         systems=systems,
         references=references,
         evaluation=evaluation,
-        panel=panel if isinstance(panel, Panel) else None,
         notes=(
-            NOT_CORRECTED if isinstance(panel, Panel) else f"no noise floors and human ceilings: {panel}",
+            *evaluation.warnings,
             *(note for note in evaluation.notes if note.split(":")[0] in (*evaluation.baselines, MAJORITY)),
         ),
         differences=_differences(evaluation, systems, references),

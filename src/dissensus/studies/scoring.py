@@ -62,11 +62,15 @@ def evaluate_study(plan: Plan, *, resamples: int = 1000, seed: int = 0, **option
     """
     split = plan.data.held_out
     systems = study_systems(plan, split)
-    hard = (name for name, runs in runs_by_system(plan).items() if trains_on_majority(runs[0]))
+    by_system = runs_by_system(plan)
+    hard = (name for name, runs in by_system.items() if trains_on_majority(runs[0]))
     human = plan.data.human
     return evaluate(
         human.take(plan.data.splits[split]),
         systems,
+        classes=human.classes,
+        seeds={name: [run.seed for run in runs] for name, runs in by_system.items()},
+        votes=plan.data.votes,
         training=human.take(plan.data.splits[TRAIN]) if split != TRAIN else None,
         majority=next(hard, None),
         resamples=resamples,
