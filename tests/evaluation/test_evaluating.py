@@ -212,6 +212,14 @@ def test_mass_on_a_class_that_nobody_voted_for_counts_and_is_said() -> None:
         evaluate(scale, sure_of_nothing_real, classes=("1", "2", "3", "4"), resamples=2)
 
 
+def test_all_items_right_does_not_mean_that_every_item_would_be() -> None:
+    human = frequency(votes_from_counts([[4, 0], [0, 4]] * 6))
+    row = evaluate(human, human.probabilities, metrics=["accuracy"], resamples=20).overall.get("model", "accuracy")
+    assert row.value is not None
+    assert (row.value.value, row.value.high) == (1.0, 1.0)
+    assert row.value.low == pytest.approx(0.735, abs=1e-3)
+
+
 def test_seeds_of_systems_are_paired_by_number_or_said_to_be_unpaired() -> None:
     human = people()
     runs = models(human, seeds=4)
