@@ -123,7 +123,7 @@ def test_what_is_best_achievable_and_the_correction_stand_beside_each_score_wher
     assert accuracy_row.corrected is not None
     assert accuracy_row.corrected.estimate is None
     assert accuracy_row.corrected.reason
-    said = f"accuracy, no corrected: {accuracy_row.corrected.reason}"
+    said = f"accuracy, no corrected score: {accuracy_row.corrected.reason}"
     assert said in result.all_notes
     assert said in result.to_markdown()
     assert said in result.to_dict()["notes"]
