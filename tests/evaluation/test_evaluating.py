@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.evaluation.finite_panel.finding import Finding
-
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.estimate import Estimate
 
