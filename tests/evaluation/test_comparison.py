@@ -16,7 +16,12 @@ from statsmodels.stats.multitest import multipletests
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import BETTER, WORSE, compare, holm, wilcoxon
-from dissensus.evaluation.comparison.intervals import Spread, estimate_over_seeds, spread_over_seeds
+from dissensus.evaluation.comparison.intervals import (
+    Spread,
+    estimate_of_all_or_none,
+    estimate_over_seeds,
+    spread_over_seeds,
+)
 from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items, statistic_of
 from dissensus.evaluation.metrics.registry import METRICS
 
@@ -223,6 +228,13 @@ def test_an_interval_stays_in_the_range_of_its_metric_and_holds_its_value() -> N
     free = estimate_over_seeds(resampled_means(right, resamples=200, seed=0), items=12)
     assert free.high is not None
     assert free.high > 1.0
+
+
+@pytest.mark.parametrize(("value", "right"), [(1.0, 12), (0.0, 0)])
+def test_a_share_of_all_items_or_none_has_the_exact_interval_of_scipy(value: float, right: int) -> None:
+    found = estimate_of_all_or_none(value, items=12, level=0.95, resamples=100)
+    exact = stats.binomtest(right, 12).proportion_ci(method="exact")
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_what_is_best_achievable_and_the_correction_stand_beside_each_score_wher
     assert accuracy_row.corrected is not None
     assert accuracy_row.corrected.estimate is None
     assert accuracy_row.corrected.reason
-    said = f"accuracy, no corrected: {accuracy_row.corrected.reason}"
+    said = f"accuracy, no corrected score: {accuracy_row.corrected.reason}"
     assert said in result.all_notes
     assert said in result.to_markdown()
     assert said in result.to_dict()["notes"]
@@ -209,6 +209,14 @@ def test_mass_on_a_class_that_nobody_voted_for_counts_and_is_said() -> None:
     scale = frequency(votes_from_counts(human.counts, classes=("1", "2", "3"), ordered=True))
     with pytest.raises(InputError, match="'4' has no place on the scale 1, 2, 3"):
         evaluate(scale, sure_of_nothing_real, classes=("1", "2", "3", "4"), resamples=2)
+
+
+def test_all_items_right_does_not_mean_that_every_item_would_be() -> None:
+    human = frequency(votes_from_counts([[4, 0], [0, 4]] * 6))
+    row = evaluate(human, human.probabilities, metrics=["accuracy"], resamples=20).overall.get("model", "accuracy")
+    assert row.value is not None
+    assert (row.value.value, row.value.high) == (1.0, 1.0)
+    assert row.value.low == pytest.approx(0.735, abs=1e-3)
 
 
 def test_seeds_of_systems_are_paired_by_number_or_said_to_be_unpaired() -> None:

@@ -59,7 +59,7 @@ def read_soft_digits(path: str | Path) -> LabelledItems:
     What people said is `soft_label_yes_unc_equal` (yes and unsure count the same). The set brings the targets original
     (MNIST's label, or the synthetic distribution of a blended digit; the class `none` has no share), majority,
     uncertainty-weighted, equal-weighted and yes-only, and the paper's splits and sources. Counts of votes are 0, since
-    the file has none: what needs votes (noise floors, multipass) is refused or left out with its reason.
+    the file has none: what needs votes (best achievable, multipass) is refused or left out with its reason.
     """
     return _File(Path(path)).items()
 

@@ -250,7 +250,7 @@ class Evaluation:
         """Every note there is: warnings, those of the scores, of the people ruler and of the baselines; each once."""
         tables = (self.overall, *self.strata.values())
         said = [*self.warnings, *(note for table in tables for note in table.notes)]
-        said += [f"people: {note}" for each in self.worth.values() for note in each.notes]
+        said += [f"people: {note}" for name in self.models if name in self.worth for note in self.worth[name].notes]
         return tuple(dict.fromkeys([*said, *self.difference().notes, *self.notes]))
 
     def to_markdown(self) -> str:

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.evaluation.comparison.differences import GIVEN_THIS_SEED, interval_over
-from dissensus.evaluation.comparison.intervals import estimate_within, spread_over_seeds
+from dissensus.evaluation.comparison.intervals import (
+    estimate_of_all_or_none,
+    estimate_within,
+    spread_over_seeds,
+)
 from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items
 from dissensus.evaluation.comparison.scores import Score
 from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
 from dissensus.evaluation.finite_panel.corrections import correct
 from dissensus.evaluation.finite_panel.shared_annotators import annotator_variance, shared, with_annotators
 from dissensus.evaluation.metrics.distances import FLOOR
+from dissensus.evaluation.metrics.metric import SHARE
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
@@ -145,9 +150,13 @@ def score_rows(
                 if spread is not None and metric == "soft_nll" and panel is not None and shared(panel):
                     spread = with_annotators(spread, annotator_variance(panel, surprise(runs)))
                     over = f"annotators, {over}"
-                value = estimate_within(
-                    float(each[0].mean()), spread, level=LEVEL, low=told.low, high=told.high, resamples=resamples
-                )
+                mean = float(each[0].mean())
+                if spread is not None and told.unit == SHARE and mean in (0.0, 1.0):
+                    value = estimate_of_all_or_none(mean, items=items, level=LEVEL, resamples=resamples)
+                else:
+                    value = estimate_within(
+                        mean, spread, level=LEVEL, low=told.low, high=told.high, resamples=resamples
+                    )
             notes = [] if defined else ["undefined where people, or the model, are equally unsure of every item"]
             corrected = None
             if panel is not None and defined and "original" not in told.needs:

@@ -127,6 +127,16 @@ def estimate_over_seeds(
     )
 
 
+def estimate_of_all_or_none(value: float, *, items: int, level: float, resamples: int) -> Estimate:
+    """A share of items that is 0 or 1, with Clopper and Pearson's exact interval.
+
+    Where all items are alike no resample differs from the sample, and yet other items may: of 12 right answers the
+    interval is [0.735, 1].
+    """
+    least = float(((1 - level) / 2) ** (1 / items))
+    return Estimate(value, *((least, 1.0) if value else (0.0, 1 - least)), level, resamples)
+
+
 def estimate_within(
     value: float, spread: Spread | None, *, level: float, low: float, high: float, resamples: int
 ) -> Estimate:

@@ -77,7 +77,7 @@ class Scores:
         said: dict[tuple[str, str], list[str]] = {}
         for row in self.rows:
             of_people = _sentences(BEST, row.best_achievable)
-            for sentence in (*row.notes, *_sentences("corrected", row.corrected)):
+            for sentence in (*row.notes, *_sentences("corrected score", row.corrected)):
                 said.setdefault((row.metric, sentence), []).append(row.system)
             for sentence in of_people:
                 said.setdefault((row.metric, sentence), [])

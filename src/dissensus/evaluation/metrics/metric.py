@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+SHARE: Final = "share of items"
+"""The unit of a metric that is 0 or 1 for an item, or between where something is tied."""
 
 
 @dataclass(frozen=True, kw_only=True)

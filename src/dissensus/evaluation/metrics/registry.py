@@ -7,7 +7,7 @@ from math import inf
 from typing import Final
 
 from dissensus.evaluation.metrics import calibration_error, distances, ranking, set_level
-from dissensus.evaluation.metrics.metric import Metric
+from dissensus.evaluation.metrics.metric import SHARE, Metric
 
 METRICS: Final[dict[str, Metric]] = {
     metric.name: metric
@@ -149,7 +149,7 @@ METRICS: Final[dict[str, Metric]] = {
             name="rank_cs",
             title="RankCS",
             short="RankCS",
-            unit="share of items",
+            unit=SHARE,
             low=0.0,
             high=1.0,
             better="higher",
@@ -160,7 +160,7 @@ METRICS: Final[dict[str, Metric]] = {
             name="accuracy",
             title="Accuracy against the majority",
             short="accuracy",
-            unit="share of items",
+            unit=SHARE,
             low=0.0,
             high=1.0,
             better="higher",
@@ -171,7 +171,7 @@ METRICS: Final[dict[str, Metric]] = {
             name="accuracy_original",
             title="Accuracy against the original label",
             short="accuracy (original)",
-            unit="share of items",
+            unit=SHARE,
             low=0.0,
             high=1.0,
             better="higher",
@@ -183,7 +183,7 @@ METRICS: Final[dict[str, Metric]] = {
             name="second_best_accuracy",
             title="Second-best accuracy",
             short="second-best accuracy",
-            unit="share of items",
+            unit=SHARE,
             low=0.0,
             high=1.0,
             better="higher",
