@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -21,7 +18,7 @@ from dissensus.evaluation.probabilities import Given, checked_logits, checked_pr
 from dissensus.training.data import TRAIN
 from dissensus.training.run import Run, RunResult
 from dissensus.training.settings import Training
-from dissensus.training.store import RunStore
+from dissensus.training.store import RunWriter
 
 if TYPE_CHECKING:
     from dissensus.arrays import Ints, Names
@@ -147,30 +144,9 @@ class Recorder:
                 "has not ended; call end_epoch() before save"
             )
         result = self._result()
-        folder = Path(store)
-        partial = folder / "partial" / f"recording-{uuid.uuid4().hex}"
-        final, replaced = folder / "runs" / result.run.key, partial / "replaced"
-        try:
-            (partial / "runs").mkdir(parents=True)
-            final.parent.mkdir(parents=True, exist_ok=True)
-            RunStore(partial).save(result)
-            written = partial / "runs" / result.run.key
-            names = {name: ids.tolist() for name, ids in self.items.items()}
-            (written / ITEMS).write_text(json.dumps(names), encoding="utf-8")
-            if final.exists():
-                final.replace(replaced)
-            written.replace(final)
-        except (OSError, InputError) as error:
-            if replaced.exists() and not final.exists():
-                replaced.replace(final)
-            why = error.__cause__ if isinstance(error, InputError) else error
-            reason = os.strerror(why.errno) if isinstance(why, OSError) and why.errno else error
-            raise InputError(
-                f"{folder}: the recording cannot be written ({reason}); make room or choose another folder, and save "
-                "again"
-            ) from error
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        names = {name: ids.tolist() for name, ids in self.items.items()}
+        with RunWriter(Path(store)) as writer:
+            writer.save(result, beside={ITEMS: json.dumps(names)}, replace=True)
         return result.run.key
 
     def _places(self, item_ids: Any) -> Ints:

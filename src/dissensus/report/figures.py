@@ -22,8 +22,8 @@ from dissensus.training.data import TRAIN
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.report.results import Results, System
     from dissensus.report.tables import Table
+    from dissensus.studies.scored import ScoredStudy, System
 
 Record: TypeAlias = dict[str, Any]
 """One row of a figure's data."""
@@ -72,7 +72,7 @@ class Section:
     note: str = ""
 
 
-def entropies(results: Results) -> Section:
+def entropies(results: ScoredStudy) -> Section:
     """For each system, the entropy of its mean over seeds beside people's, as counts of items in squares."""
     most = float(np.log(len(results.human.classes)))
     figures, data = [], {}
@@ -103,7 +103,7 @@ def entropies(results: Results) -> Section:
     return Section(figures=tuple(figures), data=data, note=note)
 
 
-def calibration(results: Results) -> Section:
+def calibration(results: ScoredStudy) -> Section:
     """For each model, a curve a method: how many people chose what the model is sure of, all seeds together."""
     figures, data = [], {}
     for number, model in enumerate(results.models):
@@ -143,13 +143,13 @@ def calibration(results: Results) -> Section:
     return Section(figures=tuple(figures), data=data, note=note)
 
 
-def data_maps(results: Results, *, seed: int) -> Section:
+def data_maps(results: ScoredStudy, *, seed: int) -> Section:
     """For each system a data map of the training items; hovering a point tells the item, its votes, and all answers."""
     people = results.people_on_training_items
-    members = results.plan.data.splits[TRAIN]
+    members = results.opened.data.splits[TRAIN]
     kept = thinned(len(people), most=POINTS, seed=seed)
     rows = _told(results, kept)
-    pictures = images(results.plan.data.features[members[kept]])
+    pictures = images(results.opened.data.features[members[kept]])
     if pictures is not None:
         for row, picture in zip(rows, pictures, strict=True):
             row["image"] = data_uri(picture)
@@ -200,7 +200,7 @@ def data_maps(results: Results, *, seed: int) -> Section:
     return Section(figures=tuple(figures), data={"map-items": rows}, note=note)
 
 
-def divergence(results: Results) -> Section | None:
+def divergence(results: ScoredStudy) -> Section | None:
     """For each model, how far probabilities move from epoch to epoch, a line a method and stratum.
 
     None where a run has one epoch only.
@@ -283,7 +283,7 @@ def panel(table: Table, *, shown: int) -> Section:
     return Section(figures=(figure,), data={"annotators": rows}, note=note)
 
 
-def _told(results: Results, kept: np.ndarray[Any, Any]) -> list[Record]:
+def _told(results: ScoredStudy, kept: np.ndarray[Any, Any]) -> list[Record]:
     """For each kept training item its text, its votes, and what each system says in the mean over seeds."""
     people = results.people_on_training_items.take(kept)
     classes = people.classes

@@ -11,43 +11,39 @@ from dissensus.report.export import export_figures, export_tables
 from dissensus.report.items import contested
 from dissensus.report.landscape import basin_tables, landscape
 from dissensus.report.page import Page, render
-from dissensus.report.results import read_results
 from dissensus.report.strange_items import detection, score_histograms
 from dissensus.report.tables import all_tables, annotators
 from dissensus.report.words import answer
-from dissensus.studies.measuring import study_basins, study_ood
+from dissensus.studies.measuring import stored_basins, stored_ood
 from dissensus.votes.annotators import annotator_agreement
 
 if TYPE_CHECKING:
-    from dissensus.studies.running import Plan
+    from dissensus.studies import ScoredStudy
 
-RESAMPLES: Final = 1000
 CONTESTED: Final = 12
 ANNOTATORS: Final = 30
 
 
-def write_report(plan: Plan, path: str | Path, *, resamples: int = RESAMPLES, seed: int = 0) -> Path:
+def write_report(results: ScoredStudy, path: str | Path, *, seed: int = 0) -> Path:
     """Write a study's report: one HTML page that needs no network, and beside it a folder `NAME-files`.
 
     Args:
-        plan: a study whose runs are all in its store.
+        results: the study, scored.
         path: of the page.
-        resamples: of items and seeds, behind each interval.
-        seed: of resamples, and of which points are shown where there are too many.
+        seed: of which points are shown where there are too many.
 
     Returns:
         The path of the page.
     """
     path = Path(path)
-    results = read_results(plan, resamples=resamples, seed=seed)
-    votes = plan.data.votes
+    votes = results.opened.data.votes
     people = (
         None if votes is None or votes.annotators is None else annotators(annotator_agreement(votes), shown=ANNOTATORS)
     )
     comparisons = all_tables(results)
-    basins = None if plan.study.basins is None else study_basins(plan)
+    basins = stored_basins(results.opened)
     curved = [] if basins is None else basin_tables(basins)
-    ood = None if plan.study.ood is None else study_ood(plan)
+    ood = stored_ood(results.opened)
     strange = [] if ood is None else detection(ood)
     page = Page(
         results=results,
