@@ -44,7 +44,7 @@ def stand_beside(opened: OpenStudy, turn: int) -> None:
     folder = opened.store.folder
     again = open_study(read_study(opened.study.path), folder)
     score_study(again, resamples=5)
-    small = BasinSettings(items=10, probes=2, density=0, surface=0, line=0, path=0, perturbations=2, seed=turn)
+    small = BasinSettings(items=10, probes=2, density=0, surface=0, line=3, path=5, perturbations=2, seed=turn)
     study_basins(again, small)
     with RunWriter(folder) as other:
         other.remember_study("other", opened.study.path)
