@@ -15,6 +15,7 @@ from dissensus.datasets.images import read_cifar_votes
 from dissensus.datasets.soft_digits import read_soft_digits
 from dissensus.datasets.words import read_words
 from dissensus.errors import InputError
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -229,22 +230,19 @@ def get(name: str) -> Path | None:
     if path is None or dataset.address is None or path.is_file():
         dataset.contents()
         return path
-    part = path.with_name(f"{path.stem}.part{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _download(dataset.address, part)
-        if zipfile.is_zipfile(part):
-            _unpack(part, path.name)
+    except OSError as error:
+        raise _cannot_fetch(dataset, path, error) from error
+    with whole_file(path) as part:
+        try:
+            _download(dataset.address, part)
+            if zipfile.is_zipfile(part):
+                _unpack(part, path.name)
+        except OSError as error:
+            raise _cannot_fetch(dataset, path, error) from error
         if dataset.read is not None:
             dataset.read(part)
-        part.replace(path)
-    except OSError as error:
-        raise InputError(
-            f"{name}: could not fetch {dataset.address} into {path.parent} ({_reason(error)}); download it by other "
-            f"means and put it at {path}"
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 
@@ -269,6 +267,9 @@ def _unpack(archive: Path, member: str) -> None:
         whole.unlink(missing_ok=True)
 
 
-def _reason(error: OSError) -> str:
-    inner = error.reason if isinstance(error, urllib.error.URLError) else error
-    return str(inner)
+def _cannot_fetch(dataset: Dataset, path: Path, error: OSError) -> InputError:
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    return InputError(
+        f"{dataset.name}: could not fetch {dataset.address} into {path.parent} ({reason}); download it by other means "
+        f"and put it at {path}"
+    )
