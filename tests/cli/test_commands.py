@@ -103,7 +103,7 @@ def test_converting_there_and_back_changes_nothing(votes: Path, tmp_path: Path) 
 def test_data_shows_what_is_here() -> None:
     assert "words" in dissensus("data", "list").stdout
     assert "75,200 votes" in dissensus("data", "show", "words").stdout
-    assert "comes with the install" in dissensus("data", "get", "words").stderr
+    assert "comes with the package vaderSentiment" in dissensus("data", "get", "words").stderr
 
 
 def test_data_that_cannot_be_fetched_is_a_sentence_with_the_address(tmp_path: Path) -> None:
