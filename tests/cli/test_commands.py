@@ -152,7 +152,7 @@ def test_a_bad_file_is_one_sentence_exit_code_2_and_nothing_written(
     ("arguments", "sentence"),
     [
         (["labels", "words", "--scheme", "frequencey"], "is no scheme; choose frequency"),
-        (["labels", "words", "-o", "labels.doc"], "choose .csv"),
+        (["labels", "words", "-o", "labels.doc"], "choose one of .csv"),
         (["labels", "words", "--annotators", "a.csv"], "has no annotators to write"),
         (["labels", "words", "--concentration", "1"], "has no option 'concentration'"),
         (["votes", "inspect", "words", "--item", "x"], "needs no --item"),
