@@ -44,14 +44,17 @@ def places_of(wanted: Names, names: Names) -> Ints:
     >>> places_of(np.array([7, 3, 5]), np.array(["5", "7"])).tolist()
     [1, -1, 0]
     """
-    if not names.size:
-        return np.full(wanted.size, -1, dtype=np.int64)
     if wanted.dtype.kind not in "iu" or names.dtype.kind not in "iu":
         text = np.dtypes.StringDType()
         wanted, names = wanted.astype(text), names.astype(text)
-    order = np.argsort(names, kind="stable")
-    nearest = order[np.minimum(np.searchsorted(names, wanted, sorter=order), names.size - 1)]
-    return np.where(names[nearest] == wanted, nearest, -1)
+    # Equal names lie side by side, the one of the list first. (NumPy 2.4 does not find all text by searchsorted.)
+    both = np.concatenate([names, wanted])
+    order = np.argsort(both, kind="stable")
+    ordered = both[order]
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: both.size]
+    found = np.empty(both.size, dtype=np.int64)
+    found[order] = order[np.flatnonzero(first)][np.cumsum(first) - 1]
+    return np.where(found < names.size, found, -1)[names.size :]
 
 
 def row_sum(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

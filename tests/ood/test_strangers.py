@@ -109,9 +109,9 @@ def test_what_does_not_fit_is_refused_with_the_remedy(images: OpenStudy, tmp_pat
         ("texts.csv", images.data, "texts do not fit .*not the character n-grams of its item names"),
         ("texts.csv", vectors, "texts do not fit small"),
         ("empty", images.data, "no image in it"),
-        ("half.csv", images.data, "the table has no rows"),
+        ("half.csv", images.data, "holds no rows"),
         ("nowhere.npz", images.data, "nowhere.npz: cannot be read"),
-        ("nowhere.csv", images.data, "nowhere.csv: the table cannot be read"),
+        ("nowhere.csv", images.data, "nowhere.csv: there is no such file"),
     ):
         with pytest.raises(InputError, match=said):
             read_strangers(tmp_path / name, data)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from dissensus.bootstrap import Estimate
 from dissensus.evaluation.comparison.differences import Difference
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import accuracy, kl
 from dissensus.report.words import answer, excludes_zero, interval, significance
-from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
     from dissensus.studies import ScoredStudy

@@ -173,6 +173,9 @@ DELIVERIES: Final[dict[str, Callable[..., Delivery]]] = {
     "mixup": mixup,
 }
 
+HARD: Final = frozenset({"majority", "label-smoothing", "mixup"})
+"""Deliveries made from the majority class of each item, which know nothing else of the target."""
+
 
 def deliver(
     name: str,

@@ -79,9 +79,9 @@ class Recorder:
         self.given = given
         self._about: dict[str, Any] = {"model": model, "target": target, "delivery": delivery, "seed": seed}
         self._names = _joined(list(self.items.values()))
-        self._order = np.argsort(self._names, kind="stable")
-        self._sorted = self._names[self._order]
-        _refuse_repeated(self._sorted)
+        _refuse_repeated(np.sort(self._names))
+        # A batch is looked up thousands of times an epoch; sorting all names for each would take longer than training.
+        self._row = {name: row for row, name in enumerate(self._names.tolist())}
         self._recorded = np.zeros(self._names.size, dtype=np.bool_)
         self._like_probabilities = True
         self._probabilities: np.ndarray[Any, np.dtype[np.float32]] | None = None
@@ -155,13 +155,13 @@ class Recorder:
         wanted = _as_names(item_ids)
         if wanted.ndim != 1:
             raise InputError(f"{where}: item ids of shape {wanted.shape}; give a flat list, one id a row of outputs")
-        if (wanted.dtype.kind in "iu") != (self._sorted.dtype.kind in "iu"):
+        if (wanted.dtype.kind in "iu") != (self._names.dtype.kind in "iu"):
             raise InputError(
-                f"{where}: item ids are {_kind(wanted)} and the recorder was made with {_kind(self._sorted)}; give the "
+                f"{where}: item ids are {_kind(wanted)} and the recorder was made with {_kind(self._names)}; give the "
                 "same ids"
             )
-        nearest = self._order[np.minimum(np.searchsorted(self._sorted, wanted), self._sorted.size - 1)]
-        unknown = self._names[nearest] != wanted
+        nearest = np.array([self._row.get(name, -1) for name in wanted.tolist()], dtype=np.int64)
+        unknown = nearest < 0
         if unknown.any():
             raise InputError(
                 f"{where}: item {wanted[unknown][0]} is not one that the recorder was made with; give it the ids of "

@@ -16,10 +16,10 @@ from dissensus.studies.scored import AGREEMENT
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.scores import Score
     from dissensus.studies.scored import ScoredStudy
     from dissensus.votes.annotators import AnnotatorAgreement
-    from dissensus.votes.estimate import Estimate
 
 SIGNIFICANT: Final = "*"
 """The mark of a difference that a test over seeds finds, after Holm's correction."""

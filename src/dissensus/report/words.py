@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from dissensus.studies.scored import overall_difference
 
 if TYPE_CHECKING:
+    from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.differences import Difference
     from dissensus.studies.scored import ScoredStudy
-    from dissensus.votes.estimate import Estimate
 
 LEVEL: Final = 0.05
 """Below which a corrected p-value is called significant."""

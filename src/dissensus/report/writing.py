@@ -16,6 +16,7 @@ from dissensus.report.tables import all_tables, annotators
 from dissensus.report.words import answer
 from dissensus.studies.measuring import stored_basins, stored_ood
 from dissensus.votes.annotators import annotator_agreement
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from dissensus.studies import ScoredStudy
@@ -67,10 +68,8 @@ def write_report(results: ScoredStudy, path: str | Path, *, seed: int = 0) -> Pa
         folder.mkdir(parents=True, exist_ok=True)
         export_tables([*comparisons, *curved, *strange, *([] if people is None else [people])], folder)
         export_figures(page.sections, folder)
-        # Written last and by one rename, so that a page is there whole or not at all.
-        partial = path.with_name(f"{path.name}.partial")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written ({error.strerror}); choose another place") from error
+    with whole_file(path) as part:
+        part.write_text(text, encoding="utf-8")
     return path

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.array_file import read_npy, read_npz
+from dissensus.arrays import places_of
 from dissensus.datasets import character_ngrams, data_folder, load, read_cifar_batch, word_texts
 from dissensus.errors import InputError
 from dissensus.labels.labelling import label
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.studies.spec import Study, Target
     from dissensus.votes.table import Votes
+
+FEATURES_REMEDY: Final = (
+    "give a .npz with arrays 'items' and 'features', or a .npy whose rows are the items 0, 1, 2, ..."
+)
+"""What features may be."""
 
 Features = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -126,31 +132,27 @@ def read_features(path: Path, items: Names) -> Features:
 
     A `.npy` has no names: its rows are taken by number, so the items must be whole numbers.
     """
-    try:
-        with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                names, rows = np.arange(loaded.shape[0]), loaded
-            else:
-                names, rows = loaded["items"], loaded["features"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{path}: the features cannot be read ({error}); give a .npz with arrays 'items' and 'features', or a .npy "
-            "whose rows are the items 0, 1, 2, ..."
-        ) from error
+    if path.suffix == ".npy":
+        rows = read_npy(path, remedy=FEATURES_REMEDY)
+        names = np.arange(rows.shape[0] if rows.ndim else 0)
+    else:
+        arrays = read_npz(path, only=("items", "features"), remedy=FEATURES_REMEDY)
+        missing = [name for name in ("items", "features") if name not in arrays]
+        if missing:
+            raise InputError(f"{path}: there is no array '{missing[0]}'; {FEATURES_REMEDY}")
+        names, rows = arrays["items"], arrays["features"]
     if names.shape[0] != rows.shape[0]:
         raise InputError(
             f"{path}: {names.shape[0]:,} items and {rows.shape[0]:,} rows of features; give one row an item"
         )
-    place = {name: row for row, name in enumerate(names.tolist())}
-    wanted = items.tolist()
-    missing = [name for name in wanted if name not in place]
-    if missing:
+    place = places_of(items, names)
+    without = np.flatnonzero(place < 0)
+    if without.size:
         raise InputError(
-            f"{path}: no features for item {missing[0]!r}"
-            f"{f' and {len(missing) - 1:,} more' if len(missing) > 1 else ''}; every item with votes needs a row"
+            f"{path}: no features for item {str(items[without[0]])!r}"
+            f"{f' and {without.size - 1:,} more' if without.size > 1 else ''}; every item with votes needs a row"
         )
-    return rows[[place[name] for name in wanted]].astype(np.float32)
+    return rows[place].astype(np.float32)
 
 
 def _words(votes: Votes) -> tuple[Features, Any]:

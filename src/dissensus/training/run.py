@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from dissensus.delivery import deliver, ordered_judgements, reads_votes
+from dissensus.delivery import HARD, deliver, ordered_judgements, reads_votes
 from dissensus.errors import InputError
 from dissensus.training.data import TRAIN
 from dissensus.training.models import model_source
@@ -177,7 +177,6 @@ def selection_target(run: Run, data: TrainingData) -> np.ndarray[Any, np.dtype[n
     members = data.splits[settings.selection_split]
     if settings.selection == "loss":
         own = _target(data, run.target).take(members)
-        hard = run.delivery in ("majority", "label-smoothing", "mixup")
-        return np.asarray(own.one_hot() if hard else own.probabilities, dtype=np.float32)
+        return np.asarray(own.one_hot() if run.delivery in HARD else own.probabilities, dtype=np.float32)
     human = data.human.take(members)
     return np.asarray(human.one_hot() if settings.selection == "accuracy" else human.probabilities, dtype=np.float32)

@@ -20,20 +20,24 @@ import json
 import os
 import shutil
 import uuid
-import zipfile
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from filelock import FileLock, Timeout
 
+from dissensus.array_file import read_npz
 from dissensus.errors import InputError
 from dissensus.training.run import Run, RunResult
 from dissensus.training.settings import Training
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+REMEDY: Final = "delete this folder and run the study again"
+"""Of a stored run that cannot be read."""
 
 
 class RunStore:
@@ -65,15 +69,12 @@ class RunStore:
             Whether it could be kept: a store that is only there to be read can be measured all the same.
         """
         final = self.folder / "measured" / kind / f"{key}.json"
-        part = final.with_name(f"{key}.{uuid.uuid4().hex}.partial")
         try:
             final.parent.mkdir(parents=True, exist_ok=True)
-            # In the order it was given: that of systems says which of them is the reference.
-            part.write_text(json.dumps(value, indent=1), encoding="utf-8")
-            part.replace(final)
-        except OSError:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+            with whole_file(final) as part:
+                # In the order it was given: that of systems says which of them is the reference.
+                part.write_text(json.dumps(value, indent=1), encoding="utf-8")
+        except (OSError, InputError):
             return False
         return True
 
@@ -103,16 +104,16 @@ class RunStore:
                 run=_run_from(about["run"]),
                 history={name: np.array(values) for name, values in history.items()},
                 chosen_epoch=about["chosen_epoch"],
-                predictions=_read_npz(folder / "predictions.npz"),
-                dynamics=_read_npz(recorded) if dynamics and recorded.exists() else {},
-                weights=_read_npz(folder / "weights.npz") if weights else {},
+                predictions=read_npz(folder / "predictions.npz", remedy=REMEDY),
+                dynamics=read_npz(recorded, remedy=REMEDY) if dynamics and recorded.exists() else {},
+                weights=read_npz(folder / "weights.npz", remedy=REMEDY) if weights else {},
                 timing=about["timing"],
                 versions=about.get("versions", {}),
             )
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise InputError(
-                f"{folder}: the stored run cannot be read ({error}); delete this folder and run the study again"
-            ) from error
+        except InputError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{folder}: the stored run cannot be read ({error}); {REMEDY}") from error
 
     def __iter__(self) -> Iterator[RunResult]:
         for key in self.keys():
@@ -165,13 +166,8 @@ class RunWriter:
 
     def remember_study(self, name: str, path: Path) -> None:
         """Note that a study keeps its runs here, so that it can be found from the folder alone."""
-        part = self._own / f"studies-{uuid.uuid4().hex}"
-        try:
-            with self._door:
-                _write_json(part, {**self.store.studies(), name: str(path.resolve())})
-                part.replace(self.store.folder / "studies.json")
-        except OSError as error:
-            raise self._cannot_write(error) from error
+        with self._door, whole_file(self.store.folder / "studies.json", within=self._own) as part:
+            _write_json(part, {**self.store.studies(), name: str(path.resolve())})
 
     def save(self, result: RunResult, *, beside: Mapping[str, str] | None = None, replace: bool = False) -> None:
         """Store a run: written beside, then renamed into place, so that it is there whole or not at all.
@@ -249,11 +245,6 @@ def measurement_key(*of: Any) -> str:
 
 def _write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=1, sort_keys=True), encoding="utf-8")
-
-
-def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as opened:
-        return {name: opened[name] for name in opened.files}
 
 
 def _run_from(spec: dict[str, Any]) -> Run:
