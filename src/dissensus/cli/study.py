@@ -67,9 +67,9 @@ def _measure(plan: Plan, *, quiet: bool) -> None:
     if plan.study.basins is not None:
         show_basins(measure_with_progress(plan), quiet=quiet)
     if plan.study.ood is not None:
-        strange = study_ood(plan)
+        found = study_ood(plan)
         if not quiet:
-            show_ood(strange)
+            show_ood(found)
 
 
 def train_with_progress(plan: Plan) -> None:

@@ -10,9 +10,9 @@ from dissensus.report import figures
 from dissensus.report.export import export_figures, export_tables
 from dissensus.report.items import contested
 from dissensus.report.landscape import basin_tables, landscape
+from dissensus.report.ood import detection, score_histograms
 from dissensus.report.page import Page, render
 from dissensus.report.results import read_results
-from dissensus.report.strange_items import detection, score_histograms
 from dissensus.report.tables import all_tables, annotators
 from dissensus.report.words import answer
 from dissensus.studies.measuring import study_basins, study_ood
@@ -48,7 +48,7 @@ def write_report(plan: Plan, path: str | Path, *, resamples: int = RESAMPLES, se
     basins = None if plan.study.basins is None else study_basins(plan)
     curved = [] if basins is None else basin_tables(basins)
     ood = None if plan.study.ood is None else study_ood(plan)
-    strange = [] if ood is None else detection(ood)
+    detected = [] if ood is None else detection(ood)
     page = Page(
         results=results,
         answer=answer(results),
@@ -59,7 +59,7 @@ def write_report(plan: Plan, path: str | Path, *, resamples: int = RESAMPLES, se
         divergence=figures.divergence(results) if results.recorded else None,
         basins=curved,
         landscape=None if basins is None else landscape(basins),
-        strange=strange,
+        ood=detected,
         histograms=None if ood is None else score_histograms(ood),
         contested=contested(results, shown=CONTESTED),
         annotators=people,
@@ -69,7 +69,7 @@ def write_report(plan: Plan, path: str | Path, *, resamples: int = RESAMPLES, se
     folder = path.with_name(f"{path.stem}-files")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        export_tables([*comparisons, *curved, *strange, *([] if people is None else [people])], folder)
+        export_tables([*comparisons, *curved, *detected, *([] if people is None else [people])], folder)
         export_figures(page.sections, folder)
         # Written last and by one rename, so that a page is there whole or not at all.
         partial = path.with_name(f"{path.name}.partial")

@@ -138,7 +138,7 @@ def _matched(systems: Mapping[str, Sequence[Run]]) -> list[tuple[str, str, list[
 
 
 def study_ood(plan: Plan, settings: OodSettings | None = None) -> OodResult:
-    """How well each system of a study tells strange items from held-out ones, measured once and kept in its store.
+    """How well each system of a study tells out-of-distribution items from held-out ones, measured once and kept.
 
     Args:
         plan: a study whose runs are all in its store.
@@ -147,12 +147,12 @@ def study_ood(plan: Plan, settings: OodSettings | None = None) -> OodResult:
     chosen = settings or plan.study.ood
     if chosen is None:
         raise InputError(
-            f"study {plan.study.name}: no strange sets; give --strange PATH, or an [ood] table in its file"
+            f"study {plan.study.name}: no out-of-distribution sets; give --ood-set PATH, or an [ood] table in its file"
         )
     systems = runs_by_system(plan)
-    strange = {name: (str(path), _fingerprint(Path(path))) for name, path in chosen.strange.items()}
+    sets = {name: (str(path), _fingerprint(Path(path))) for name, path in chosen.sets.items()}
     key = measurement_key(
-        {name: [run.key for run in runs] for name, runs in systems.items()}, {**asdict(chosen), "strange": strange}
+        {name: [run.key for run in runs] for name, runs in systems.items()}, {**asdict(chosen), "sets": sets}
     )
     kept = plan.store.measurement(OOD, key)
     if kept is not None:
