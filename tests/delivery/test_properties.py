@@ -52,14 +52,14 @@ def means(delivered: Delivery, epochs: int, shape: tuple[int, int]) -> np.ndarra
 def expected_mean(name: str, labels: LabelDistribution) -> np.ndarray:
     """What each delivery is meant to show in the mean."""
     classes = len(labels.classes)
-    hot = np.eye(classes)[labels.probabilities.argmax(axis=1)]
+    hot: np.ndarray = np.eye(classes)[labels.probabilities.argmax(axis=1)]
     if name == "majority":
         return hot
     if name == "label-smoothing":
         return 0.9 * hot + 0.1 / classes
     if name == "mixup":
         # Weights are symmetric about a half, and every item is a partner equally often.
-        return (hot + hot.mean(axis=0)) / 2
+        return np.asarray((hot + hot.mean(axis=0)) / 2)
     return np.asarray(labels.probabilities)
 
 

@@ -9,12 +9,14 @@ import torch
 
 from dissensus.report import write_report
 from dissensus.report.results import read_results
+from dissensus.report.training_dynamics import read_training_dynamics
 from tests.report.studies import finished
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.report.results import Results
+    from dissensus.report.training_dynamics import TrainingDynamics
     from dissensus.studies import Plan
 
 torch.set_num_threads(1)
@@ -28,6 +30,11 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 @pytest.fixture(scope="session")
 def results(plan: Plan) -> Results:
     return read_results(plan, resamples=100, seed=0)
+
+
+@pytest.fixture(scope="session")
+def dynamics(results: Results) -> TrainingDynamics:
+    return read_training_dynamics(results)
 
 
 @pytest.fixture(scope="session")

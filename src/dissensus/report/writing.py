@@ -14,6 +14,7 @@ from dissensus.report.ood import detection, score_histograms
 from dissensus.report.page import Page, render
 from dissensus.report.results import read_results
 from dissensus.report.tables import all_tables, annotators
+from dissensus.report.training_dynamics import read_training_dynamics
 from dissensus.report.words import answer
 from dissensus.studies.measuring import study_basins, study_ood
 from dissensus.votes.annotators import annotator_agreement
@@ -49,14 +50,15 @@ def write_report(plan: Plan, path: str | Path, *, resamples: int = RESAMPLES, se
     curved = [] if basins is None else basin_tables(basins)
     ood = None if plan.study.ood is None else study_ood(plan)
     detected = [] if ood is None else detection(ood)
+    dynamics = read_training_dynamics(results) if results.recorded else None
     page = Page(
         results=results,
         answer=answer(results),
         comparisons=comparisons,
         entropies=figures.entropies(results),
         calibration=figures.calibration(results),
-        maps=figures.data_maps(results, seed=seed) if results.recorded else None,
-        divergence=figures.divergence(results) if results.recorded else None,
+        maps=None if dynamics is None else figures.data_maps(results, dynamics, seed=seed),
+        divergence=None if dynamics is None else figures.divergence(results, dynamics),
         basins=curved,
         landscape=None if basins is None else landscape(basins),
         ood=detected,
