@@ -57,6 +57,22 @@ def places_of(wanted: Names, names: Names) -> Ints:
     return np.where(found < names.size, found, -1)[names.size :]
 
 
+def group_medians(values: Floats, group: Codes | Ints, *, groups: int) -> Floats:
+    """(groups,) the median of each group's known values; NaN where it has none.
+
+    >>> group_medians(np.array([1.0, 5.0, 2.0, np.nan]), np.array([0, 0, 0, 1]), groups=2).tolist()
+    [2.0, nan]
+    """
+    known = np.flatnonzero(~np.isnan(values))
+    ordered = values[known][np.lexsort((values[known], group[known]))]
+    size = np.bincount(group[known], minlength=groups)
+    first = np.cumsum(size) - size
+    some = np.flatnonzero(size)
+    out = np.full(groups, np.nan)
+    out[some] = (ordered[first[some] + (size[some] - 1) // 2] + ordered[first[some] + size[some] // 2]) / 2
+    return out
+
+
 def row_sum(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """(rows,) sums; where rows are short this takes a fifth of the time of numpy's sum(axis=1)."""
     return np.asarray(np.einsum("ij->i", table))

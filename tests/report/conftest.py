@@ -8,12 +8,14 @@ import pytest
 import torch
 
 from dissensus.report import write_report
+from dissensus.report.training_dynamics import read_training_dynamics
 from dissensus.studies import score_study
 from tests.report.studies import finished
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dissensus.report.training_dynamics import TrainingDynamics
     from dissensus.studies import OpenStudy, ScoredStudy
 
 torch.set_num_threads(1)
@@ -27,6 +29,11 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
 @pytest.fixture(scope="session")
 def results(opened: OpenStudy) -> ScoredStudy:
     return score_study(opened, resamples=100)
+
+
+@pytest.fixture(scope="session")
+def dynamics(results: ScoredStudy) -> TrainingDynamics:
+    return read_training_dynamics(results)
 
 
 @pytest.fixture(scope="session")

@@ -68,7 +68,7 @@ line = 5
 path = 5
 
 [ood]
-strange = { "<u>far</u>" = "far.npz" }
+sets = { "<u>far</u>" = "far.npz" }
 scores = ["msp", "energy"]
 resamples = 50
 """
@@ -77,7 +77,7 @@ resamples = 50
 def make_study(folder: Path, *, images: bool = False, measured: bool = False, items: int = 100) -> Path:
     """Files of a study in a folder: five annotators, three classes, features that tell the class.
 
-    Where it is measured too, its runs are to have basins, and to meet strange items.
+    Where it is measured too, its runs get basins, and OOD detection is measured.
     """
     generator = np.random.default_rng(0)
     truth = generator.integers(0, 3, items)

@@ -20,6 +20,7 @@ from tests.report.studies import HOSTILE, make_study
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dissensus.report.training_dynamics import TrainingDynamics
     from dissensus.studies import OpenStudy, ScoredStudy
 
 
@@ -77,8 +78,8 @@ def test_json_in_a_script_has_nothing_that_could_end_it_and_means_the_same(value
     assert json.loads(written) == {value: value}
 
 
-def test_points_of_a_data_map_are_those_of_the_dynamics(results: ScoredStudy) -> None:
-    section = figures.data_maps(results, seed=0)
+def test_points_of_a_data_map_are_those_of_the_dynamics(results: ScoredStudy, dynamics: TrainingDynamics) -> None:
+    section = figures.data_maps(results, dynamics, seed=0)
     expected = data_map(results.dynamics(results.systems["soft"]), results.people_on_training_items, epochs=3)
     rows = section.data["map-items"]
     np.testing.assert_allclose([row["confidence1"] for row in rows], expected.confidence, atol=5e-5)
@@ -88,9 +89,11 @@ def test_points_of_a_data_map_are_those_of_the_dynamics(results: ScoredStudy) ->
     assert "drawn at random" not in section.note
 
 
-def test_thinned_points_are_told(results: ScoredStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thinned_points_are_told(
+    results: ScoredStudy, dynamics: TrainingDynamics, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(figures, "POINTS", 10)
-    section = figures.data_maps(results, seed=0)
+    section = figures.data_maps(results, dynamics, seed=0)
     assert len(section.data["map-items"]) == 10
     assert f"10 of {len(results.people_on_training_items)} items, drawn at random" in section.note
 

@@ -1,4 +1,4 @@
-"""Basins and strange items as parts of a study: measured once, kept, found again."""
+"""Basins and OOD detection as parts of a study: measured once, kept, found again."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def test_every_run_has_a_basin_on_the_same_loss_and_items(opened: OpenStudy) -> 
 
 
 def test_what_was_measured_is_not_measured_again(opened: OpenStudy, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, strange = measuring.study_basins(opened), measuring.study_ood(opened)
+    first, detected = measuring.study_basins(opened), measuring.study_ood(opened)
     for name in ("measure_basins", "compare_basins", "measure_ood"):
         monkeypatch.setattr(measuring, name, None)
     again = measuring.study_basins(opened)
     for name, basins in first.systems.items():
         assert [basin.to_dict() for basin in again.systems[name]] == [basin.to_dict() for basin in basins]
-    assert measuring.study_ood(opened) == strange
+    assert measuring.study_ood(opened) == detected
     assert measuring.study_ood(opened).systems == ("majority", "soft")
 
 
-def test_a_changed_strange_set_is_measured_anew(opened: OpenStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_ood_set_is_measured_anew(opened: OpenStudy, monkeypatch: pytest.MonkeyPatch) -> None:
     measuring.study_ood(opened)
     far = opened.study.folder / "far.npz"
     kept = far.read_bytes()
@@ -86,9 +86,9 @@ def test_basins_of_different_items_are_not_put_together(opened: OpenStudy) -> No
     [
         ("[basins]\nprobs = 3", r"line 25: 'probs' is no key in \[basins\]; did you mean 'probes'"),
         ("[basins]\nitems = 1", r"line 25: 'items' is refused: .*2 or more"),
-        ("[ood]\nitems = 5", r"line 24: 'strange' must name strange sets"),
-        ("[ood]\nstrange = { a = 'a.npz' }\nscores = ['mps']", r"line 26: 'scores' is refused: .*'mps'"),
-        ("[ood]\nstrange = 'a.npz'", r"line 25: 'strange' must name strange sets"),
+        ("[ood]\nitems = 5", r"line 24: 'sets' must name out-of-distribution sets"),
+        ("[ood]\nsets = { a = 'a.npz' }\nscores = ['mps']", r"line 26: 'scores' is refused: .*'mps'"),
+        ("[ood]\nsets = 'a.npz'", r"line 25: 'sets' must name out-of-distribution sets"),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, tables: str, told: str) -> None:
@@ -102,5 +102,5 @@ def test_a_study_without_tables_says_what_is_missing(tmp_path: Path) -> None:
     opened = open_study(read_study(make_study(tmp_path)), tmp_path / "store")
     with pytest.raises(InputError, match=r"no \[basins\] table"):
         measuring.study_basins(opened)
-    with pytest.raises(InputError, match="no strange sets"):
+    with pytest.raises(InputError, match="no out-of-distribution sets"):
         measuring.study_ood(opened)

@@ -176,12 +176,13 @@ def compare_basins(
     found = []
     for pair in pairs:
         first, second = (run_objective(result, data, settings=settings, device=device) for result in pair)
+        entering = [last_layer_inputs(each)[0] for each in (first, second)]
         found.append(
             BasinPair(
                 first=pair[0].run.key,
                 second=pair[1].run.key,
                 barrier=loss_barrier(first, second, points=settings.path),
-                similarity=cka(last_layer_inputs(first), last_layer_inputs(second), measured_on=first.measured_on),
+                similarity=cka(*entering, measured_on=first.measured_on),
             )
         )
     return tuple(found)

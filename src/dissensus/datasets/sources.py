@@ -1,6 +1,6 @@
 """Anybody's items without votes: images in a folder, an npz, idx or CIFAR batch; texts in a table.
 
-Duplicates are looked for among them, strangers are drawn from them, and annotators are shown them.
+Duplicates are looked for among them, out-of-distribution items are drawn from them, and annotators are shown them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The page: everything put into one HTML file that needs no network.
 
-Names of items, classes and annotators come from strangers. In markup Jinja escapes them; in scripts there is only JSON
-whose `<`, `>`, `&` and line separators are written as escapes, so that nothing in it can end the script.
+Names of items, classes and annotators come from other people. In markup Jinja escapes them; in scripts there is only
+JSON whose `<`, `>`, `&` and line separators are written as escapes, so that nothing in it can end the script.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Page:
         divergence: between epochs; None likewise.
         basins: tables of curvature and of paths between runs; empty where they were not measured.
         landscape: spectra, lines and surfaces.
-        strange: a table for each strange set; empty where runs were not measured on any.
+        ood: a table for each out-of-distribution set; empty where none was measured.
         histograms: of the scores behind them.
         contested: items that divide people.
         annotators: a table of them; None where votes are anonymous.
@@ -62,7 +62,7 @@ class Page:
     divergence: Section | None
     basins: Sequence[Table]
     landscape: Section | None
-    strange: Sequence[Table]
+    ood: Sequence[Table]
     histograms: Section | None
     contested: Sequence[Card]
     annotators: Table | None

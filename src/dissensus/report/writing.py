@@ -10,9 +10,10 @@ from dissensus.report import figures
 from dissensus.report.export import export_figures, export_tables
 from dissensus.report.items import contested
 from dissensus.report.landscape import basin_tables, landscape
+from dissensus.report.ood import detection, score_histograms
 from dissensus.report.page import Page, render
-from dissensus.report.strange_items import detection, score_histograms
 from dissensus.report.tables import all_tables, annotators
+from dissensus.report.training_dynamics import read_training_dynamics
 from dissensus.report.words import answer
 from dissensus.studies.measuring import stored_basins, stored_ood
 from dissensus.votes.annotators import annotator_agreement
@@ -45,18 +46,19 @@ def write_report(results: ScoredStudy, path: str | Path, *, seed: int = 0) -> Pa
     basins = stored_basins(results.opened)
     curved = [] if basins is None else basin_tables(basins)
     ood = stored_ood(results.opened)
-    strange = [] if ood is None else detection(ood)
+    detected = [] if ood is None else detection(ood)
+    dynamics = read_training_dynamics(results) if results.recorded else None
     page = Page(
         results=results,
         answer=answer(results),
         comparisons=comparisons,
         entropies=figures.entropies(results),
         calibration=figures.calibration(results),
-        maps=figures.data_maps(results, seed=seed) if results.recorded else None,
-        divergence=figures.divergence(results) if results.recorded else None,
+        maps=None if dynamics is None else figures.data_maps(results, dynamics, seed=seed),
+        divergence=None if dynamics is None else figures.divergence(results, dynamics),
         basins=curved,
         landscape=None if basins is None else landscape(basins),
-        strange=strange,
+        ood=detected,
         histograms=None if ood is None else score_histograms(ood),
         contested=contested(results, shown=CONTESTED),
         annotators=people,
@@ -66,7 +68,7 @@ def write_report(results: ScoredStudy, path: str | Path, *, seed: int = 0) -> Pa
     folder = path.with_name(f"{path.stem}-files")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        export_tables([*comparisons, *curved, *strange, *([] if people is None else [people])], folder)
+        export_tables([*comparisons, *curved, *detected, *([] if people is None else [people])], folder)
         export_figures(page.sections, folder)
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written ({error.strerror}); choose another place") from error

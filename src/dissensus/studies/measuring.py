@@ -160,7 +160,7 @@ def _matched(systems: Mapping[str, Sequence[Run]]) -> list[tuple[str, str, list[
 
 
 def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device: str = "cpu") -> OodResult:
-    """How well each system of a study tells strange items from held-out ones, measured once and kept in its store.
+    """How well each system of a study tells out-of-distribution items from held-out ones, measured once and kept.
 
     Args:
         opened: a study whose runs are all in its store.
@@ -170,7 +170,8 @@ def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device:
     chosen = settings or opened.study.ood
     if chosen is None:
         raise InputError(
-            f"study {opened.study.name}: no strange sets; give --strange PATH, or an [ood] table in its file"
+            f"study {opened.study.name}: no out-of-distribution sets; give --ood-set PATH, or an [ood] table in "
+            "its file"
         )
     systems = runs_by_system(opened)
     key = _ood_key(systems, chosen)
@@ -198,9 +199,9 @@ def stored_ood(opened: OpenStudy) -> OodResult | None:
 
 
 def _ood_key(systems: Mapping[str, Sequence[Run]], settings: OodSettings) -> str:
-    strange = {name: (str(path), _fingerprint(Path(path))) for name, path in settings.strange.items()}
+    sets = {name: (str(path), _fingerprint(Path(path))) for name, path in settings.sets.items()}
     return measurement_key(
-        {name: [run.key for run in runs] for name, runs in systems.items()}, {**asdict(settings), "strange": strange}
+        {name: [run.key for run in runs] for name, runs in systems.items()}, {**asdict(settings), "sets": sets}
     )
 
 

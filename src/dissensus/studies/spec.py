@@ -94,7 +94,7 @@ class Study:
         seeds: of runs.
         training: settings.
         basins: how the basins of its runs are measured; None where they are not.
-        ood: how its runs are measured on strange items; None where they are not.
+        ood: how out-of-distribution detection of its runs is measured; None where it is not.
         sources: of the dataset, each a study of its own (see `parts`); empty where it has none.
         path: the file that it was read from; relative paths in it are relative to its folder.
     """
@@ -301,12 +301,12 @@ class _StudyFile(TomlFile):
     def ood(self, given: dict[str, Any]) -> OodSettings | None:
         if "ood" not in self.given:
             return None
-        strange = given.get("strange")
-        if not isinstance(strange, dict) or not all(isinstance(path, str) for path in strange.values()):
+        sets = given.get("sets")
+        if not isinstance(sets, dict) or not all(isinstance(path, str) for path in sets.values()):
             raise self.refuse(
-                "ood", "strange", 'must name strange sets and where they are: { letters = "letters.npz" }'
+                "ood", "sets", 'must name out-of-distribution sets and their places: { letters = "letters.npz" }'
             )
-        made = {**given, "strange": {name: self.found(path) for name, path in strange.items()}}
+        made = {**given, "sets": {name: self.found(path) for name, path in sets.items()}}
         if isinstance(given.get("scores"), list):
             made["scores"] = tuple(given["scores"])
         return self.settings("ood", OodSettings, made)

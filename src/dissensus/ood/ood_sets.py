@@ -1,4 +1,4 @@
-"""Strange items, brought to what a study's models take: anybody's images, texts or features."""
+"""Out-of-distribution (OOD) items as a study's models take them: anybody's images, texts or features."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     Features = np.ndarray[Any, np.dtype[np.float32]]
 
 CHUNK: Final = 1 << 22
-"""Numbers of features held at once while they are hashed."""
+"""How many numbers are held at once while items are hashed."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StrangeSet:
-    """Strange items with features as a study has them, not normalised.
+class OodSet:
+    """OOD items with features as a study has them, not normalised.
 
     Attributes:
         name: of the set.
@@ -43,9 +43,7 @@ class StrangeSet:
         return len(self.features)
 
 
-def read_strangers(
-    path: str | Path, data: TrainingData, *, name: str | None = None, text: str | None = None
-) -> StrangeSet:
+def read_ood_set(path: str | Path, data: TrainingData, *, name: str | None = None, text: str | None = None) -> OodSet:
     """The items of a folder of images, an image file, a table of texts, or an `.npz` with an array `features`.
 
     Images are brought to the shape of the study's images and to their scale, 0 to 1 or 0 to 255. Texts become
@@ -60,7 +58,7 @@ def read_strangers(
     path = Path(path)
     features = _features_of(path, data)
     if features is not None:
-        return StrangeSet(name=name or path.stem, features=features, how="features taken as they are")
+        return OodSet(name=name or path.stem, features=features, how="features taken as they are")
     if path.suffix.lower() in KINDS:
         return _texts(path, read_source(path, name=name, text=text), data)
     shape = data.shape if len(data.shape) == 3 else (1, *data.shape)
@@ -77,7 +75,7 @@ def read_strangers(
     # Divided, as features are made of bytes: multiplied by the inverse, the same image would differ in its last bit.
     images = (source.images.astype(np.float32) / np.float32(255 / scale)).reshape(-1, *data.shape)
     size = " x ".join(str(each) for each in shape)
-    return StrangeSet(name=source.name, features=images, how=f"images brought to {size}, pixels from 0 to {scale:g}")
+    return OodSet(name=source.name, features=images, how=f"images brought to {size}, pixels from 0 to {scale:g}")
 
 
 def pixel_scale(data: TrainingData) -> float | None:
@@ -107,7 +105,7 @@ def _features_of(path: Path, data: TrainingData) -> Features | None:
     return features
 
 
-def _texts(path: Path, source: Source, data: TrainingData) -> StrangeSet:
+def _texts(path: Path, source: Source, data: TrainingData) -> OodSet:
     assert source.texts is not None
     if len(data.shape) != 1 or not _are_ngrams(data):
         raise InputError(
@@ -115,7 +113,7 @@ def _texts(path: Path, source: Source, data: TrainingData) -> StrangeSet:
             "n-grams of its item names; give an .npz with an array 'features' made as the study's were"
         )
     features = character_ngrams(source.texts, data.shape[0])
-    return StrangeSet(name=source.name, features=features, how=f"character n-grams in {data.shape[0]:,} dimensions")
+    return OodSet(name=source.name, features=features, how=f"character n-grams in {data.shape[0]:,} dimensions")
 
 
 def _are_ngrams(data: TrainingData) -> bool:
