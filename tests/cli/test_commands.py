@@ -151,13 +151,13 @@ def test_a_bad_file_is_one_sentence_exit_code_2_and_nothing_written(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["labels", "words", "--scheme", "frequencey"], "is no scheme; choose frequency"),
+        (["labels", "words", "--scheme", "frequencey"], "is not a scheme; choose frequency"),
         (["labels", "words", "-o", "labels.doc"], "choose one of .csv"),
         (["labels", "words", "--annotators", "a.csv"], "has no annotators to write"),
         (["labels", "words", "--concentration", "1"], "has no option 'concentration'"),
         (["votes", "inspect", "words", "--item", "x"], "needs no --item"),
         (["votes", "inspect", "nowhere.csv"], "nowhere.csv"),
-        (["data", "show", "wrods"], "is no known dataset"),
+        (["data", "show", "wrods"], "is not a known dataset"),
         (["study", "run", "wrods"], "is no study"),
     ],
 )

@@ -341,7 +341,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "two times for one judgement": (
         "item,worker,class,response,seconds\n1,a,x,yes,1\n1,a,y,no,2\n",
         {},
-        ["annotator 'a', item '1'", "one time a judgement"],
+        ["annotator 'a', item '1'", "one time per judgement"],
     ),
     "an attribute that changes": (
         "item,worker,label,age\n1,a,x,30\n2,a,x,31\n",
@@ -419,7 +419,7 @@ def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "v.parquet"
     pl.DataFrame({"item": range(1_000), "label": ["a"] * 1_000}).write_parquet(path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(InputError, match="no whole Parquet file"):
+    with pytest.raises(InputError, match="not a whole Parquet file"):
         read_votes(path)
 
 
@@ -437,7 +437,7 @@ def test_only_numbers_are_seconds(tmp_path: Path, seconds: Any) -> None:
     path = tmp_path / "v.parquet"
     pl.DataFrame({"item": [1], "label": ["x"], "seconds": seconds}).write_parquet(path)
     assert read_votes(path).seconds is None
-    with pytest.raises(InputError, match=r"row 1: .* is no time"):
+    with pytest.raises(InputError, match=r"row 1: .* is not a time"):
         read_votes(path, seconds="seconds")
 
 
