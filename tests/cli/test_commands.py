@@ -85,6 +85,25 @@ def test_an_annotator_model_writes_its_annotators_and_takes_gold(votes: Path, tm
     assert skills["eve"] == max(skills.values())
 
 
+@pytest.mark.parametrize(
+    ("gold", "sentence"),
+    [
+        ("item,class\na,dog\n", "gold.csv: there is no column 'label' among item, class; gold items need"),
+        ("item,label\na,dog\nb,\n", "gold.csv, line 3: column 'label' is empty"),
+        ("item,label\na,dog\na,cat\n", "gold.csv, line 3: item 'a' has a row already"),
+        ("", "gold.csv: the file is empty"),
+    ],
+)
+def test_broken_gold_is_refused_with_its_line(votes: Path, tmp_path: Path, gold: str, sentence: str) -> None:
+    (tmp_path / "gold.csv").write_text(gold)
+    done = dissensus(
+        "labels", votes, "--scheme", "one-coin", "--gold", tmp_path / "gold.csv", "-o", tmp_path / "labels.csv"
+    )
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert not (tmp_path / "labels.csv").exists()
+
+
 def test_a_stream_counts_the_same(votes: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
     assert dissensus("labels", votes, "-o", one).returncode == 0

@@ -392,7 +392,7 @@ BROKEN: dict[str, tuple[str, bytes, list[str]]] = {
     "UTF-16": ("v.csv", LONG.encode("utf-16"), ["line 1", "UTF-8"]),
     "broken UTF-8 in JSONL": ("v.jsonl", b'{"item":1,"label":"a"}\n{"item":1,"label":"\xff"}\n', ["line 2", "UTF-8"]),
     "broken JSON": ("v.jsonl", b'{"item":1,"label":"a"}\n\n{"item":2,"lab\n', ["line 3", "not JSON"]),
-    "JSON without objects": ("v.jsonl", b"[1,2]\n", ["line 1", "no object"]),
+    "JSON without objects": ("v.jsonl", b"[1,2]\n", ["line 1", "not an object"]),
     "JSON of no use": ("v.jsonl", b'{"item":{"a":1},"label":"x"}\n', ["line 1", "column 'item'"]),
     "a missing key": ("v.jsonl", b'{"item":1,"label":"x"}\n{"item":2}\n', ["line 2", "column 'label'"]),
     "no Parquet": ("v.parquet", b"PAR1 and nothing else", ["Parquet"]),
