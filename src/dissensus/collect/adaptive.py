@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints
     from dissensus.collect.collected import Judgements
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,16 +48,16 @@ class Decision:
     reason: str
 
 
-def plan_allocation(cursor: Any, study: CollectStudy) -> list[Decision]:
+def plan_allocation(cursor: Any, project: Project) -> list[Decision]:
     """What the next round would decide, the largest gain first; nothing where no round can begin.
 
-    The draw is seeded by the study's seed and the number of the round, so that asking twice gives one answer.
+    The draw is seeded by the project's seed and the number of the round, so that asking twice gives one answer.
 
     Args:
         cursor: of a database read.
-        study: the study.
+        project: the project.
     """
-    if not study.adaptive.on:
+    if not project.adaptive.on:
         return []
     cursor.execute("SELECT id, name, wanted, counted FROM item WHERE role = 'vote' ORDER BY id")
     rows = cursor.fetchall()
@@ -67,19 +67,19 @@ def plan_allocation(cursor: Any, study: CollectStudy) -> list[Decision]:
         "SELECT coalesce(sum(wanted - wanted_before), 0), coalesce(max(at), 0), count(DISTINCT at) FROM decision"
     )
     spent, _, rounds = cursor.fetchone()
-    budget = study.adaptive.budget - int(spent)
+    budget = project.adaptive.budget - int(spent)
     if budget <= 0 or any(row[3] < row[2] for row in rows):
         return []
-    found = read_judgements(cursor, study, exported=False)
+    found = read_judgements(cursor, project, exported=False)
     names = {row[0]: row[1] for row in rows}
-    votes = votes_of_judgements(found, study, items=names, annotators=pseudonyms(cursor))
+    votes = votes_of_judgements(found, project, items=names, annotators=pseudonyms(cursor))
     mass = weighted(votes, "uncertainty-weighted").probabilities * votes.panel_size[:, None]
     prior = panel_concentration(mass)
-    room = np.maximum(study.adaptive.max_k - wanted, 0)
+    room = np.maximum(project.adaptive.max_k - wanted, 0)
     gains = gains_of_next_votes(mass, prior, votes=max(int(room.max()), 1))
     eligible = np.flatnonzero(room)
     planned = best_votes(gains, room, budget=budget)[eligible] > 0
-    drawn, inclusion = draw_round(planned, seed=_seed(study, int(rounds)))
+    drawn, inclusion = draw_round(planned, seed=_seed(project, int(rounds)))
     error = expected_error(mass, prior)
     decisions = [
         Decision(
@@ -101,9 +101,9 @@ def plan_allocation(cursor: Any, study: CollectStudy) -> list[Decision]:
     return sorted(decisions, key=lambda decision: (-decision.gain, decision.item))
 
 
-def allocate(cursor: Any, study: CollectStudy, *, now: float) -> list[Decision]:
+def allocate(cursor: Any, project: Project, *, now: float) -> list[Decision]:
     """Begin the next round: want one more vote of each item that `plan_allocation` names."""
-    decisions = plan_allocation(cursor, study)
+    decisions = plan_allocation(cursor, project)
     decide(cursor, decisions, now=now)
     return decisions
 
@@ -114,7 +114,7 @@ def decide(cursor: Any, decisions: Iterable[Decision], *, now: float) -> None:
         want(cursor, each.item, each.votes, now=now, reason=each.reason, inclusion=each.inclusion)
 
 
-def inclusion_of_votes(cursor: Any, study: CollectStudy, found: Judgements) -> tuple[Ints, Floats]:
+def inclusion_of_votes(cursor: Any, project: Project, found: Judgements) -> tuple[Ints, Floats]:
     """(judgements,) the how-manieth counted vote of its item each judgement is, and the probability of that place.
 
     The first k places are everybody's and have probability 1; later ones that of the round that made them. Weights
@@ -122,7 +122,7 @@ def inclusion_of_votes(cursor: Any, study: CollectStudy, found: Judgements) -> t
 
     Args:
         cursor: of a database read.
-        study: the study.
+        project: the project.
         found: counted judgements.
     """
     order = np.lexsort((found.assignment, found.done_at, found.item))
@@ -138,10 +138,10 @@ def inclusion_of_votes(cursor: Any, study: CollectStudy, found: Judgements) -> t
         most = int(max(bought[:, 1].max(), place.max(initial=0))) + 1
         made, asked = bought[:, 0] * most + bought[:, 1], found.item * most + place
         at = np.minimum(np.searchsorted(made, asked), made.size - 1)
-        probability = np.where((made[at] == asked) & (place > study.k), bought[at, 2], 1.0)
+        probability = np.where((made[at] == asked) & (place > project.k), bought[at, 2], 1.0)
     return place, probability
 
 
-def _seed(study: CollectStudy, round_number: int) -> int:
-    digest = hashlib.sha256(f"{study.seed} adaptive {round_number}".encode()).digest()
+def _seed(project: Project, round_number: int) -> int:
+    digest = hashlib.sha256(f"{project.seed} adaptive {round_number}".encode()).digest()
     return int.from_bytes(digest[:8], "big")

@@ -16,13 +16,14 @@ from dissensus.collect.answers import Answers, Refused, amounts_of, responses_of
 from dissensus.collect.events import log_event
 from dissensus.collect.gold import apply_gold_rule, gold_missed
 from dissensus.collect.orders import class_order, fraction, gold_places
+from dissensus.collect.responses import WORDS
 from dissensus.collect.slots import free_slot, take_slot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dissensus.collect.database import Cursor
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 RETRY_SECONDS: Final = 30.0
 
@@ -105,8 +106,8 @@ class Saved:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How far a study is.
+class Status:
+    """How far a project is.
 
     Attributes:
         items: how many there are to vote on.
@@ -164,24 +165,24 @@ _BEFORE_START: Final = _OPEN_ITEM.format("<")
 
 
 def next_item(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, tab: str
+    cursor: Cursor, project: Project, annotator: int, *, now: float, tab: str
 ) -> Assigned | Finished | Nothing | Elsewhere:
     """What an annotator should do next. Asked again, it is the same item until that is answered.
 
     Args:
         cursor: of the writer.
-        study: whose.
+        project: whose.
         annotator: who.
         now: the time.
         tab: which tab of the browser asks; only one works at a time.
     """
-    expire_leases(cursor, study, now=now)
-    worker = _worker(cursor, study, annotator)
+    expire_leases(cursor, now=now)
+    worker = _worker(cursor, project, annotator)
     if worker.state not in ("working", "finished"):
         raise Refused("closed", "this session is not at work; go to its first page")
-    if worker.tab not in (None, tab) and now - worker.seen_at < 2 * study.heartbeat_seconds:
+    if worker.tab not in (None, tab) and now - worker.seen_at < 2 * project.heartbeat_seconds:
         return Elsewhere()
-    found = _resumed(cursor, study, worker, now=now) or _new_lease(cursor, study, worker, now=now)
+    found = _resumed(cursor, project, worker, now=now) or _new_lease(cursor, project, worker, now=now)
     if found is not None:
         cursor.execute(
             "UPDATE annotator SET seen_at = ?, tab = ?, waiting_since = NULL, state = 'working', finished_at = NULL "
@@ -190,20 +191,20 @@ def next_item(
         )
         return found
     _seen(cursor, annotator, now=now, tab=tab)
-    return _finished_or_waiting(cursor, study, worker, now=now)
+    return _finished_or_waiting(cursor, project, worker, now=now)
 
 
-def likely_next(cursor: Cursor, study: CollectStudy, annotator: int, *, number: int) -> Shown | None:
+def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int) -> Shown | None:
     """What the annotator's item of a number would be if it were asked for now, so that it can be loaded ahead."""
-    worker = _worker(cursor, study, annotator)
+    worker = _worker(cursor, project, annotator)
     item = None
-    if number in gold_places(study, worker.id, worker.quota + len(study.gold)):
-        item = _unseen_gold(cursor, study, worker)
-    item = item or _open_item(cursor, study, worker, number)
+    if number in gold_places(project, worker.id, worker.quota + len(project.gold)):
+        item = _unseen_gold(cursor, project, worker)
+    item = item or _open_item(cursor, project, worker, number)
     return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
 
 
-def heartbeat(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, tab: str) -> Lease:
+def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, tab: str) -> Lease:
     """A sign of life: prolongs a lease, or takes one up again that had run out and whose slot is still free."""
     number, item, state, expires, holds, role, counts, owner = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.expires, "
@@ -214,7 +215,7 @@ def heartbeat(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
     _seen(cursor, annotator, now=now, tab=tab)
     if state not in ("open", "expired"):
         # Who went back to an item has the next one waiting.
-        expires = now + study.lease_seconds
+        expires = now + project.lease_seconds
         cursor.execute("UPDATE assignment SET expires = ? WHERE annotator = ? AND state = 'open'", (expires, annotator))
         return Lease(expires=expires, mine=True, held=state == "done")
     busy = cursor.execute(
@@ -225,16 +226,14 @@ def heartbeat(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
         if not takes or take_slot(cursor, item):
             state, holds = "open", int(takes)
     if state == "open":
-        expires = now + study.lease_seconds
+        expires = now + project.lease_seconds
         cursor.execute(
             "UPDATE assignment SET state = 'open', holds = ?, expires = ? WHERE id = ?", (holds, expires, number)
         )
     return Lease(expires=expires, mine=True, held=state == "open")
 
 
-def keep_draft(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, values: Mapping[str, Any]
-) -> None:
+def keep_draft(cursor: Cursor, annotator: int, *, assignment: str, values: Mapping[str, Any]) -> None:
     """Keeps half-filled values (as the browser sent them, checked by the caller) for a reload."""
     (number, state) = _mine(cursor, annotator, assignment, "assignment.id, assignment.state")
     if state in ("open", "expired"):
@@ -242,13 +241,13 @@ def keep_draft(
 
 
 def save(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, uuid: str, answers: Answers
+    cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, uuid: str, answers: Answers
 ) -> Saved:
     """Stores a complete answer. The same uuid again stores nothing and says what became of the first.
 
     Args:
         cursor: of the writer.
-        study: whose.
+        project: whose.
         annotator: who answers.
         now: the time.
         assignment: what is answered.
@@ -275,10 +274,10 @@ def save(
         raise Refused("closed", "this item is closed; ask for the next one")
     if state == "done" and reopened != number:
         raise Refused("closed", "this item was answered already; ask for the next one")
-    responses = responses_of(study, answers.values)
+    responses = responses_of(project, answers.values)
     revised = state == "done"
-    _store(cursor, study, number, now=now, uuid=uuid, answers=answers, responses=responses, revised=revised)
-    missed = int(gold_missed(study, name, responses)) if role == "gold" else None
+    _store(cursor, project, number, now=now, uuid=uuid, answers=answers, responses=responses, revised=revised)
+    missed = int(gold_missed(project, name, responses)) if role == "gold" else None
     if revised:
         cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
         cursor.execute("UPDATE annotator SET seen_at = ?, reopened = NULL WHERE id = ?", (now, annotator))
@@ -299,14 +298,14 @@ def save(
     detail = {"assignment": number, "counted": bool(counts), "late": bool(late), "revision": revised}
     log_event(cursor, now=now, annotator=annotator, kind="saved", detail=detail)
     if role == "gold":
-        apply_gold_rule(cursor, study, annotator, now=now)
+        apply_gold_rule(cursor, project, annotator, now=now)
     return Saved(duplicate=False, counted=bool(counts), late=bool(late))
 
 
-def back(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float) -> Assigned | None:
+def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Assigned | None:
     """The item answered last, to be changed until the next is saved; None where there is none or it is not allowed."""
-    worker = _worker(cursor, study, annotator)
-    if not study.back or worker.state != "working":
+    worker = _worker(cursor, project, annotator)
+    if not project.back or worker.state != "working":
         return None
     row = cursor.execute(
         f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state = 'done' "
@@ -322,14 +321,11 @@ def back(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float) -> 
         "WHERE judgement.assignment = ? AND judgement.current = 1",
         (row[0],),
     ).fetchall()
-    words = ("no", "yes", "unsure")
-    draft = {str(place): words[value] if amount is None else int(amount) for place, value, amount in given}
-    return _assigned(study, worker, row, expires=row[4], draft=draft, done=True)
+    draft = {str(place): WORDS[value] if amount is None else int(amount) for place, value, amount in given}
+    return _assigned(project, worker, row, expires=row[4], draft=draft, done=True)
 
 
-def report_problem(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, reason: str
-) -> None:
+def report_problem(cursor: Cursor, annotator: int, *, now: float, assignment: str, reason: str) -> None:
     """Gives an item back without a vote; the annotator is not shown it again."""
     number, item, state, holds = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.holds"
@@ -346,13 +342,13 @@ def report_problem(
         free_slot(cursor, item, now=now)
 
 
-def take_over(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, tab: str) -> None:
+def take_over(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
     """Lets a tab work from now on; the other one is told at its next sign of life."""
     _seen(cursor, annotator, now=now, tab=tab)
     log_event(cursor, now=now, annotator=annotator, kind="take-over")
 
 
-def expire_leases(cursor: Cursor, study: CollectStudy, *, now: float) -> int:
+def expire_leases(cursor: Cursor, *, now: float) -> int:
     """Gives back the slots of leases that showed no sign of life, and says how many. What is done never expires."""
     expired = cursor.execute(
         "SELECT id, item, annotator, holds FROM assignment WHERE state = 'open' AND expires < ?", (now,)
@@ -365,8 +361,8 @@ def expire_leases(cursor: Cursor, study: CollectStudy, *, now: float) -> int:
     return len(expired)
 
 
-def progress(cursor: Cursor, study: CollectStudy) -> Progress:
-    """How far a study is."""
+def status_of(cursor: Cursor) -> Status:
+    """How far a project is."""
     by_votes = dict(
         cursor.execute("SELECT counted, count(*) FROM item WHERE role = 'vote' GROUP BY counted").fetchall()
     )
@@ -379,7 +375,7 @@ def progress(cursor: Cursor, study: CollectStudy) -> Progress:
         "JOIN item ON item.id = assignment.item WHERE state = 'done' AND role = 'vote'"
     ).fetchone()
     (excluded,) = cursor.execute("SELECT count(*) FROM annotator WHERE counts = 0 AND state <> 'deleted'").fetchone()
-    return Progress(
+    return Status(
         items=sum(by_votes.values()),
         by_votes=dict(sorted(by_votes.items())),
         complete=int(complete),
@@ -394,11 +390,11 @@ def progress(cursor: Cursor, study: CollectStudy) -> Progress:
     )
 
 
-def _worker(cursor: Cursor, study: CollectStudy, annotator: int) -> _Worker:
+def _worker(cursor: Cursor, project: Project, annotator: int) -> _Worker:
     row = cursor.execute(
         "SELECT id, state, counts, done, gold_done, tab, seen_at, waiting_since, (SELECT CASE WHEN vote_items < ? "
         "THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?) FROM annotator WHERE id = ?",
-        (study.items_per_annotator, study.items_per_annotator, study.version, annotator),
+        (project.items_per_annotator, project.items_per_annotator, project.version, annotator),
     ).fetchone()
     if row is None:
         raise Refused("closed", "this session is over")
@@ -423,7 +419,7 @@ def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str | None = None)
 
 
 def _assigned(
-    study: CollectStudy,
+    project: Project,
     worker: _Worker,
     row: Any,
     *,
@@ -436,28 +432,28 @@ def _assigned(
         assignment=token,
         item=Shown(id=item, media=media, text=text),
         number=number,
-        of=worker.quota + len(study.gold),
+        of=worker.quota + len(project.gold),
         classes=tuple(json.loads(order)),
-        layout=study.layout,
+        layout=project.layout,
         expires=expires,
         draft=draft if draft is not None else None if kept is None else json.loads(kept),
         done=done,
     )
 
 
-def _resumed(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Assigned | None:
+def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
     """The open lease, or the one that ran out last where the item may still be answered and would count."""
     rows = cursor.execute(
         f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state IN ('open', 'expired') ORDER BY "
         "CASE WHEN assignment.state = 'open' THEN 0 ELSE 1 END, assignment.leased_at DESC",
         (worker.id,),
     ).fetchall()
-    expires = now + study.lease_seconds
+    expires = now + project.lease_seconds
     for row in rows:
         assignment, item, role, state = row[0], row[6], row[9], row[10]
         if state == "open":
             cursor.execute("UPDATE assignment SET expires = ? WHERE id = ?", (expires, assignment))
-            return _assigned(study, worker, row, expires=expires)
+            return _assigned(project, worker, row, expires=expires)
         takes = role == "vote" and bool(worker.counts)
         if (role == "vote" and worker.done >= worker.quota) or (takes and not take_slot(cursor, item)):
             continue
@@ -466,27 +462,31 @@ def _resumed(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float
             (int(takes), now, expires, assignment),
         )
         log_event(cursor, now=now, annotator=worker.id, kind="resumed lease", detail={"assignment": assignment})
-        return _assigned(study, worker, row, expires=expires)
+        return _assigned(project, worker, row, expires=expires)
     return None
 
 
-def _new_lease(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Assigned | None:
-    number, total = worker.done + worker.gold_done + 1, worker.quota + len(study.gold)
-    item = _open_item(cursor, study, worker, number) if worker.done < worker.quota else None
-    gold_left = worker.gold_done < len(study.gold)
-    due = item is None or number in gold_places(study, worker.id, total)
+def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
+    number, total = worker.done + worker.gold_done + 1, worker.quota + len(project.gold)
+    item = _open_item(cursor, project, worker, number) if worker.done < worker.quota else None
+    gold_left = worker.gold_done < len(project.gold)
+    due = item is None or number in gold_places(project, worker.id, total)
     # Who comes when all is done is not shown gold alone.
     if gold_left and due and (item is not None or worker.done > 0):
-        item = _unseen_gold(cursor, study, worker) or item
+        item = _unseen_gold(cursor, project, worker) or item
     if item is None:
         return None
     place, media, text = item
     holds = int(bool(worker.counts) and take_slot(cursor, place))
-    token, order, expires = secrets.token_urlsafe(16), class_order(study, worker.id, place), now + study.lease_seconds
+    token, order, expires = (
+        secrets.token_urlsafe(16),
+        class_order(project, worker.id, place),
+        now + project.lease_seconds,
+    )
     (lease,) = cursor.execute(
         "INSERT INTO assignment (token, item, annotator, state, holds, number, class_order, version, leased_at, "
         "expires) VALUES (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?) RETURNING id",
-        (token, place, worker.id, holds, number, json.dumps(order), study.version, now, expires),
+        (token, place, worker.id, holds, number, json.dumps(order), project.version, now, expires),
     ).fetchone()
     log_event(cursor, now=now, annotator=worker.id, kind="leased", detail={"assignment": lease, "item": place})
     return Assigned(
@@ -495,33 +495,33 @@ def _new_lease(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: flo
         number=number,
         of=total,
         classes=order,
-        layout=study.layout,
+        layout=project.layout,
         expires=expires,
         draft=None,
     )
 
 
-def _open_item(cursor: Cursor, study: CollectStudy, worker: _Worker, number: int) -> Any:
+def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int) -> Any:
     """The first item with a free slot, new to the annotator, after a random place; from the start again behind it."""
-    start = 0.0 if study.item_order == "fixed" else fraction(study.seed, "next", worker.id, number)
+    start = 0.0 if project.item_order == "fixed" else fraction(project.seed, "next", worker.id, number)
     found = cursor.execute(_FROM_START, (start, worker.id)).fetchone()
     return found or cursor.execute(_BEFORE_START, (start, worker.id)).fetchone()
 
 
-def _unseen_gold(cursor: Cursor, study: CollectStudy, worker: _Worker) -> Any:
+def _unseen_gold(cursor: Cursor, project: Project, worker: _Worker) -> Any:
     unseen = cursor.execute(
         "SELECT id, media, text FROM item WHERE role = 'gold' AND NOT EXISTS "
         "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?)",
         (worker.id,),
     ).fetchall()
-    return min(unseen, key=lambda row: fraction(study.seed, "which gold", worker.id, row[0]), default=None)
+    return min(unseen, key=lambda row: fraction(project.seed, "which gold", worker.id, row[0]), default=None)
 
 
-def _finished_or_waiting(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Finished | Nothing:
+def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Finished | Nothing:
     if worker.state == "finished":
         return Finished()
     since = now if worker.waiting_since is None else worker.waiting_since
-    if worker.done < worker.quota and now - since < study.patience_seconds:
+    if worker.done < worker.quota and now - since < project.patience_seconds:
         may_come_back = cursor.execute(
             "SELECT 1 FROM item WHERE role = 'vote' AND leased > 0 AND NOT EXISTS "
             "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) LIMIT 1",
@@ -529,7 +529,7 @@ def _finished_or_waiting(cursor: Cursor, study: CollectStudy, worker: _Worker, *
         ).fetchone()
         if may_come_back:
             cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
-            return Nothing(min(RETRY_SECONDS, study.patience_seconds))
+            return Nothing(min(RETRY_SECONDS, project.patience_seconds))
     # Who comes when all is done has done nothing to be paid for, and is told so by the code.
     state = "finished" if worker.done + worker.gold_done else "screened-out"
     cursor.execute(
@@ -543,7 +543,7 @@ def _finished_or_waiting(cursor: Cursor, study: CollectStudy, worker: _Worker, *
 
 def _store(
     cursor: Cursor,
-    study: CollectStudy,
+    project: Project,
     assignment: int,
     *,
     now: float,
@@ -574,7 +574,7 @@ def _store(
     ).fetchone()
     first, last, changes = answers.first_seconds.get, answers.last_seconds.get, answers.changes.get
     rows: list[Any] = []
-    for place, (value, amount) in enumerate(zip(responses, amounts_of(study, answers.values), strict=True)):
+    for place, (value, amount) in enumerate(zip(responses, amounts_of(project, answers.values), strict=True)):
         rows += (judgement, place, value, amount, first(place), last(place), changes(place))
     cursor.execute(
         "INSERT INTO response (judgement, class, value, amount, first_seconds, last_seconds, changes) VALUES "

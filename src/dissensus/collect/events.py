@@ -22,5 +22,5 @@ def log_event(
 
 
 def is_simulated(cursor: Cursor) -> bool:
-    """Whether bots have answered in this study."""
+    """Whether bots have answered in this project."""
     return cursor.execute("SELECT 1 FROM event WHERE kind = 'simulated' LIMIT 1").fetchone() is not None

@@ -1,6 +1,6 @@
 """What has been collected as files: for people, for spreadsheets, and for the rest of dissensus.
 
-Pseudonymous: annotators have the names that the study made up for them. Who they are on a recruitment platform is
+Pseudonymous: annotators have the names that the project made up for them. Who they are on a recruitment platform is
 written on request only, into a file of its own. Judgements that do not count towards k (surplus ones, of people whose
 item had been filled by others) stand in a file of their own, so that whoever counts `answers` counts exactly k.
 """
@@ -27,7 +27,8 @@ from dissensus.collect.collected import (
     read_judgements,
 )
 from dissensus.collect.events import is_simulated
-from dissensus.collect.study import VALUES
+from dissensus.collect.project import FILE
+from dissensus.collect.responses import WORDS
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
 from dissensus.labels.writing import label_table
@@ -36,7 +37,7 @@ from dissensus.votes.writing import write_votes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
     from dissensus.votes.table import Votes
 
 FORMATS: Final = ("csv", "jsonl", "parquet")
@@ -63,7 +64,7 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
         "late": "the lease had run out before the answer came",
         "vote": "the how-manieth counted vote of its item",
         "inclusion": "probability with which that vote was asked for: 1 for the first k, that of its draw beyond",
-        "version": "of the instrument (study.toml) that was shown",
+        "version": "of the instrument (collect.toml) that was shown",
     },
     "surplus": {
         "": "as answers: finished judgements that do not count towards k, because others had filled the item first",
@@ -102,7 +103,7 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
     },
     "final_answers": {
         "annotator": "pseudonym",
-        "name": "of the question (study.toml, [[questions]])",
+        "name": "of the question (collect.toml, [[questions]])",
         "answer": "what the person chose or wrote",
     },
     "identities": {
@@ -138,9 +139,9 @@ class Export:
     simulated: bool
 
 
-def export_study(
+def export_project(
     cursor: Any,
-    study: CollectStudy,
+    project: Project,
     folder: str | Path,
     *,
     identities: bool = False,
@@ -150,7 +151,7 @@ def export_study(
 
     Args:
         cursor: of a database read.
-        study: the study.
+        project: the project.
         folder: a folder that is not there yet, or is empty.
         identities: also write who the annotators are on the recruitment platform, into `identities`.
         formats: of the tables: csv, jsonl, parquet. In CSV, text that a spreadsheet would run as a formula gets an
@@ -165,7 +166,7 @@ def export_study(
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
         part.mkdir(parents=True)
-        votes = _write_all(cursor, study, part, identities=identities, formats=formats)
+        votes = _write_all(cursor, project, part, identities=identities, formats=formats)
         checksums = _checksums(part)
         lines = "".join(f"{digest}  {name}\n" for name, digest in checksums.items())
         (part / "manifest.sha256").write_text(lines, encoding="utf-8")
@@ -186,13 +187,13 @@ def export_study(
 
 
 def _write_all(
-    cursor: Any, study: CollectStudy, folder: Path, *, identities: bool, formats: Sequence[str]
+    cursor: Any, project: Project, folder: Path, *, identities: bool, formats: Sequence[str]
 ) -> Votes | None:
-    counted = read_judgements(cursor, study)
-    every = read_judgements(cursor, study, counted=False)
+    counted = read_judgements(cursor, project)
+    every = read_judgements(cursor, project, counted=False)
     tables = {
-        "answers": _answers(cursor, study, counted),
-        "surplus": _answers(cursor, study, every.where(~every.counts)),
+        "answers": _answers(cursor, project, counted),
+        "surplus": _answers(cursor, project, every.where(~every.counts)),
         **_plain_tables(cursor),
     }
     if identities:
@@ -202,7 +203,7 @@ def _write_all(
             "JOIN annotator n ON n.id = d.annotator ORDER BY n.id",
             "identities",
         )
-    if study.questions:
+    if project.questions:
         tables["final_answers"] = _query(
             cursor,
             "SELECT n.pseudonym, f.name, f.answer FROM final_answer f JOIN annotator n ON n.id = f.annotator "
@@ -211,7 +212,7 @@ def _write_all(
         )
     votes = None
     if len(counted):
-        votes = collected_votes(cursor, study)
+        votes = collected_votes(cursor, project)
         tables |= {f"labels-{scheme}": label_table(weighted(votes, scheme)) for scheme in SCHEMES}
         for kind in formats:
             write_votes(votes, folder / f"votes.{kind}")
@@ -219,9 +220,9 @@ def _write_all(
                 write_guarded_csv(pl.read_csv(folder / "votes.csv", infer_schema=False), folder / "votes.csv")
     for name, table in tables.items():
         _write_table(table, folder / name, formats)
-    (folder / "study.toml").write_text(study.toml, encoding="utf-8")
+    (folder / FILE).write_text(project.toml, encoding="utf-8")
     (folder / "codebook.md").write_text(
-        _codebook(cursor, study, [*tables, *(["votes"] if votes is not None else [])], formats), encoding="utf-8"
+        _codebook(cursor, project, [*tables, *(["votes"] if votes is not None else [])], formats), encoding="utf-8"
     )
     return votes
 
@@ -252,9 +253,9 @@ def _write_table(table: pl.DataFrame, stem: Path, formats: Sequence[str]) -> Non
         table.write_parquet(Path(f"{stem}.parquet"))
 
 
-def _answers(cursor: Any, study: CollectStudy, found: Judgements) -> pl.DataFrame:
+def _answers(cursor: Any, project: Project, found: Judgements) -> pl.DataFrame:
     """One row a judgement and class."""
-    n_classes = len(study.classes)
+    n_classes = len(project.classes)
     cursor.execute(
         "SELECT a.id, a.class_order, a.version, j.input FROM assignment a "
         "JOIN judgement j ON j.assignment = a.id AND j.current = 1 WHERE a.state = 'done' ORDER BY a.id"
@@ -262,7 +263,7 @@ def _answers(cursor: Any, study: CollectStudy, found: Judgements) -> pl.DataFram
     shown = cursor.fetchall()
     at = np.searchsorted(np.array([row[0] for row in shown], dtype=np.int64), found.assignment).tolist()
     orders = np.array([json.loads(shown[row][1]) for row in at], dtype=np.int64).reshape(-1, n_classes)
-    place, inclusion = inclusion_of_votes(cursor, study, found)
+    place, inclusion = inclusion_of_votes(cursor, project, found)
     judged = {
         "annotator": _named(pseudonyms(cursor), found.annotator),
         "item": _named(names_of_items(cursor), found.item),
@@ -277,11 +278,11 @@ def _answers(cursor: Any, study: CollectStudy, found: Judgements) -> pl.DataFram
         "version": pl.Series([shown[row][2] for row in at], dtype=pl.String),
     }
     table = pl.DataFrame(judged)[np.repeat(np.arange(len(found)), n_classes)]
-    classes = pl.Series(study.classes, dtype=pl.String)
+    classes = pl.Series(project.classes, dtype=pl.String)
     responses = pl.DataFrame(
         {
             "class": classes.gather(np.tile(np.arange(n_classes), len(found))),
-            "response": pl.Series(VALUES, dtype=pl.String).gather(found.response.ravel()),
+            "response": pl.Series(WORDS, dtype=pl.String).gather(found.response.ravel()),
             "amount": found.amount.ravel(),
             "position": np.argsort(orders, axis=1).ravel() + 1,
             "first_seconds": found.first_seconds.ravel(),
@@ -318,14 +319,14 @@ def _named(names: dict[int, str], ids: Any) -> pl.Series:
     return pl.Series(list(names.values()), dtype=pl.String).gather(np.searchsorted(keys, ids))
 
 
-def _codebook(cursor: Any, study: CollectStudy, tables: Sequence[str], formats: Sequence[str]) -> str:
-    lines = [f"# Codebook of {study.name}", ""]
+def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Sequence[str]) -> str:
+    lines = [f"# Codebook of {project.name}", ""]
     if is_simulated(cursor):
         lines += ["**These answers are simulated: bots gave them, not people.**", ""]
     lines += [
-        f"Question: {study.question}  ",
-        f"Layout: {study.layout}; classes: {', '.join(study.classes)}; votes an item: {study.k}  ",
-        f"Instrument version: {study.version} (study.toml)  ",
+        f"Question: {project.question}  ",
+        f"Layout: {project.layout}; classes: {', '.join(project.classes)}; votes an item: {project.k}  ",
+        f"Instrument version: {project.version} (collect.toml)  ",
         f"Every table is written as {', '.join(formats)}; `sha256sum -c manifest.sha256` checks the files.",
     ]
     for name in tables:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.collect.database import Cursor
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 GOLD_RULE: Final = "gold rule"
 """Who excludes an annotator, where no researcher does, and why."""
@@ -92,7 +92,7 @@ _ANNOTATOR: Final = (
 )
 
 
-def arrive(cursor: Cursor, study: CollectStudy, *, now: float, external: External | None = None) -> Arrival:
+def arrive(cursor: Cursor, *, now: float, external: External | None = None) -> Arrival:
     """A session for somebody who arrives; who came before under the same id of a platform is the same annotator."""
     token = secrets.token_urlsafe(24)
     known = None
@@ -133,7 +133,7 @@ def annotator_by_id(cursor: Cursor, annotator: int) -> Annotator:
     return _annotator(row)
 
 
-def consent(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, agreed: bool) -> str:
+def consent(cursor: Cursor, annotator: int, *, now: float, agreed: bool) -> str:
     """Records an answer to the consent page and returns the state; the first answer stands."""
     state = annotator_by_id(cursor, annotator).state
     if state != "arrived":
@@ -147,7 +147,7 @@ def consent(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, 
     return state
 
 
-def practised(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, passed: bool) -> str:
+def practised(cursor: Cursor, project: Project, annotator: int, *, now: float, passed: bool) -> str:
     """Records a round of practice and returns the state. Nothing answered in practice is stored."""
     was = annotator_by_id(cursor, annotator)
     if was.state != "consented":
@@ -156,9 +156,9 @@ def practised(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
         return was.state
     attempts = was.attempts + (not passed)
     if passed:
-        state = "practised" if study.comprehension else "working"
+        state = "practised" if project.comprehension else "working"
     else:
-        state = "screened-out" if attempts >= study.practice_attempts else "consented"
+        state = "screened-out" if attempts >= project.practice_attempts else "consented"
     ended = now if state == "screened-out" else None
     cursor.execute(
         "UPDATE annotator SET state = ?, attempts = ?, finished_at = ? WHERE id = ?",
@@ -169,7 +169,7 @@ def practised(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
 
 
 def understood(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, answers: Sequence[str], attempt: int
+    cursor: Cursor, project: Project, annotator: int, *, now: float, answers: Sequence[str], attempt: int
 ) -> str:
     """Records an attempt at the comprehension questions and returns the state; a second failed one screens out.
 
@@ -177,7 +177,7 @@ def understood(
 
     Args:
         cursor: of the writer.
-        study: whose.
+        project: whose.
         annotator: who.
         now: the time.
         answers: an option of every question.
@@ -188,7 +188,7 @@ def understood(
         raise Refused("closed", "the practice comes before the questions about it")
     if was.state != "practised" or was.misunderstood != attempt:
         return was.state
-    asked = study.comprehension
+    asked = project.comprehension
     if len(answers) != len(asked) or any(given not in each.options for each, given in zip(asked, answers, strict=True)):
         raise Refused("illegal", "every question needs one of its answers")
     wrong = [place for place, (each, given) in enumerate(zip(asked, answers, strict=True)) if given != each.right]
@@ -212,9 +212,9 @@ def misunderstood(cursor: Cursor, annotator: int) -> tuple[int, ...]:
     return () if row is None else tuple(json.loads(row[0])["wrong"])
 
 
-def reminded(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, seconds: float | None) -> bool:
+def reminded(cursor: Cursor, project: Project, annotator: int, *, now: float, seconds: float | None) -> bool:
     """Whether an item was answered so quickly that a reminder is due, which everybody gets at most once."""
-    if seconds is None or seconds >= study.least_seconds_per_class * len(study.classes):
+    if seconds is None or seconds >= project.least_seconds_per_class * len(project.classes):
         return False
     before = cursor.execute("SELECT 1 FROM event WHERE kind = 'reminded' AND annotator = ? LIMIT 1", (annotator,))
     if before.fetchone() is not None:
@@ -224,7 +224,7 @@ def reminded(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float,
 
 
 def answer_questions(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, answers: Mapping[str, str]
+    cursor: Cursor, project: Project, annotator: int, *, now: float, answers: Mapping[str, str]
 ) -> None:
     """Stores the answers to the final questions, by name; what was left empty is not there. The first time stands."""
     was = annotator_by_id(cursor, annotator)
@@ -232,11 +232,11 @@ def answer_questions(
         raise Refused("closed", "the final questions come after the last item")
     if was.asked:
         return
-    asked = {each.name: each for each in study.questions}
+    asked = {each.name: each for each in project.questions}
     for name, answer in answers.items():
         if name not in asked or not asked[name].takes(answer):
             raise Refused("illegal", f"'{name}' was not asked like this")
-    for each in study.questions:
+    for each in project.questions:
         if each.required and each.name not in answers:
             raise Refused("incomplete", f"'{each.question}' needs an answer")
     cursor.executemany(
@@ -257,7 +257,7 @@ def final_answers(cursor: Cursor) -> dict[int, dict[str, str]]:
     return told
 
 
-def break_off(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, reason: str) -> None:
+def break_off(cursor: Cursor, annotator: int, *, now: float, reason: str) -> None:
     """Ends a session for a technical problem: the lease goes back, what was saved stays."""
     if annotator_by_id(cursor, annotator).state in ENDING_OF_STATE:
         return
@@ -268,25 +268,19 @@ def break_off(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
         fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
 
 
-def finish_code(cursor: Cursor, study: CollectStudy, annotator: int) -> str | None:
+def finish_code(cursor: Cursor, project: Project, annotator: int) -> str | None:
     """The code of how the session ended; None as long as it has not."""
     found = annotator_by_id(cursor, annotator)
     ending = ENDING_OF_STATE.get(found.state)
-    return None if ending is None or questions_due(study, found) else study.recruitment.codes[ending]
+    return None if ending is None or questions_due(project, found) else project.recruitment.codes[ending]
 
 
-def questions_due(study: CollectStudy, annotator: Annotator) -> bool:
+def questions_due(project: Project, annotator: Annotator) -> bool:
     """Whether all items are done and the final questions are not."""
-    return annotator.state == "finished" and bool(study.questions) and not annotator.asked
+    return annotator.state == "finished" and bool(project.questions) and not annotator.asked
 
 
-def pay(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, paid: bool, by: str) -> None:
-    """Sets whether an annotator is to be paid, which is apart from whether the votes count."""
-    cursor.execute("UPDATE annotator SET paid = ? WHERE id = ?", (int(paid), annotator))
-    log_event(cursor, now=now, annotator=annotator, kind="paid" if paid else "not paid", detail={"by": by})
-
-
-def exclude(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, reason: str, by: str) -> None:
+def exclude(cursor: Cursor, annotator: int, *, now: float, reason: str, by: str) -> None:
     """No longer counts or exports an annotator's votes; the items they were for want as many votes again.
 
     The annotator is not told and may go on working without taking slots from anybody; pay is not touched.
@@ -300,7 +294,7 @@ def exclude(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, 
     fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
 
 
-def include(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, by: str, reason: str = "") -> None:
+def include(cursor: Cursor, annotator: int, *, now: float, by: str, reason: str = "") -> None:
     """Counts and exports an annotator's votes again, each as far as its item still has a slot.
 
     What a researcher decides stands: no rule excludes the annotator afterwards.
@@ -320,7 +314,7 @@ def include(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, 
     fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
 
 
-def delete_participant(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float) -> None:
+def delete_participant(cursor: Cursor, annotator: int, *, now: float) -> None:
     """Forgets who an annotator was and what the annotator answered; the items want as many votes again."""
     _check_there(cursor, annotator)
     free_slots_of(cursor, annotator)

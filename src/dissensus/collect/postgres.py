@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 LOCK = "hashtext('dissensus collect ' || current_schema())"
-"""The advisory lock of a study: one study a schema."""
+"""The advisory lock of a project: one project a schema."""
 
 
 def open_postgres(url: str) -> Database:
@@ -35,7 +35,7 @@ def open_postgres(url: str) -> Database:
 
 
 def read_only_postgres(url: str) -> PostgresConnection:
-    """A connection that only reads, beside a process that serves the study."""
+    """A connection that only reads, beside a process that serves the project."""
     try:
         return PostgresConnection(url, read_only=True)
     except psycopg.Error as error:
@@ -66,7 +66,7 @@ class _Cursor:
 
 
 class PostgresConnection:
-    """A connection; the one that writes holds the study's lock."""
+    """A connection; the one that writes holds the project's lock."""
 
     def __init__(self, url: str, read_only: bool) -> None:
         self.url, self.read_only = url, read_only
@@ -82,7 +82,7 @@ class PostgresConnection:
             # Held as long as the connection, and asked for anew with a new one: there is never a second writer.
             if connection.execute(f"SELECT pg_try_advisory_lock({LOCK})").fetchone() != (True,):
                 connection.close()
-                raise InputError("another process serves the study on this PostgreSQL database; stop it first")
+                raise InputError("another process serves the project on this PostgreSQL database; stop it first")
         return connection
 
     def cursor(self) -> _Cursor:

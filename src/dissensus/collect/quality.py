@@ -1,7 +1,7 @@
 """The quality of what has been collected: for each annotator, each item and each class.
 
 Nothing here excludes anybody: a flag is a sentence for the researcher to weigh. What counts as a miss of a gold item is
-the study's rule and was decided when the answer was saved.
+the project's rule and was decided when the answer was saved.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from scipy.ndimage import median
 from scipy.special import betaincinv, entr
 
-from dissensus.collect.answers import NO, UNSURE, YES
 from dissensus.collect.collected import (
     names_of_items,
     pseudonyms,
     read_judgements,
     votes_of_judgements,
 )
+from dissensus.collect.responses import NO, UNSURE, YES
 from dissensus.errors import InputError
 from dissensus.labels.dawid_skene import one_coin
 from dissensus.labels.schemes import fit_concentration, weighted
@@ -29,7 +29,7 @@ from dissensus.votes.annotators import annotator_agreement
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Table
     from dissensus.collect.collected import Judgements
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
     from dissensus.votes.estimate import Estimate
     from dissensus.votes.table import Votes
 
@@ -150,7 +150,7 @@ class ClassAgreement:
     without_unsure: Estimate | None
 
 
-def annotator_quality(cursor: Any, study: CollectStudy) -> list[AnnotatorQuality]:
+def annotator_quality(cursor: Any, project: Project) -> list[AnnotatorQuality]:
     """Every annotator who has judged an item, gold or not, by rising id.
 
     Those who count are compared with those who count; the excluded with everybody.
@@ -163,10 +163,10 @@ def annotator_quality(cursor: Any, study: CollectStudy) -> list[AnnotatorQuality
     if not people:
         return []
     ids = np.array([row[0] for row in people], dtype=np.int64)
-    found = read_judgements(cursor, study, exported=False, counted=False)
+    found = read_judgements(cursor, project, exported=False, counted=False)
     columns = _behaviour(found, ids)
     counting = np.array([bool(row[4]) for row in people])
-    for column, values in _standing(cursor, study, found, ids, counting=counting).items():
+    for column, values in _standing(cursor, project, found, ids, counting=counting).items():
         columns[column] = values
     panel = {
         name: float(np.median(known)) if (known := columns[name][~np.isnan(columns[name])]).size else np.nan
@@ -190,28 +190,28 @@ def annotator_quality(cursor: Any, study: CollectStudy) -> list[AnnotatorQuality
     ]
 
 
-def item_quality(cursor: Any, study: CollectStudy, *, draws: int = 200, seed: int = 0) -> list[ItemQuality]:
+def item_quality(cursor: Any, project: Project, *, draws: int = 200, seed: int = 0) -> list[ItemQuality]:
     """Every item that votes are collected for, by rising id.
 
     Args:
         cursor: of a database read.
-        study: the study.
+        project: the project.
         draws: of the posterior, for the interval of the entropy.
         seed: of these draws.
     """
     cursor.execute("SELECT id, name, counted, wanted, problems FROM item WHERE role = 'vote' ORDER BY id")
     rows = cursor.fetchall()
-    found = read_judgements(cursor, study)
+    found = read_judgements(cursor, project)
     ids = np.array([row[0] for row in rows], dtype=np.int64)
     place = np.searchsorted(ids, found.item)
-    shape = (len(rows), len(study.classes), 3)
+    shape = (len(rows), len(project.classes), 3)
     answers = np.zeros(shape, dtype=np.int64)
     for column, value in enumerate((YES, NO, UNSURE)):
         np.add.at(answers[:, :, column], place, found.response == value)
     soft: list[tuple[Any, ...]] = [(None,) * 5] * len(rows)
     if len(found):
         names = {row[0]: row[1] for row in rows}
-        votes = votes_of_judgements(found, study, items=names, annotators=pseudonyms(cursor))
+        votes = votes_of_judgements(found, project, items=names, annotators=pseudonyms(cursor))
         equal, unequal = (weighted(votes, name).probabilities for name in ("equal-weighted", "uncertainty-weighted"))
         mean, low, high = entropy_interval(unequal * votes.panel_size[:, None], draws=draws, seed=seed)
         measured = zip(equal.tolist(), unequal.tolist(), mean.tolist(), low.tolist(), high.tolist(), strict=True)
@@ -242,24 +242,24 @@ def item_quality(cursor: Any, study: CollectStudy, *, draws: int = 200, seed: in
     ]
 
 
-def class_agreement(cursor: Any, study: CollectStudy, *, resamples: int = 200, seed: int = 0) -> list[ClassAgreement]:
+def class_agreement(cursor: Any, project: Project, *, resamples: int = 200, seed: int = 0) -> list[ClassAgreement]:
     """Krippendorff's alpha of every class, with unsure as an answer and with unsure as missing.
 
     Args:
         cursor: of a database read.
-        study: the study.
+        project: the project.
         resamples: of items, for the intervals.
         seed: of the resamples.
     """
-    found = read_judgements(cursor, study)
-    nothing = [ClassAgreement(label=name, alpha=None, without_unsure=None) for name in study.classes]
+    found = read_judgements(cursor, project)
+    nothing = [ClassAgreement(label=name, alpha=None, without_unsure=None) for name in project.classes]
     if not len(found) or np.unique(found.item).size == len(found):
         return nothing
-    votes = votes_of_judgements(found, study, items=names_of_items(cursor), annotators=pseudonyms(cursor))
+    votes = votes_of_judgements(found, project, items=names_of_items(cursor), annotators=pseudonyms(cursor))
     alphas = class_alpha(votes, resamples=resamples, seed=seed)
     return [
         ClassAgreement(label=name, alpha=alphas[name].alpha, without_unsure=alphas[name].without_unsure)
-        for name in study.classes
+        for name in project.classes
     ]
 
 
@@ -316,7 +316,7 @@ def _behaviour(found: Judgements, ids: Ints) -> dict[str, Any]:
     }
 
 
-def _standing(cursor: Any, study: CollectStudy, found: Judgements, ids: Ints, *, counting: Mask) -> dict[str, Floats]:
+def _standing(cursor: Any, project: Project, found: Judgements, ids: Ints, *, counting: Mask) -> dict[str, Floats]:
     """How each annotator stands beside the others."""
     names = {"items": names_of_items(cursor), "annotators": pseudonyms(cursor)}
     columns = (
@@ -336,7 +336,7 @@ def _standing(cursor: Any, study: CollectStudy, found: Judgements, ids: Ints, *,
         judged_by = np.unique(panel.annotator)
         rows = np.searchsorted(ids, judged_by)
         mine = people[rows]
-        votes = votes_of_judgements(panel, study, **names)
+        votes = votes_of_judgements(panel, project, **names)
         table[rows[mine]] = _beside_others(votes)[mine]
     return dict(zip(columns, table.T, strict=True))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dissensus.collect.study import Recruitment
+    from dissensus.collect.project import Recruitment
 
 PARAMETERS: Final[dict[str, tuple[str, str, str]]] = {
     "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),

@@ -74,8 +74,8 @@ async def _page(request: Request, name: str, session: str, **words: Any) -> HTML
     return HTMLResponse(
         draw(
             f"researcher_{name}",
-            title=site.study.name,
-            study=site.study,
+            title=site.project.name,
+            project=site.project,
             csrf=csrf_token(session),
             contact="",
             pages=PAGES,
@@ -128,7 +128,7 @@ async def enter(request: Request) -> Response:
         session = site.researchers.enter_by_link(token)
         return await _answer_at_the_door(request, session, wrong="This link was used or is too old; ask for a new one.")
     visit = new_token()
-    drawn = draw("researcher_enter", title=site.study.name, csrf=csrf_token(visit), contact="", token=token)
+    drawn = draw("researcher_enter", title=site.project.name, csrf=csrf_token(visit), contact="", token=token)
     return _at_the_door(site, visit, drawn)
 
 
@@ -136,7 +136,7 @@ def _login_page(site: Site, *, said: str, status: int = 200) -> Response:
     visit = new_token()
     drawn = draw(
         "researcher_login",
-        title=site.study.name,
+        title=site.project.name,
         csrf=csrf_token(visit),
         contact="",
         said=said,
@@ -170,24 +170,24 @@ async def leave(request: Request) -> Response:
 
 
 async def setup(request: Request) -> Response:
-    """What the study asks for, what it costs, and what is missing."""
-    from dissensus.collect.setup_check import check_setup, study_budget
+    """What the project asks for, what it costs, and what is missing."""
+    from dissensus.collect.setup_check import check_setup, project_budget
     from dissensus.errors import InputError
 
     session = admitted(request)
-    study = site_of(request).study
+    project = site_of(request).project
     people = request.query_params.get("annotators", "")
     expected = int(people) if people.isascii() and people.isdigit() and len(people) < 8 else None
-    findings = await asyncio.to_thread(check_setup, study, annotators=expected)
+    findings = await asyncio.to_thread(check_setup, project, annotators=expected)
     try:
-        budget = await asyncio.to_thread(study_budget, study)
+        budget = await asyncio.to_thread(project_budget, project)
     except InputError:
         budget = None
     return await _page(request, "setup", session, findings=findings, budget=budget, expected=expected)
 
 
 async def progress(request: Request) -> Response:
-    """How far the study is; nobody's answers are on it."""
+    """How far the project is; nobody's answers are on it."""
     session = admitted(request)
     return await _page(request, "progress", session, now=await _live(request))
 
@@ -198,24 +198,24 @@ async def progress_now(request: Request) -> Response:
     site = site_of(request)
     now = await _live(request)
     counts = {
-        "items": now.progress.items,
-        "complete": now.progress.complete,
-        "counted": now.progress.counted,
-        "needed": now.progress.needed,
-        "leases": now.progress.leases,
-        "by_votes": {str(votes): items for votes, items in now.progress.by_votes.items()},
-        "annotators": dict(now.progress.annotators),
+        "items": now.status.items,
+        "complete": now.status.complete,
+        "counted": now.status.counted,
+        "needed": now.status.needed,
+        "leases": now.status.leases,
+        "by_votes": {str(votes): items for votes, items in now.status.by_votes.items()},
+        "annotators": dict(now.status.annotators),
         "paused": site.paused,
         "simulated": now.simulated,
         "alerts": list(now.alerts),
     }
-    return JSONResponse({**counts, "html": draw("researcher_live", now=now, study=site.study, paused=site.paused)})
+    return JSONResponse({**counts, "html": draw("researcher_live", now=now, project=site.project, paused=site.paused)})
 
 
 async def _live(request: Request) -> Any:
     site = site_of(request)
     moment = site.now()
-    return await site.database.read(lambda cursor: live(cursor, site.study, now=moment))
+    return await site.database.read(lambda cursor: live(cursor, site.project, now=moment))
 
 
 async def quality(request: Request) -> Response:
@@ -223,9 +223,9 @@ async def quality(request: Request) -> Response:
     from dissensus.collect.quality import annotator_quality, class_agreement
 
     session = admitted(request)
-    study = site_of(request).study
+    project = site_of(request).project
     people, classes = await _read(
-        request, lambda cursor: (annotator_quality(cursor, study), class_agreement(cursor, study))
+        request, lambda cursor: (annotator_quality(cursor, project), class_agreement(cursor, project))
     )
     return await _page(request, "quality", session, people=people, classes=classes)
 
@@ -236,11 +236,11 @@ async def items(request: Request) -> Response:
 
     session = admitted(request)
     site = site_of(request)
-    study = site.study
+    project = site.project
     asked = request.query_params.get("page", "1")
     number = max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 8 else 1
     order = request.query_params.get("order", "entropy")
-    found = await _read(request, lambda cursor: item_quality(cursor, study))
+    found = await _read(request, lambda cursor: item_quality(cursor, project))
     by: dict[str, Callable[[Any], Any]] = {
         "entropy": lambda each: -(each.entropy if each.entropy is not None else -1.0),
         "missing": lambda each: -each.missing,
@@ -300,7 +300,7 @@ async def adaptive(request: Request) -> Response:
         )
         made = cursor.fetchall()
         (spent,) = cursor.execute("SELECT coalesce(sum(wanted - wanted_before), 0) FROM decision").fetchone()
-        return plan_allocation(cursor, site.study), made, int(spent)
+        return plan_allocation(cursor, site.project), made, int(spent)
 
     plan, made, spent = await _read(request, look)
     return await _page(request, "adaptive", session, plan=plan, made=made, spent=spent)
@@ -311,7 +311,7 @@ async def export(request: Request) -> Response:
     session = admitted(request)
     site = site_of(request)
     moment = site.now()
-    now = await site.database.read(lambda cursor: live(cursor, site.study, now=moment))
+    now = await site.database.read(lambda cursor: live(cursor, site.project, now=moment))
     return await _page(request, "export", session, now=now)
 
 
@@ -346,7 +346,7 @@ async def decide_on_annotator(request: Request) -> Response:
     session = admitted(request)
     form = await posted_form(request, session)
     site = site_of(request)
-    study, now, what = site.study, site.now(), request.path_params["what"]
+    now, what = site.now(), request.path_params["what"]
     if what not in ("exclude", "include", "delete"):
         raise Refusal("There is no such page.", 404, "missing")
     asked, reason = str(form.get("annotator", "")), str(form.get("reason", "")).strip()[:500]
@@ -360,18 +360,18 @@ async def decide_on_annotator(request: Request) -> Response:
 
     def decided(cursor: Cursor) -> None:
         if what == "exclude":
-            participants.exclude(cursor, study, annotator, now=now, reason=reason, by=BY)
+            participants.exclude(cursor, annotator, now=now, reason=reason, by=BY)
         elif what == "include":
-            participants.include(cursor, study, annotator, now=now, reason=reason, by=BY)
+            participants.include(cursor, annotator, now=now, reason=reason, by=BY)
         else:
-            participants.delete_participant(cursor, study, annotator, now=now)
+            participants.delete_participant(cursor, annotator, now=now)
 
     await site.database.write(decided)
     return RedirectResponse("/researcher/quality", 303)
 
 
 async def reveal(request: Request) -> Response:
-    """Show answers while the study is running, or hide them again."""
+    """Show answers while the project is running, or hide them again."""
     session = admitted(request)
     form = await posted_form(request, session)
     site = site_of(request)
@@ -394,7 +394,7 @@ async def begin_round(request: Request) -> Response:
     await posted_form(request, session)
     site = site_of(request)
     now = site.now()
-    await site.database.write(lambda cursor: allocate(cursor, site.study, now=now))
+    await site.database.write(lambda cursor: allocate(cursor, site.project, now=now))
     return RedirectResponse("/researcher/adaptive", 303)
 
 
@@ -415,10 +415,10 @@ async def download(request: Request) -> Response:
 
 
 def _archive(cursor: Cursor, site: Site, *, identities: bool) -> bytes:
-    from dissensus.collect.export import export_study
+    from dissensus.collect.export import export_project
 
     with tempfile.TemporaryDirectory() as place:
-        written = export_study(cursor, site.study, Path(place) / "export", identities=identities)
+        written = export_project(cursor, site.project, Path(place) / "export", identities=identities)
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(written.folder.rglob("*")):

@@ -1,4 +1,4 @@
--- What a study holds. SQLite and PostgreSQL share this file; triggers.sql and triggers_postgres.sql guard it.
+-- What a project holds. SQLite and PostgreSQL share this file; triggers.sql and triggers_postgres.sql guard it.
 -- Times are UNIX seconds; durations are seconds; truths are 0 and 1.
 
 CREATE TABLE instrument (            -- every wording of collect.toml that anybody has answered under

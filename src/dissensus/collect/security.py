@@ -284,5 +284,5 @@ def too_many(wait: float) -> JSONResponse:
 
 def too_large() -> JSONResponse:
     """Refused for good: 413."""
-    sentence = f"The request is larger than {LARGEST_BODY // 1024} kB, which no page of this study sends."
+    sentence = f"The request is larger than {LARGEST_BODY // 1024} kB, which no page of this project sends."
     return JSONResponse({"error": sentence, "kind": "size"}, 413)

@@ -1,4 +1,4 @@
-"""A study on the web: the server, and what goes on beside it (leases that run out, backups, adaptive rounds)."""
+"""A project on the web: the server, and what goes on beside it (leases that run out, backups, adaptive rounds)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from dissensus.collect.database import Database
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 EXPIRY_SECONDS: Final = 5.0
 SWITCH_SECONDS: Final = 0.0005
@@ -35,7 +35,7 @@ STOPPING_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Links:
-    """Where a study can be reached.
+    """Where a project can be reached.
 
     Attributes:
         annotator: for everybody who takes part.
@@ -46,8 +46,8 @@ class Links:
     researcher: str
 
 
-def serve_study(
-    study: CollectStudy,
+def serve_project(
+    project: Project,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -59,16 +59,16 @@ def serve_study(
     rate_limits: bool = True,
     ready: Callable[[Links], None],
 ) -> None:
-    """Serve a study until the process is told to stop; what was acknowledged is on disk whatever happens.
+    """Serve a project until the process is told to stop; what was acknowledged is on disk whatever happens.
 
     Args:
-        study: the study.
+        project: the project.
         host: address to listen on.
         port: to listen on; 0 takes a free one.
-        database_url: of a PostgreSQL database; by default collect.sqlite in the study's folder.
+        database_url: of a PostgreSQL database; by default collect.sqlite in the project's folder.
         base_url: the address that people use, where a proxy stands in front.
         password: of the researcher; without one only the one-time link lets in.
-        pace: how many times faster than the wall the clock of the study goes, for simulations.
+        pace: how many times faster than the wall the clock of the project goes, for simulations.
         began: UNIX seconds at which both clocks showed the same; by default now.
         rate_limits: off where bots share one address.
         ready: called with the links when the server listens.
@@ -86,13 +86,13 @@ def serve_study(
     listening = _listen(host, port)
     address = (base_url or _address(host, listening.getsockname()[1])).rstrip("/")
     try:
-        database = open_database(study, database_url)
+        database = open_database(project, database_url)
     except BaseException:
         listening.close()
         raise
     try:
         settings = ServerSettings(clock=clock, rate_limits=rate_limits, base_url=base_url, password=password)
-        app = create_app(study, database, settings=settings)
+        app = create_app(project, database, settings=settings)
         # One process, always: the writer thread is what makes k exact.
         config = uvicorn.Config(
             app,
@@ -108,11 +108,13 @@ def serve_study(
 
         async def serve() -> None:
             beside = [
-                asyncio.create_task(_every(EXPIRY_SECONDS / pace, lambda: _expire(study, database, clock))),
-                asyncio.create_task(_every(BACKUP_SECONDS / pace, lambda: _back_up(study, database))),
+                asyncio.create_task(_every(EXPIRY_SECONDS / pace, lambda: _expire(database, clock))),
+                asyncio.create_task(_every(BACKUP_SECONDS / pace, lambda: _back_up(project, database))),
             ]
-            if study.adaptive.on:
-                beside.append(asyncio.create_task(_every(ROUND_SECONDS / pace, lambda: _round(study, database, clock))))
+            if project.adaptive.on:
+                beside.append(
+                    asyncio.create_task(_every(ROUND_SECONDS / pace, lambda: _round(project, database, clock)))
+                )
             ready(Links(annotator=f"{address}/", researcher=f"{address}{one_time_link(app)}"))
             try:
                 await server.serve(sockets=[listening])
@@ -183,17 +185,17 @@ async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
             sys.stderr.write(f"dissensus collect: {type(error).__name__}: {error}\n")
 
 
-async def _expire(study: CollectStudy, database: Database, clock: Callable[[], float]) -> None:
-    await database.write(lambda cursor: expire_leases(cursor, study, now=clock()))
+async def _expire(database: Database, clock: Callable[[], float]) -> None:
+    await database.write(lambda cursor: expire_leases(cursor, now=clock()))
 
 
-async def _back_up(study: CollectStudy, database: Database) -> None:
+async def _back_up(project: Project, database: Database) -> None:
     if database.path is not None:
-        await asyncio.to_thread(back_up, database, study)
+        await asyncio.to_thread(back_up, database, project)
 
 
-async def _round(study: CollectStudy, database: Database, clock: Callable[[], float]) -> None:
+async def _round(project: Project, database: Database, clock: Callable[[], float]) -> None:
     # The long look at all votes is a read, so that nobody's answer waits for it.
-    decisions = await database.read(lambda cursor: plan_allocation(cursor, study))
+    decisions = await database.read(lambda cursor: plan_allocation(cursor, project))
     if decisions:
         await database.write(lambda cursor: decide(cursor, decisions, now=clock()))

@@ -1,4 +1,4 @@
-"""What every page of a study's server shares: who asks, what they may post, and how pages are drawn."""
+"""What every page of a project's server shares: who asks, what they may post, and how pages are drawn."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     from dissensus.collect.database import Cursor, Database
     from dissensus.collect.participants import Annotator
+    from dissensus.collect.project import Project
     from dissensus.collect.recruitment import KeySet
-    from dissensus.collect.study import CollectStudy
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """How a study is served.
+    """How a project is served.
 
     Attributes:
         clock: UNIX seconds; simulations run a faster one.
@@ -56,10 +56,10 @@ class ServerSettings:
 
 @dataclass(kw_only=True)
 class Site:
-    """A served study.
+    """A served project.
 
     Attributes:
-        study: what is asked.
+        project: what is asked.
         database: where answers are kept.
         settings: how it is served.
         researchers: who may see how it goes.
@@ -67,10 +67,10 @@ class Site:
         keys: that sign links, where links are signed.
         offered: pictures and whose they are.
         paused: whether no items are handed out now.
-        revealed: researcher sessions that chose to see answers while the study is running.
+        revealed: researcher sessions that chose to see answers while the project is running.
     """
 
-    study: CollectStudy
+    project: Project
     database: Database
     settings: ServerSettings
     researchers: Researchers
@@ -86,7 +86,7 @@ class Site:
         return (self.settings.base_url or "").startswith("https://")
 
     def now(self) -> float:
-        """UNIX seconds by the study's clock."""
+        """UNIX seconds by the project's clock."""
         return self.settings.clock()
 
 
@@ -105,11 +105,11 @@ def signed_out() -> Refusal:
 
 def forged() -> Refusal:
     """A post that did not come from one of our pages."""
-    return Refusal("This did not come from a page of the study; please reload the page and try again.", 403, "forged")
+    return Refusal("This did not come from a page of the project; please reload the page and try again.", 403, "forged")
 
 
 def site_of(request: Request) -> Site:
-    """The served study that a request is about."""
+    """The served project that a request is about."""
     site: Site = request.app.state.site
     return site
 
@@ -190,14 +190,14 @@ def draw(name: str, **words: Any) -> str:
 
 
 def page(request: Request, name: str, *, session: str | None = None, status: int = 200, **words: Any) -> HTMLResponse:
-    """A page of the study; ``session`` gives it the token that its posts need."""
-    study = site_of(request).study
+    """A page of the project; ``session`` gives it the token that its posts need."""
+    project = site_of(request).project
     about = {
-        "title": study.texts.title,
-        "contact": study.texts.contact,
+        "title": project.texts.title,
+        "contact": project.texts.contact,
         "csrf": csrf_token(session) if session else "",
-        "checked": bool(study.comprehension),
-        "least_width": study.least_width,
+        "checked": bool(project.comprehension),
+        "least_width": project.least_width,
     }
     return HTMLResponse(draw(name, **about, **words), status)
 

@@ -7,7 +7,7 @@ const at = (id) => document.getElementById(id);
 const PHONE = matchMedia("(max-width: 52rem)");
 const SIZE = { desktop: 352, phone: 168 };
 
-export const study = JSON.parse(at("main").dataset.study);
+export const project = JSON.parse(at("main").dataset.project);
 
 export class Screen {
   /** `next(answers)` and `changed()` are the owner's; answers are as the server reads them. */
@@ -15,7 +15,7 @@ export class Screen {
     this.owner = { next, changed };
     this.layout = null;
     this.busy = true;
-    this.shortcuts = study.shortcuts && localStorage.getItem("dissensus-shortcuts") !== "off";
+    this.shortcuts = project.shortcuts && localStorage.getItem("dissensus-shortcuts") !== "off";
     this.#keyboard();
     at("next").addEventListener("click", () => this.#next());
     document.addEventListener("visibilitychange", () => this.watch?.visibility());
@@ -27,12 +27,12 @@ export class Screen {
   }
 
   /** Show an item; `kept` is what an earlier life of the page knew of it. Resolves when the clock has started. */
-  async show(item, classes, { kept = null, draft = null, layout = study.layout } = {}) {
+  async show(item, classes, { kept = null, draft = null, layout = project.layout } = {}) {
     this.busy = true;
     at("shown").classList.add("waiting");
     await this.#draw(item);
     const Layout = layoutOf(layout);
-    this.layout = new Layout(at("answers"), classes, study, (id, input) => this.#changed(id, input));
+    this.layout = new Layout(at("answers"), classes, project, (id, input) => this.#changed(id, input));
     this.layout.complete = () => at("next").focus({ preventScroll: true });
     this.layout.allNo = () => this.allNo?.();
     const values = kept?.values ?? draft;
@@ -86,7 +86,7 @@ export class Screen {
     if (!image?.naturalWidth) return;
     const room = PHONE.matches ? SIZE.phone : SIZE.desktop;
     const times = Math.floor(room / Math.max(image.naturalWidth, image.naturalHeight));
-    image.classList.toggle("tiny", times > 1 && study.rendering === "pixelated");
+    image.classList.toggle("tiny", times > 1 && project.rendering === "pixelated");
     image.width = times > 1 ? image.naturalWidth * times : image.naturalWidth;
     image.height = times > 1 ? image.naturalHeight * times : image.naturalHeight;
   }
@@ -164,7 +164,7 @@ export class Screen {
   #legend() {
     const dialog = at("legend");
     const tick = at("shortcuts");
-    at("legend-open").hidden = !study.shortcuts;
+    at("legend-open").hidden = !project.shortcuts;
     tick.checked = this.shortcuts;
     tick.addEventListener("change", () => {
       this.shortcuts = tick.checked;

@@ -1,4 +1,4 @@
-// Sends a window that is too narrow for the study to the page that says so, and back when there is room.
+// Sends a window that is too narrow for the project to the page that says so, and back when there is room.
 
 import { post } from "./connection.js";
 

@@ -3,7 +3,7 @@
 import { newName, post } from "./connection.js";
 import { LeaseClock } from "./lease.js";
 import { Outbox } from "./outbox.js";
-import { Screen, study } from "./screen.js";
+import { Screen, project } from "./screen.js";
 import { measureFrames } from "./stopwatch.js";
 
 const at = (id) => document.getElementById(id);
@@ -30,7 +30,7 @@ channel.addEventListener("message", ({ data }) => {
   if (data.working && data.working !== tab && current) elsewhere();
 });
 
-const screen = new Screen({ next: submit, changed: keep, problem: report, back: study.back ? back : null });
+const screen = new Screen({ next: submit, changed: keep, problem: report, back: project.back ? back : null });
 screen.allNo = () => hear("all-no-key", { number: current?.number });
 const outbox = new Outbox(session, tab, heard);
 const lease = new LeaseClock(beat, warn);
@@ -82,7 +82,7 @@ async function follow(data) {
   lease.stop();
   if (data.state === "finished") location.assign(data.url);
   else if (data.state === "elsewhere") elsewhere();
-  else if (data.state === "paused") wait("The study is paused", data.error, data.retry_seconds);
+  else if (data.state === "paused") wait("The project is paused", data.error, data.retry_seconds);
   else if (data.state === "nothing")
     wait("One moment, please", "Every item is being looked at by somebody right now. This page goes on by itself.", data.retry_seconds);
   else over("Something went wrong", data.error);
@@ -95,7 +95,7 @@ async function show(given) {
   at("done").max = given.of;
   at("done").value = given.number - 1;
   furthest = Math.max(furthest, given.number);
-  at("back").hidden = !study.back || given.number < Math.max(2, furthest);
+  at("back").hidden = !project.back || given.number < Math.max(2, furthest);
   panel(null);
   try {
     await screen.show(given.item, given.classes, {
@@ -206,7 +206,7 @@ function elsewhere() {
   current = null;
   screen.busy = true;
   lease.stop();
-  over("Open in another tab", "This study is open elsewhere. You can continue here; the other tab then stops.", [
+  over("Open in another tab", "This project is open elsewhere. You can continue here; the other tab then stops.", [
     ["Continue here", async () => {
       await ask("/api/take-over", { tab });
       channel.postMessage({ working: tab });

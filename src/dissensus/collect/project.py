@@ -1,4 +1,4 @@
-"""A study that collects votes, as data: collect.toml in a folder of its own, checked key by key."""
+"""A project that collects votes, as data: collect.toml in a folder of its own, checked key by key."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dissensus.collect.responses import NO, UNSURE, WORDS, YES
 from dissensus.errors import InputError
 from dissensus.toml_file import TomlFile
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 FILE: Final = "collect.toml"
 LAYOUTS: Final = ("rows", "one-at-a-time", "select-all", "single-choice", "rating", "points")
-VALUES: Final = ("no", "yes", "unsure")
-"""Responses by their codes 0, 1, 2."""
 CLASS_ORDERS: Final = ("fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item")
 ITEM_ORDERS: Final = ("random", "fixed")
 RENDERINGS: Final = ("pixelated", "smooth")
@@ -83,7 +82,7 @@ class Comprehension:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A question about the annotator or the study, asked after the last item.
+    """A question about the annotator or the project, asked after the last item.
 
     Attributes:
         name: of the attribute that the answer becomes.
@@ -158,11 +157,11 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectStudy:
+class Project:
     """An instrument, its items, and how many votes it wants of whom.
 
     Attributes:
-        name: of the study.
+        name: of the project.
         question: what annotators are asked of every class.
         layout: one of `LAYOUTS`.
         classes: names, in class order.
@@ -248,15 +247,15 @@ class CollectStudy:
         return hashlib.sha256(self.toml.encode()).hexdigest()[:16]
 
 
-def read_collect_study(folder: str | Path) -> CollectStudy:
-    """The study in a folder."""
+def read_project(folder: str | Path) -> Project:
+    """The project in a folder."""
     path = Path(folder) / FILE
     if not path.is_file():
-        raise InputError(f"{path}: there is no study here; make one with 'dissensus collect init {folder}'")
-    return _CollectFile(path, kind="study").study()
+        raise InputError(f"{path}: there is no project here; make one with 'dissensus collect init {folder}'")
+    return _ProjectFile(path, kind="project").project()
 
 
-def init_collect_study(
+def init_project(
     folder: str | Path,
     *,
     images: str | Path | None = None,
@@ -269,15 +268,15 @@ def init_collect_study(
     items_per_annotator: int = 70,
     recruitment: str = "plain",
 ) -> Path:
-    """Writes the collect file of a new study, with every setting in it, and returns its path.
+    """Writes the collect file of a new project, with every setting in it, and returns its path.
 
     Args:
-        folder: of the study; made where there is none.
-        images: a folder of images; the study's own folder where neither images nor texts are given.
+        folder: of the project; made where there is none.
+        images: a folder of images; the project's own folder where neither images nor texts are given.
         texts: a table of texts.
         classes: names; by default the names of the sub-folders that images lie in, or the classes that the table's
             labels name, else the ten digits.
-        name: of the study; by default the folder's.
+        name: of the project; by default the folder's.
         question: asked of every class.
         layout: one of `LAYOUTS`.
         k: votes an item.
@@ -289,9 +288,9 @@ def init_collect_study(
     folder = Path(folder)
     path = folder / FILE
     if path.exists():
-        raise InputError(f"{path}: there is a study already; edit it, or choose another folder")
+        raise InputError(f"{path}: there is a project already; edit it, or choose another folder")
     if images is not None and texts is not None:
-        raise InputError("collect init: images and texts were both given; a study shows one or the other")
+        raise InputError("collect init: images and texts were both given; a project shows one or the other")
     source = Path(images if images is not None else texts if texts is not None else folder)
     if texts is None and not source.is_dir():
         raise InputError(f"{source}: not a folder; give a folder of images with --images, or a table with --texts")
@@ -319,7 +318,7 @@ def init_collect_study(
     )
     path.write_text(text, encoding="utf-8")
     try:
-        read_collect_study(folder)
+        read_project(folder)
     except InputError:
         path.unlink()
         if folder_is_new:
@@ -374,7 +373,7 @@ least_seconds_per_class = 0  # who is quicker is reminded to take their time: on
 [texts]
 title = {name}
 consent = '''
-You are invited to take part in a study of how people see {what}s. Taking part is voluntary, and you may stop at any
+You are invited to take part in a project of how people see {what}s. Taking part is voluntary, and you may stop at any
 time. Your answers are stored without your name.
 '''
 instructions = '''
@@ -419,16 +418,16 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-class _CollectFile(TomlFile):
-    """Checks a parsed study against its text, so that every refusal names the line."""
+class _ProjectFile(TomlFile):
+    """Checks a parsed project against its text, so that every refusal names the line."""
 
-    def study(self) -> CollectStudy:
+    def project(self) -> Project:
         self.tables(KEYS)
         classes = self.class_names()
         k = self.whole("", "k", 6, least=1)
         unsure = self.truth("classes", "unsure", True)
         images, table = self.source()
-        return CollectStudy(
+        return Project(
             name=self.words("", "name", self.path.resolve().parent.name),
             question=self.words("", "question", "Could this show the following?"),
             layout=self.one_of("", "layout", LAYOUTS),
@@ -481,7 +480,9 @@ class _CollectFile(TomlFile):
     def source(self) -> tuple[Path | None, Path | None]:
         images, texts = self.words("items", "images", ""), self.words("items", "texts", "")
         if bool(images) == bool(texts):
-            raise self.refuse("items", "images", "or texts must be given, and not both: a study shows one or the other")
+            raise self.refuse(
+                "items", "images", "or texts must be given, and not both: a project shows one or the other"
+            )
         place = (self.path.parent / (images or texts)).resolve()
         if images and not place.is_dir():
             raise self.refuse("items", "images", f"is '{images}', where there is no folder")
@@ -505,7 +506,7 @@ class _CollectFile(TomlFile):
         if not isinstance(given, dict):
             raise self.refuse("classes", "words", 'must be written as { yes = "Yes", no = "No", unsure = "Unsure" }')
         for key, word in given.items():
-            self.known(key, VALUES, "classes", beside="words")
+            self.known(key, WORDS, "classes", beside="words")
             if not isinstance(word, str) or not word.strip():
                 raise self.refuse("classes", "words", f"writes {word!r} for {key}; give a word")
         words = {"yes": "Yes", "no": "No", "unsure": "Unsure", **given}
@@ -518,9 +519,10 @@ class _CollectFile(TomlFile):
             raise self.refuse("gold", "items", f'has {given!r}; write an entry as {{ item = "a.png", yes = ["3"] }}')
         for key in given:
             self.known(key, ("item", "yes", "no", "unsure"), "gold", beside="items")
-        required = [frozenset({0, 2} if unsure else {0})] * len(classes)
+        required = [frozenset({NO, UNSURE} if unsure else {NO})] * len(classes)
         seen: set[str] = set()
-        for value, code in (("no", 0), ("yes", 1), ("unsure", 2)):
+        for code in (NO, YES, UNSURE):
+            value = WORDS[code]
             named = given.get(value, [])
             if not isinstance(named, list):
                 raise self.refuse(
