@@ -151,6 +151,27 @@ def test_contested_items_are_planned_and_every_decision_is_kept(tmp_path: Path) 
         assert all(each.votes <= 5 for each in second)
 
 
+def test_a_vote_that_everybody_gets_since_k_was_raised_has_probability_one(tmp_path: Path) -> None:
+    """Only places beyond k were drawn for; a decision of an earlier, smaller k no longer makes a vote a lucky one."""
+    project = text_project(tmp_path / "project", items=4, k=2, on="on = true", max_k="max_k = 4", budget="budget = 2")
+    same = {"cat": "yes", "dog": "no"}
+    with open_database(project) as database:
+        judge_all(database, project, lambda _: same)
+        judge_all(database, project, lambda _: same, now=NOW + 100)
+        bought = database.write_now(lambda cursor: allocate(cursor, project, now=NOW + 1000))
+        assert {(each.votes, each.inclusion < 1) for each in bought} == {(3, True)}
+        judge_all(database, project, lambda _: same, now=NOW + 2000)
+
+        def third_votes(cursor: object, k: int) -> list[float]:
+            found = read_judgements(cursor, project)
+            place, inclusion = inclusion_of_votes(cursor, replace(project, k=k), found)
+            return inclusion[place == 3].tolist()
+
+        drawn = [each.inclusion for each in bought]
+        assert sorted(database.read_now(lambda cursor: third_votes(cursor, 2))) == sorted(drawn)
+        assert database.read_now(lambda cursor: third_votes(cursor, 3)) == [1.0] * len(drawn)
+
+
 def test_a_project_that_did_not_ask_for_it_buys_nothing(tmp_path: Path) -> None:
     project = text_project(tmp_path / "project", items=2, k=1)
     with open_database(project) as database:

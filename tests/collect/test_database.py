@@ -192,6 +192,40 @@ def test_a_second_process_is_refused_until_the_first_is_gone(
     assert subprocess.check_output(command, text=True) == ""
 
 
+def test_one_process_alone_serves_where_the_system_has_no_fcntl(tmp_path: Path) -> None:
+    code = """
+import subprocess, sys
+sys.modules["fcntl"] = None  # as on Windows
+from dissensus.collect import open_database, read_project
+from dissensus.collect.backup import back_up, restore
+from dissensus.errors import InputError
+project = read_project(sys.argv[1])
+try:
+    database = open_database(project)
+except InputError as error:
+    sys.exit(str(error))
+if len(sys.argv) == 2:
+    second = [sys.executable, "-W", "ignore", *sys.argv, "second"]
+    assert "another process serves" in subprocess.run(second, capture_output=True, text=True).stderr
+    copy = back_up(database, project)
+    try:
+        restore(project, copy)
+    except InputError as error:
+        assert "stop the server first" in str(error)
+    else:
+        raise AssertionError("restored while it was being served")
+    database.close()
+    assert subprocess.run(second).returncode == 0
+    restore(project, copy)
+else:
+    database.close()
+"""
+    make_project(tmp_path / "project")
+    script = tmp_path / "serve.py"
+    script.write_text(code)
+    subprocess.run([sys.executable, "-W", "ignore", script, tmp_path / "project"], check=True)
+
+
 def test_the_project_is_there_again_after_a_restart(project: Project, url: str | None) -> None:
     with open_database(project, url) as database:
         collecting = Collecting(project, database)

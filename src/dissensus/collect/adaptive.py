@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.arrays import places_within
 from dissensus.collect.allocation import best_votes, draw_round, expected_error, gains_of_next_votes
 from dissensus.collect.collected import pseudonyms, read_judgements, votes_of_judgements
 from dissensus.collect.quality import panel_concentration
@@ -126,11 +127,8 @@ def inclusion_of_votes(cursor: Any, project: Project, found: Judgements) -> tupl
         found: counted judgements.
     """
     order = np.lexsort((found.assignment, found.done_at, found.item))
-    sorted_items = found.item[order]
-    starts = np.flatnonzero(np.append(True, sorted_items[1:] != sorted_items[:-1])) if len(found) else np.zeros(0, int)
-    size = np.diff(np.append(starts, len(found)))
     place = np.empty(len(found), dtype=np.int64)
-    place[order] = np.arange(len(found)) - np.repeat(starts, size) + 1
+    place[order] = places_within(np.unique(found.item, return_counts=True)[1]) + 1
     cursor.execute("SELECT item, wanted, inclusion FROM decision ORDER BY item, wanted, id")
     bought = np.array(cursor.fetchall(), dtype=np.float64).reshape(-1, 3)
     probability = np.ones(len(found))
