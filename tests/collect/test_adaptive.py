@@ -165,7 +165,7 @@ def test_a_vote_that_everybody_gets_since_k_was_raised_has_probability_one(tmp_p
         def third_votes(cursor: object, k: int) -> list[float]:
             found = read_judgements(cursor, project)
             place, inclusion = inclusion_of_votes(cursor, replace(project, k=k), found)
-            return inclusion[place == 3].tolist()
+            return [float(each) for each in inclusion[place == 3]]
 
         drawn = [each.inclusion for each in bought]
         assert sorted(database.read_now(lambda cursor: third_votes(cursor, 2))) == sorted(drawn)

@@ -357,7 +357,7 @@ def test_more_votes_may_be_wanted_of_one_item_and_the_decision_is_written_down(c
     ]
     with pytest.raises(InputError, match="want at least as many"):
         project.database.write_now(lambda c: want(c, 1, 1, now=5.0, reason="too many"))
-    with pytest.raises(InputError, match="no item to vote on"):
+    with pytest.raises(InputError, match="not an item to vote on"):
         project.database.write_now(lambda c: want(c, 99, 1, now=5.0, reason="?"))
 
 

@@ -195,7 +195,7 @@ def test_attentive_bots_know_gold_and_are_the_same_for_a_seed(tmp_path: Path) ->
 
 def test_what_cannot_be_simulated_is_refused(tmp_path: Path) -> None:
     project = text_project(tmp_path / "project", items=4)
-    with pytest.raises(InputError, match="something already"):
+    with pytest.raises(InputError, match="something in it already"):
         simulated_copy(project, project.folder)
     with pytest.raises(InputError, match="share between 0 and 1"):
         Behaviour(abandon=1.5)

@@ -570,7 +570,7 @@ def test_hostile_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
             submit(page, number + 1 if number < 5 else None)
         assert seen == set(texts)
         page.goto(f"{site.url}{one_time_link(site.app)}")
-        page.get_by_role("button", name="Come in").click()
+        page.get_by_role("button", name="Log in").click()
         for at in ("", "quality", "items", "export"):
             page.goto(f"{site.url}/researcher/{at}")
             assert page.evaluate("document.querySelectorAll('main script, main img[src=x]').length") == 0
@@ -603,7 +603,7 @@ def test_the_progress_page_follows_the_votes(browser: Any, tmp_path: Path) -> No
     with served(web_project(tmp_path)) as site, opened(browser) as page, opened(browser) as desk:
         desk.clock.install()
         desk.goto(f"{site.url}{one_time_link(site.app)}")
-        desk.get_by_role("button", name="Come in").click()
+        desk.get_by_role("button", name="Log in").click()
         assert desk.locator(".tile dd").first.inner_text() == "0"
         begin(page, site)
         answer(page, site.project)
@@ -700,7 +700,7 @@ def test_axe_finds_nothing_on_any_researcher_page(browser: Any, axe: str, tmp_pa
                     assert violations(page, axe) == [], "login"
                 page.goto(f"{site.url}{one_time_link(site.app)}")
                 assert violations(page, axe) == [], "enter"
-                page.get_by_role("button", name="Come in").click()
+                page.get_by_role("button", name="Log in").click()
                 page.wait_for_url("**/researcher/progress")
                 assert violations(page, axe) == [], "progress"
                 for at in () if phone else ("", "adaptive", "export"):

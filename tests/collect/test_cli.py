@@ -144,7 +144,7 @@ def test_what_was_collected_is_exported(tmp_path: Path) -> None:
     assert "4 items" in inspected.stdout
     again = collect("export", project.folder, "-o", tmp_path / "out")
     assert again.returncode == 2
-    assert "something already" in again.stderr
+    assert "something in it already" in again.stderr
 
 
 def test_a_rehearsal_says_that_it_is_one_and_leaves_the_project_alone(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_the_set_up_check_counts_votes_people_and_money(tmp_path: Path) -> None:
         items_per_annotator="items_per_annotator = 20",
     )  # fmt: skip
     budget = project_budget(project)
-    # 40 items x 6 = 240 votes, by 12 people of 20 items and 3 gold ones each; 12.5 s an item, 12 an hour plus 33 %.
+    # 40 items x 6 = 240 votes, by 12 people of 20 items and 3 gold ones each; 12.5 s per item, 12 per hour plus 33 %.
     assert (budget.items, budget.votes, budget.annotators, budget.invited) == (40, 240, 12, 15)
     assert budget.hours == pytest.approx((240 + 36) * 12.5 / 3600)
     assert budget.money == pytest.approx(budget.hours * 12 * 1.33)

@@ -204,9 +204,9 @@ def test_nothing_is_overwritten_and_nothing_half_written(project: Project, tmp_p
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").write_text("mine")
     with open_database(project) as database:
-        with pytest.raises(InputError, match="something already"):
+        with pytest.raises(InputError, match="something in it already"):
             exported(database, project, tmp_path / "out")
-        with pytest.raises(InputError, match="no format"):
+        with pytest.raises(InputError, match="not a format"):
             exported(database, project, tmp_path / "other", formats=("xls",))
         assert not (tmp_path / "other").exists()
         assert exported(database, project, tmp_path / "empty").votes is None

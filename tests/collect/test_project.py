@@ -201,9 +201,15 @@ def test_the_examples_in_a_new_collect_file_work_when_their_marks_are_taken_away
         ("[[comprehension]]\nquestion = 'q'", "line {line}: [[comprehension]] has no options"),
         ("[[comprehension]]\nquestion = 'q'\noptions = ['a']\nright = 'a'", "give two or more that differ"),
         ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 'a ']\nright = 'a'", "give two or more that differ"),
-        ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 'b']\nright = 'c'", "has right = 'c', which is none"),
+        (
+            "[[comprehension]]\nquestion = 'q'\noptions = ['a', 'b']\nright = 'c'",
+            "has right = 'c', which is not one of its options",
+        ),
         ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 2]\nright = 'a'", "give a list of texts"),
-        ("[[comprehension]]\nquestion = 'q'\nwrong = 'b'", "has 'wrong', which is no key of it; there are question"),
+        (
+            "[[comprehension]]\nquestion = 'q'\nwrong = 'b'",
+            "has 'wrong', which is not one of its keys; there are question",
+        ),
         ("[[questions]]\nquestion = 'q'", "has the name None; write it like 'age_group'"),
         ("[[questions]]\nname = 'Age group'\nquestion = 'q'", "has the name 'Age group'"),
         ("[[questions]]\nname = 'a'\nquestion = 'q'\n" * 2, "line {later}: [[questions]] has the name 'a' again"),

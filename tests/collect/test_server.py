@@ -503,7 +503,7 @@ def test_a_one_time_link_works_once_and_only_by_a_press(site: Visited) -> None:
 
     link, first, second = one_time_link(site.app), site.visitor(), site.visitor()
     for visitor in (first, second, first):
-        assert "Come in" in visitor.open(link).text
+        assert "Log in" in visitor.open(link).text
     assert first.form(link).url.path == "/researcher/progress"
     assert second.form(link).status_code == 403
     late, other = one_time_link(site.app), site.visitor()

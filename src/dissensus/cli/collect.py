@@ -1,4 +1,4 @@
-"""`dissensus collect`: make a project, serve it, watch it, simulate it, take the votes out."""
+"""`dissensus collect`: make a project, serve it, watch it, simulate it, export its votes."""
 
 from __future__ import annotations
 
@@ -29,21 +29,26 @@ def init(
     images: Annotated[Path | None, typer.Option(help="A folder of images; by default FOLDER itself.")] = None,
     texts: Annotated[Path | None, typer.Option(help="A table of texts (CSV, TSV, JSONL, Parquet).")] = None,
     classes: Annotated[
-        str | None, typer.Option(help="Class names, separated by commas; by default sub-folders or labels, or digits.")
+        str | None,
+        typer.Option(
+            help="Class names, separated by commas; by default the sub-folders or labels, or else the digits."
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the project; by default the folder's.")] = None,
-    question: Annotated[str | None, typer.Option(help="What is asked of every class.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the project; by default the folder's.")] = None,
+    question: Annotated[str | None, typer.Option(help="What is asked about every class.")] = None,
     layout: Annotated[
         Literal["rows", "one-at-a-time", "select-all", "single-choice", "rating", "points"],
         typer.Option(help="How classes are answered."),
     ] = "rows",
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Votes that every item gets.")] = 6,
-    items_per_annotator: Annotated[int, typer.Option(min=1, help="The most that one annotator is asked for.")] = 70,
+    items_per_annotator: Annotated[
+        int, typer.Option(min=1, help="The most items that one annotator is asked about.")
+    ] = 70,
     recruitment: Annotated[
         Literal["plain", "prolific", "mturk"], typer.Option(help="Where annotators come from.")
     ] = "plain",
 ) -> None:
-    """Make a project: one file, collect.toml, with every setting in it."""
+    """Make a project: one file, collect.toml, that holds every setting."""
     from dissensus.collect.project import init_project, read_project
 
     path = init_project(
@@ -71,14 +76,14 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     database: DatabaseUrl = None,
     base_url: Annotated[
-        str | None, typer.Option(help="The address that people use, where a proxy stands in front.")
+        str | None, typer.Option(help="The address that people use, if there is a proxy in front.")
     ] = None,
     password: Annotated[
         str | None,
         typer.Option(
             envvar="DISSENSUS_PASSWORD",
             show_envvar=True,
-            help="Of the researcher; better given in the environment than on the command line.",
+            help="The researcher's password; better given in the environment than on the command line.",
         ),
     ] = None,
 ) -> None:
@@ -103,7 +108,7 @@ def serve(
 
 @app.command()
 def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
-    """How far a project is; also while it is being served."""
+    """Show how far a project has come, even while it is being served."""
     from dataclasses import asdict
 
     from dissensus.collect.assignment import status_of
@@ -125,9 +130,11 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
 def simulate(
     folder: Folder,
     annotators: Annotated[int, typer.Option(min=1, help="Bots at any one time.")] = 50,
-    abandon: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that leave in the middle.")] = 0.2,
+    abandon: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of bots that leave in the middle of an item.")
+    ] = 0.2,
     careless: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that answer at random.")] = 0.05,
-    exclude: Annotated[float, typer.Option(min=0, max=0.9, help="Share that the researcher excludes.")] = 0.03,
+    exclude: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that the researcher excludes.")] = 0.03,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Keep the simulated project in this folder.")
     ] = None,
@@ -155,11 +162,13 @@ def export(
     folder: Folder,
     output: Annotated[Path, typer.Option("--output", "-o", help="A new folder for the files.")],
     identities: Annotated[
-        bool, typer.Option("--identities", help="Also write the platform's ids of annotators, into a file of its own.")
+        bool, typer.Option("--identities", help="Also write the annotators' ids on the platform, into a separate file.")
     ] = False,
     formats: Annotated[
         list[str] | None,
-        typer.Option("--format", help="Of the tables: csv, jsonl or parquet; repeat for more. All three by default."),
+        typer.Option(
+            "--format", help="Format of the tables: csv, jsonl or parquet; may be repeated. All three by default."
+        ),
     ] = None,
     database: DatabaseUrl = None,
 ) -> None:
@@ -186,7 +195,7 @@ def export(
 
 @app.command()
 def backup(folder: Folder) -> None:
-    """Copy the database into FOLDER/backups, also while it is being served, and check the copy."""
+    """Copy the database into FOLDER/backups, even while it is being served, and check the copy."""
     from dissensus.collect.backup import back_up
     from dissensus.collect.project import read_project
 
@@ -197,7 +206,7 @@ def backup(folder: Folder) -> None:
 def restore(
     folder: Folder, backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="One of FOLDER/backups.")]
 ) -> None:
-    """Put a backup in the place of the database, which is kept; a broken backup is refused."""
+    """Replace the database by a backup, keeping the old one; a broken backup is refused."""
     from dissensus.collect.backup import restore
     from dissensus.collect.project import read_project
 
@@ -280,4 +289,4 @@ def _show_simulation(project: Project, found: Simulation, *, json: Path | None) 
             f"would cost  {hours:,.1f} paid hours, about {float(str(hours)) * rate:,.0f} {plain(budget.currency)}"
         )
     if found.wrong:
-        raise InputError(f"simulate: {len(found.wrong)} answers of the server were wrong, such as: {found.wrong[0]}")
+        raise InputError(f"simulate: {len(found.wrong)} replies of the server were wrong, such as: {found.wrong[0]}")

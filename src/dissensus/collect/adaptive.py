@@ -1,8 +1,9 @@
 """Votes beyond k for the items that gain most, in rounds.
 
-A round begins when every item has the votes that it wants. The best use of what is left of the budget is worked out
-(`allocation.py`); each item that it would serve gets one vote now, by a draw with known probabilities, and the next
-round decides again with what that vote has taught. Every decision is kept with its reason and its probability.
+A round begins when every item has the votes that it wants. The best use of the remaining budget is worked out
+(`allocation.py`). Which items get one more vote now is drawn with known probabilities that favour those in the plan,
+and the next round decides again with what those votes have taught. Every decision is kept with its reason and
+probability.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ class Decision:
     """One more vote for one item.
 
     Attributes:
-        item: id.
-        name: of the item.
-        votes: the votes that it then wants in all.
-        gain: what the vote is expected to take off the squared error of the label distribution.
+        item: the item's id.
+        name: the item's name.
+        votes: how many votes the item wants from then on, in total.
+        gain: how much the vote is expected to reduce the squared error of the label distribution.
         inclusion: the probability with which the item was drawn in this round.
-        reason: all of it in one sentence.
+        reason: why, in one sentence.
     """
 
     item: int
@@ -50,12 +51,12 @@ class Decision:
 
 
 def plan_allocation(cursor: Any, project: Project) -> list[Decision]:
-    """What the next round would decide, the largest gain first; nothing where no round can begin.
+    """What the next round would decide, the largest gain first; empty if no round can begin.
 
-    The draw is seeded by the project's seed and the number of the round, so that asking twice gives one answer.
+    The draw is seeded by the project's seed and the number of the round, so that asking twice gives the same answer.
 
     Args:
-        cursor: of a database read.
+        cursor: a cursor that reads the database.
         project: the project.
     """
     if not project.adaptive.on:
@@ -90,8 +91,8 @@ def plan_allocation(cursor: Any, project: Project) -> list[Decision]:
             gain=float(gains[at, 0]),
             inclusion=float(probability),
             reason=(
-                f"round {rounds + 1}: vote {wanted[at] + 1} is expected to take {gains[at, 0]:.2g} off a squared error "
-                f"of {error[at]:.2g}; {'in' if best else 'outside'} the best plan, drawn with probability "
+                f"round {rounds + 1}: vote {wanted[at] + 1} is expected to reduce a squared error of {error[at]:.2g} "
+                f"by {gains[at, 0]:.2g}; {'in' if best else 'outside'} the best plan, drawn with probability "
                 f"{probability:.3f}"
             ),
         )
@@ -103,26 +104,26 @@ def plan_allocation(cursor: Any, project: Project) -> list[Decision]:
 
 
 def allocate(cursor: Any, project: Project, *, now: float) -> list[Decision]:
-    """Begin the next round: want one more vote of each item that `plan_allocation` names."""
+    """Begin the next round: ask for one more vote on each item that `plan_allocation` names."""
     decisions = plan_allocation(cursor, project)
     decide(cursor, decisions, now=now)
     return decisions
 
 
 def decide(cursor: Any, decisions: Iterable[Decision], *, now: float) -> None:
-    """Want the votes of a plan, and keep each decision with its reason and probability."""
+    """Ask for the votes of a plan, and keep each decision with its reason and probability."""
     for each in decisions:
         want(cursor, each.item, each.votes, now=now, reason=each.reason, inclusion=each.inclusion)
 
 
 def inclusion_of_votes(cursor: Any, project: Project, found: Judgements) -> tuple[Ints, Floats]:
-    """(judgements,) the how-manieth counted vote of its item each judgement is, and the probability of that place.
+    """(judgements,) each judgement's place among the counted votes of its item, and the probability of that place.
 
-    The first k places are everybody's and have probability 1; later ones that of the round that made them. Weights
-    that keep estimates unbiased are made from these (`allocation.unbiased_shares`).
+    Every item gets the first k votes, so places 1 to k have probability 1; a later place has the probability of the
+    draw that made it. `allocation.unbiased_shares` weights votes by these, which keeps estimates unbiased.
 
     Args:
-        cursor: of a database read.
+        cursor: a cursor that reads the database.
         project: the project.
         found: counted judgements.
     """

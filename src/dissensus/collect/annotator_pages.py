@@ -1,6 +1,6 @@
-"""What an annotator meets: arrival, consent, instructions, practice, items, last questions, and the code at the end.
+"""The annotator's pages: arrival, consent, instructions, practice, items, final questions, and the code at the end.
 
-No route takes an annotator's id: who asks is told by the session cookie alone.
+No route takes an annotator's id: the session cookie alone says who is asking.
 """
 
 from __future__ import annotations
@@ -59,39 +59,39 @@ SCREENS: Final = {
     "screened-out": ("/finish",),
     "technical": ("/finish",),
 }
-"""By state: the screens that may be seen, the one due first."""
+"""By state: the screens that may be seen, beginning with the one that is due."""
 
 ENDINGS: Final = {
     "finished": ("All done", ""),
     "no-consent": ("You did not take part", "Only that you did not agree was kept. You can close this page."),
     "screened-out": (
-        "The project ends here",
+        "Your session ends here",
         "Thank you for coming. There is no task for you in this project; you can close this page.",
     ),
-    "technical": ("The project ended early", "Something on our side kept you from finishing. You are not at fault."),
+    "technical": ("Your session ended early", "Something on our side kept you from finishing. You are not at fault."),
 }
-"""By state: the heading of the last page, and its words where the project has none."""
+"""By state: the heading of the last page, and its text where the project gives none."""
 
 RETURN_COOKIE: Final = "dissensus_return"
-"""Where MTurk wants its task handed in; only its own hosts are believed."""
+"""Where MTurk wants its task submitted; only its own hosts are trusted."""
 
 EVENTS: Final = ("refused", "all-no-key", "image-failed", "small-screen")
-"""What a browser may tell of itself."""
+"""What a browser may report about itself."""
 
 DETAIL: Final = re.compile(r"[a-z-]{1,20}")
-"""Words in the detail of an event: a log that can never be deleted from must not take anybody's own text."""
+"""Words in the detail of an event: nothing can be deleted from the log, so nobody's own text may go into it."""
 
 PAUSE_SECONDS: Final = 15
 PAUSED: Final = {
     "state": "paused",
     "retry_seconds": PAUSE_SECONDS,
-    "error": "The researchers have paused the project. Your answers are saved; this page goes on by itself.",
+    "error": "The researchers have paused the project. Your answers are saved, and this page carries on by itself.",
     "kind": "paused",
 }
 
 
 class NotDue(Exception):  # noqa: N818
-    """The annotator asked for a screen that is not theirs to see now; `screen` is the one that is."""
+    """The annotator asked for a screen that is not due; `screen` is the one that is."""
 
     def __init__(self, screen: str) -> None:
         super().__init__(screen)
@@ -99,18 +99,18 @@ class NotDue(Exception):  # noqa: N818
 
 
 def screens_of(project: Project, annotator: Annotator) -> tuple[str, ...]:
-    """The screens an annotator may see, the one due first."""
+    """The screens that an annotator may see, beginning with the one that is due."""
     return ("/questions",) if participants.questions_due(project, annotator) else SCREENS[annotator.state]
 
 
 def is_secure(site: Site) -> dict[str, Any]:
-    """How cookies are set: out of the reach of scripts and, inside MTurk's frame, of another site's page."""
+    """The settings of cookies: no script can read them, and they work inside MTurk's frame where that is needed."""
     framed = site.project.recruitment.kind == "mturk" and site.https
     return {"httponly": True, "secure": site.https, "samesite": "none" if framed else "lax", "path": "/"}
 
 
 async def arrival(request: Request) -> Response:
-    """The link people are given: makes a participant, or finds the one who comes back."""
+    """The link that people are given: makes a new participant, or finds the one who comes back."""
     site = site_of(request)
     project, now = site.project, site.now()
     if request.method == "HEAD":
@@ -166,7 +166,7 @@ def kind_of(project: Project) -> str:
 
 
 async def small_screen(request: Request) -> Response:
-    """For a window that is too narrow for the project: what to do, and a way to end without having taken part."""
+    """For a window that is too narrow for the project: what to do, and a way out without taking part."""
     session, annotator = await due(request)
     site = site_of(request)
     project, now = site.project, site.now()
@@ -181,7 +181,7 @@ async def small_screen(request: Request) -> Response:
 
 
 async def consent(request: Request) -> Response:
-    """What the project is about, and whether one takes part."""
+    """What the project is about, and the question whether to take part."""
     session, annotator = await due(request)
     site = site_of(request)
     project = site.project
@@ -230,7 +230,7 @@ async def instructions(request: Request) -> Response:
 
 
 async def practice(request: Request) -> Response:
-    """The item screen to try: what it says is about its use, and nothing is stored."""
+    """The item screen to try out: it comments only on how to use it, and nothing is stored."""
     session, annotator = await due(request)
     site = site_of(request)
     project, now = site.project, site.now()
@@ -248,13 +248,13 @@ async def practice(request: Request) -> Response:
 
 
 async def comprehension(request: Request) -> Response:
-    """Questions about the task before it begins: two attempts, checked here and not in the browser."""
+    """Questions about the task before it begins: two attempts, checked on the server."""
     session, annotator = await due(request)
     site = site_of(request)
     project, now = site.project, site.now()
     answers = [""] * len(project.comprehension)
     said = "Please look at the instructions again; you can answer once more." if annotator.misunderstood else ""
-    # A project whose questions were taken out after somebody had practised must not keep them here.
+    # Nobody may be stuck here because the questions were taken out of the project after the practice.
     if request.method == "POST" or not project.comprehension:
         form = await request.form()
         answers = posted_answers(form, len(project.comprehension))
@@ -283,14 +283,14 @@ async def comprehension(request: Request) -> Response:
 
 
 def posted_answers(form: FormData, count: int) -> list[str]:
-    """What a form of questions says, in their order; empty where it says nothing."""
+    """The answers in a form of questions, in their order; empty where nothing was answered."""
     said = (str(form.get(f"answer-{place}", "")) for place in range(count))
-    # Browsers send a line break as two characters, which the longest answer is not counted in; databases take no NUL.
+    # Browsers send a line break as two characters but count it as one; databases take no NUL.
     return [each.replace("\r\n", "\n").replace("\0", "").strip() for each in said]
 
 
 async def questions(request: Request) -> Response:
-    """What is asked of the annotator after the last item; what is left empty is not stored."""
+    """The questions to the annotator after the last item; what is left empty is not stored."""
     session, annotator = await due(request)
     site = site_of(request)
     project, now = site.project, site.now()
@@ -318,7 +318,7 @@ async def questions(request: Request) -> Response:
 
 
 def is_practised(project: Project, answers: str, *, rounds: int) -> bool:
-    """Whether the practice was answered in full, by the rule that saved answers are held to."""
+    """Whether the practice was answered in full, by the rule that holds for saved answers."""
     try:
         given = json.loads(answers)
         for each in given:
@@ -381,12 +381,12 @@ def screen(
 
 
 def choices_of(project: Project) -> list[dict[str, str]]:
-    """The buttons of a class: value and word."""
+    """The buttons of a class: the value and the word on each."""
     return [{"value": each, "word": project.words[each]} for each in project.values]
 
 
 async def finish(request: Request) -> Response:
-    """The last page, with the code: only when every answer is on disk."""
+    """The last page, with the code; it is shown only when every answer is on disk."""
     session, annotator = await due(request)
     project = site_of(request).project
 
@@ -434,14 +434,14 @@ async def media(request: Request) -> Response:
 
 
 async def session(request: Request) -> Response:
-    """Who one is, as far as one's own browser may know."""
+    """What a browser may know about its own session."""
     site, token = site_of(request), session_of(request)
     found = await site.database.read(lambda cursor: known(cursor, token))
     return JSONResponse({"state": found.state, "csrf": csrf_token(token), "screen": screens_of(site.project, found)[0]})
 
 
 def after(cursor: Cursor, site: Site, annotator: int, *, now: float, tab: str, token: str) -> dict[str, Any]:
-    """What comes next, and the picture that most likely comes after it, to be fetched meanwhile."""
+    """What comes next, and the picture that will most likely come after it, so that it can be fetched ahead."""
     given = assignment.next_item(cursor, site.project, annotator, now=now, tab=tab)
     told = as_json(site, token, given)
     if isinstance(given, Assigned) and given.item.media is not None and given.number < given.of:
@@ -463,7 +463,7 @@ def as_json(site: Site, token: str, given: Assigned | Finished | Nothing | Elsew
             "classes": [{"id": each, "name": site.project.classes[each]} for each in given.classes],
             "layout": given.layout,
             "heartbeat_seconds": site.project.heartbeat_seconds,
-            # What is done does not run out; who went back to it has the next item waiting for as long.
+            # A finished item has no lease; but the next item waits for whoever went back, for as long as this.
             "expires_in": site.project.lease_seconds if given.done else max(0.0, given.expires - site.now()),
             "draft": given.draft,
             "preload": [],
@@ -476,10 +476,10 @@ def as_json(site: Site, token: str, given: Assigned | Finished | Nothing | Elsew
 
 
 def working(cursor: Cursor, token: str) -> Annotator:
-    """The annotator of a session who may be given items, or a refusal."""
+    """The annotator of a session, who must be one that may be given items."""
     found = known(cursor, token)
     if found.state not in ("working", "finished"):
-        raise Refusal("Please go through the first pages of the project.", 409, "state")
+        raise Refusal("Please go through the first pages of this project.", 409, "state")
     return found
 
 
@@ -524,7 +524,7 @@ async def save(request: Request) -> Response:
 
 
 async def heartbeat(request: Request) -> Response:
-    """Still here: the lease goes on."""
+    """A sign of life: the lease is prolonged."""
     site, token, body = await call(request)
     asked, tab, now = text_of(body, "assignment", longest=64), text_of(body, "tab", longest=64), site.now()
     lease = await write_for(
@@ -538,7 +538,7 @@ async def heartbeat(request: Request) -> Response:
 
 
 async def draft(request: Request) -> Response:
-    """Half-filled answers, so that another browser can go on with them."""
+    """Half-filled answers, so that another browser can carry on with them."""
     site, token, body = await call(request)
     asked, values = text_of(body, "assignment", longest=64), body.get("values")
     if not isinstance(values, dict):
@@ -567,7 +567,7 @@ async def problem(request: Request) -> Response:
 
 
 async def back(request: Request) -> Response:
-    """One item back, where the project allows it."""
+    """Go back one item, where the project allows it."""
     site, token, body = await call(request)
     text_of(body, "tab", longest=64)
     now = site.now()
@@ -580,7 +580,7 @@ async def back(request: Request) -> Response:
 
 
 async def take_over(request: Request) -> Response:
-    """Go on in this tab; the other stops."""
+    """Carry on in this tab; the other one stops."""
     site, token, body = await call(request)
     tab, now = text_of(body, "tab", longest=64), site.now()
     await write_for(site, token, lambda cursor, annotator: assignment.take_over(cursor, annotator, now=now, tab=tab))
@@ -594,11 +594,13 @@ def _is_plain(entry: tuple[str, Any]) -> bool:
 
 
 async def event(request: Request) -> Response:
-    """Something a browser tells of itself, for the log."""
+    """Something that a browser reports about itself, for the log."""
     site, token, body = await call(request)
     kind, detail, now = text_of(body, "kind"), body.get("detail"), site.now()
     if kind not in EVENTS or not isinstance(detail, dict) or len(detail) > 4 or not all(map(_is_plain, detail.items())):
-        raise Refusal(f"An event is one of {', '.join(EVENTS)}, its detail numbers and short words.", 422, "illegal")
+        raise Refusal(
+            f"An event is one of {', '.join(EVENTS)}, with numbers and short words for detail.", 422, "illegal"
+        )
 
     def log(cursor: Cursor) -> None:
         log_event(cursor, now=now, annotator=known(cursor, token).id, kind=f"browser {kind}", detail=detail)
@@ -612,7 +614,7 @@ def _page(path: str, endpoint: Callable[[Request], Any], *, posts: bool = True) 
 
 
 ROUTES: Final = (
-    # Routes are tried in this order, so the ones that are asked for with every item come first.
+    # Routes are tried in this order, so the ones that every item needs come first.
     Route("/api/save", save, methods=["POST"]),
     Route("/api/next", next_item, methods=["POST"]),
     Route("/api/heartbeat", heartbeat, methods=["POST"]),

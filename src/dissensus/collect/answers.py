@@ -1,4 +1,4 @@
-"""What an annotator answered, checked: complete, legal, and every layout read as yes, no and unsure."""
+"""An annotator's answers, checked for completeness and legality, and every layout read as yes, no and unsure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from dissensus.collect.project import Project
 
 POINTS: Final = 100
-"""That the layout `points` shares out among the classes."""
+"""How many points the layout `points` shares out among the classes."""
 RATINGS: Final = (1, 2, 3, 4, 5)
 """How well a class fits: 1 not at all, 5 fully."""
 INPUTS: Final = ("key", "mouse", "touch", "mixed")
 LONGEST: Final = 30 * 86400.0
-"""Seconds; a longer time is a broken clock."""
+"""Seconds; a longer time means a broken clock."""
 
 
 class Refused(Exception):  # noqa: N818
     """Something an annotator may not do, in one sentence.
 
     Attributes:
-        kind: "incomplete" or "illegal" answers, a "foreign" assignment, a "closed" one.
-        classes: that are unanswered, where it is incomplete.
+        kind: "incomplete" or "illegal" for answers, "foreign" or "closed" for an assignment.
+        classes: the unanswered ones, where answers are incomplete.
     """
 
     def __init__(self, kind: str, sentence: str, *, classes: tuple[int, ...] = ()) -> None:
@@ -42,13 +42,13 @@ class Answers:
     Attributes:
         values: by class, the code of yes, no or unsure; the number given in the layouts `rating` and `points`.
         first_seconds: by class, from the first frame to the first answer.
-        last_seconds: by class, to the last answer.
-        changes: by class, how often an answer was changed.
-        seconds: that the item took.
-        hidden_seconds: of them, with the page out of sight.
+        last_seconds: by class, from the first frame to the last answer.
+        changes: by class, how often the answer was changed.
+        seconds: from the first frame to the submission of the item.
+        hidden_seconds: how long the page was hidden in that time.
         input: one of `INPUTS`.
-        window: width, height, pixels a CSS pixel.
-        frame_ms: between two frames.
+        window: width and height in CSS pixels, and device pixels per CSS pixel.
+        frame_ms: milliseconds between two frames.
     """
 
     values: Mapping[int, int | float]
@@ -66,7 +66,7 @@ def check_answers(project: Project, raw: Any) -> Answers:
     """Answers from what a browser sent, or `Refused`.
 
     Args:
-        project: whose layout and classes decide what is legal and complete.
+        project: its layout and classes decide what is legal and complete.
         raw: parsed JSON: values, first, last, changes by class; total_ms, hidden_ms, input, window, frame_ms. The
             layouts `rows` and `one-at-a-time` need "yes", "no" or "unsure" for every class; in `select-all` and
             `single-choice` a class that is not named is "no"; `rating` needs 1 to 5 for every class; `points` needs
@@ -105,7 +105,9 @@ def check_values(project: Project, raw: Mapping[Any, Any]) -> dict[int, int | fl
         # A JSON true is an int in Python, and a list cannot be looked up.
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value not in legal:
             allowed = ", ".join(map(str, list(legal)[:6]))
-            raise Refused("illegal", f"'{str(value)[:40]}' is no answer to {project.classes[place]}; answer {allowed}")
+            raise Refused(
+                "illegal", f"'{str(value)[:40]}' is not an answer to {project.classes[place]}; answer {allowed}"
+            )
         values[place] = legal[value]
     return values
 
@@ -113,7 +115,8 @@ def check_values(project: Project, raw: Mapping[Any, Any]) -> dict[int, int | fl
 def responses_of(project: Project, values: Mapping[int, int | float]) -> tuple[int, ...]:
     """(classes,) codes of no, yes and unsure.
 
-    A rating of 4 or 5 is yes, 3 unsure, less no. Of points, the most are yes, others above zero unsure, zero is no.
+    A rating of 4 or 5 is yes, 3 is unsure, less is no. The class with the most points is yes, others with any points
+    are unsure, and zero points are no.
     """
     given = [values[place] for place in range(len(project.classes))]
     if project.layout == "rating":
@@ -140,7 +143,7 @@ def _legal(project: Project) -> dict[str | int | float, int | float]:
 
 
 def _check_complete(project: Project, values: dict[int, int | float]) -> None:
-    """Fills in what silence means in a layout, and refuses what is left open."""
+    """Fills in what an unanswered class means in a layout, and refuses answers that are not complete."""
     everything = range(len(project.classes))
     if project.layout in ("select-all", "single-choice"):
         values.update({place: NO for place in everything if place not in values})
@@ -157,12 +160,12 @@ def _check_complete(project: Project, values: dict[int, int | float]) -> None:
 
 
 def _class(project: Project, key: Any) -> int:
-    # Digits of other scripts are digits to Python, and "007" is no class.
+    # Digits of other scripts are digits to Python, and "007" is not a class.
     if isinstance(key, str) and key.isascii() and key.isdigit() and len(key) < 9:
         place = int(key)
         if place < len(project.classes) and key == str(place):
             return place
-    raise Refused("illegal", f"'{str(key)[:40]}' is no class of this project")
+    raise Refused("illegal", f"'{str(key)[:40]}' is not a class of this project")
 
 
 def _by_class(project: Project, raw: Mapping[str, Any], name: str) -> dict[int, Any]:

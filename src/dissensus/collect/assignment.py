@@ -1,8 +1,8 @@
-"""Who is shown which item: leases that make every item get exactly k votes.
+"""Who is shown which item: leases ensure that every item gets exactly k votes.
 
 A lease holds one slot of an item while somebody works on it. It is prolonged by signs of life and given back when they
-stop; what was finished never expires, and what comes after its lease is kept and counts if a slot is still free.
-Nothing here asks what time it is: `now` is UNIX seconds, given by the caller.
+stop. Finished work never expires, and an answer that comes after its lease is kept and counts if a slot is still free.
+Nothing here reads a clock: `now` is UNIX seconds, given by the caller.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RETRY_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """An item as an annotator may see it: an image file or a text. Nothing tells that it is gold."""
+    """An item as an annotator may see it: an image file or a text. Nothing gives away that it is gold."""
 
     id: int
     media: str | None
@@ -42,15 +42,15 @@ class Assigned:
     """A lease.
 
     Attributes:
-        assignment: what the browser calls it; cannot be guessed.
-        item: to look at.
-        number: the how-manieth item of this annotator, from 1.
-        of: so many.
+        assignment: the name that the browser uses; it cannot be guessed.
+        item: the item to look at.
+        number: the item's place among those of this annotator, from 1.
+        of: how many items the annotator gets in total.
         classes: in the order shown.
         layout: of the answers.
-        expires: when it goes back without a sign of life.
-        draft: by class as text, values that were filled in before a reload; None where there are none.
-        done: whether it was answered before, and the annotator went back to it.
+        expires: when it is given back unless there is a sign of life.
+        draft: by class as text, values that were filled in before a reload; None if there are none.
+        done: whether it was answered before and the annotator went back to it.
     """
 
     assignment: str
@@ -71,7 +71,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Nothing:
-    """All that is left is being answered by others, who may give it back."""
+    """All that is left is with other annotators, who may yet give it back."""
 
     retry_seconds: float = RETRY_SECONDS
 
@@ -86,9 +86,9 @@ class Lease:
     """How long a lease lasts.
 
     Attributes:
-        expires: when.
-        mine: false where another tab has taken over.
-        held: false where it ran out and the item was given to somebody else; an answer is kept all the same.
+        expires: when it ends.
+        mine: false if another tab has taken over.
+        held: false if it ran out and the item was given to somebody else; an answer is kept all the same.
     """
 
     expires: float
@@ -98,7 +98,7 @@ class Lease:
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """What became of an answer: whether it had been stored before, counts towards k, and came after its lease."""
+    """What became of an answer: whether it was stored before, whether it counts towards k, and whether it came late."""
 
     duplicate: bool
     counted: bool
@@ -107,20 +107,20 @@ class Saved:
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """How far a project is.
+    """How far a project has come.
 
     Attributes:
         items: how many there are to vote on.
-        by_votes: by number of counted votes, how many items have it.
-        complete: items with all votes that are wanted of them.
-        counted: votes.
-        needed: votes that are wanted in all.
-        leases: open, that hold a slot.
-        spare: judgements that are kept and do not count, gold apart.
+        by_votes: for each number of counted votes, how many items have it.
+        complete: items that have all the votes they want.
+        counted: votes that count.
+        needed: votes that are wanted in total.
+        leases: open leases that hold a slot.
+        spare: judgements that are kept but do not count, not including gold items.
         late: judgements that came after their lease.
-        problems: reported.
-        annotators: by state.
-        excluded: annotators who do not count, deleted ones apart.
+        problems: how many were reported.
+        annotators: how many there are in each state.
+        excluded: annotators who do not count, not including deleted ones.
     """
 
     items: int
@@ -138,7 +138,7 @@ class Status:
 
 @dataclass(frozen=True)
 class _Worker:
-    """What the choice of an item needs to know of an annotator."""
+    """What the choice of an item needs to know about an annotator."""
 
     id: int
     state: str
@@ -167,12 +167,12 @@ _BEFORE_START: Final = _OPEN_ITEM.format("<")
 def next_item(
     cursor: Cursor, project: Project, annotator: int, *, now: float, tab: str
 ) -> Assigned | Finished | Nothing | Elsewhere:
-    """What an annotator should do next. Asked again, it is the same item until that is answered.
+    """What an annotator should do next: the same item, however often it is asked for, until it is answered.
 
     Args:
-        cursor: of the writer.
-        project: whose.
-        annotator: who.
+        cursor: the writer's cursor.
+        project: the project.
+        annotator: the annotator's id.
         now: the time.
         tab: which tab of the browser asks; only one works at a time.
     """
@@ -195,7 +195,7 @@ def next_item(
 
 
 def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int) -> Shown | None:
-    """What the annotator's item of a number would be if it were asked for now, so that it can be loaded ahead."""
+    """The item that an annotator would get under a number if it were handed out now, so that it can be loaded ahead."""
     worker = _worker(cursor, project, annotator)
     item = None
     if number in gold_places(project, worker.id, worker.quota + len(project.gold)):
@@ -205,7 +205,7 @@ def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int
 
 
 def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, tab: str) -> Lease:
-    """A sign of life: prolongs a lease, or takes one up again that had run out and whose slot is still free."""
+    """A sign of life: prolongs a lease, or renews one that ran out if its slot is still free."""
     number, item, state, expires, holds, role, counts, owner = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.expires, "
         "assignment.holds, item.role, annotator.counts, annotator.tab",
@@ -214,7 +214,7 @@ def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, a
         return Lease(expires=expires, mine=False, held=state == "open")
     _seen(cursor, annotator, now=now, tab=tab)
     if state not in ("open", "expired"):
-        # Who went back to an item has the next one waiting.
+        # While somebody looks at an earlier item again, the lease of their next one is prolonged.
         expires = now + project.lease_seconds
         cursor.execute("UPDATE assignment SET expires = ? WHERE annotator = ? AND state = 'open'", (expires, annotator))
         return Lease(expires=expires, mine=True, held=state == "done")
@@ -243,15 +243,15 @@ def keep_draft(cursor: Cursor, annotator: int, *, assignment: str, values: Mappi
 def save(
     cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, uuid: str, answers: Answers
 ) -> Saved:
-    """Stores a complete answer. The same uuid again stores nothing and says what became of the first.
+    """Stores a complete answer. The same uuid again stores nothing and reports what became of the first.
 
     Args:
-        cursor: of the writer.
-        project: whose.
-        annotator: who answers.
+        cursor: the writer's cursor.
+        project: the project.
+        annotator: the id of the annotator who answers.
         now: the time.
-        assignment: what is answered.
-        uuid: that the browser gave this answer.
+        assignment: the assignment that is answered.
+        uuid: the browser's own id of this answer.
         answers: from `check_answers`.
     """
     if not 8 <= len(uuid) <= 64:
@@ -303,7 +303,7 @@ def save(
 
 
 def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Assigned | None:
-    """The item answered last, to be changed until the next is saved; None where there is none or it is not allowed."""
+    """The item answered last, which may be changed until the next one is saved; None if there is none to go back to."""
     worker = _worker(cursor, project, annotator)
     if not project.back or worker.state != "working":
         return None
@@ -343,13 +343,13 @@ def report_problem(cursor: Cursor, annotator: int, *, now: float, assignment: st
 
 
 def take_over(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
-    """Lets a tab work from now on; the other one is told at its next sign of life."""
+    """Lets this tab work from now on; the other one learns of it at its next sign of life."""
     _seen(cursor, annotator, now=now, tab=tab)
     log_event(cursor, now=now, annotator=annotator, kind="take-over")
 
 
 def expire_leases(cursor: Cursor, *, now: float) -> int:
-    """Gives back the slots of leases that showed no sign of life, and says how many. What is done never expires."""
+    """Gives back the slots of leases without a sign of life, and returns how many. Finished work never expires."""
     expired = cursor.execute(
         "SELECT id, item, annotator, holds FROM assignment WHERE state = 'open' AND expires < ?", (now,)
     ).fetchall()
@@ -362,7 +362,7 @@ def expire_leases(cursor: Cursor, *, now: float) -> int:
 
 
 def status_of(cursor: Cursor) -> Status:
-    """How far a project is."""
+    """How far a project has come."""
     by_votes = dict(
         cursor.execute("SELECT counted, count(*) FROM item WHERE role = 'vote' GROUP BY counted").fetchall()
     )
@@ -442,7 +442,7 @@ def _assigned(
 
 
 def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
-    """The open lease, or the one that ran out last where the item may still be answered and would count."""
+    """The open lease, or else the last one that ran out, if its item may still be answered and would count."""
     rows = cursor.execute(
         f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state IN ('open', 'expired') ORDER BY "
         "CASE WHEN assignment.state = 'open' THEN 0 ELSE 1 END, assignment.leased_at DESC",
@@ -471,7 +471,7 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
     item = _open_item(cursor, project, worker, number) if worker.done < worker.quota else None
     gold_left = worker.gold_done < len(project.gold)
     due = item is None or number in gold_places(project, worker.id, total)
-    # Who comes when all is done is not shown gold alone.
+    # Somebody who comes when everything is done is not shown gold items alone.
     if gold_left and due and (item is not None or worker.done > 0):
         item = _unseen_gold(cursor, project, worker) or item
     if item is None:
@@ -502,7 +502,7 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
 
 
 def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int) -> Any:
-    """The first item with a free slot, new to the annotator, after a random place; from the start again behind it."""
+    """The first item after a random place, going round, that has a free slot and is new to the annotator."""
     start = 0.0 if project.item_order == "fixed" else fraction(project.seed, "next", worker.id, number)
     found = cursor.execute(_FROM_START, (start, worker.id)).fetchone()
     return found or cursor.execute(_BEFORE_START, (start, worker.id)).fetchone()
@@ -530,7 +530,7 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, n
         if may_come_back:
             cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
             return Nothing(min(RETRY_SECONDS, project.patience_seconds))
-    # Who comes when all is done has done nothing to be paid for, and is told so by the code.
+    # Somebody who comes when everything is done has done nothing to be paid for, and gets the code that says so.
     state = "finished" if worker.done + worker.gold_done else "screened-out"
     cursor.execute(
         "UPDATE annotator SET state = ?, paid = ?, finished_at = ?, waiting_since = NULL WHERE id = ?",

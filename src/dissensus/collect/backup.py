@@ -1,4 +1,4 @@
-"""Copies of a project's database while it is at work, and the way back from one."""
+"""Backups of a project's database while it is in use, and restoring one."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from dissensus.collect.project import Project
 
 KEPT: Final = 48
-"""Backups that are kept, the newest: two days of hourly ones."""
+"""How many backups are kept, the newest ones: two days of one an hour."""
 
 
 def back_up(database: Database | None, project: Project, *, clock: Callable[[], float] = time.time) -> Path:
     """Copy the database into the folder `backups` of the project, in one snapshot, and check the copy.
 
-    Nobody waits for it: answers are stored meanwhile. The copy appears when it is whole and sound, or not at all; old
-    copies beyond the newest `KEPT` are removed.
+    Nobody waits for it: answers are stored meanwhile. The copy appears when it is whole and sound, or not at all; all
+    but the newest `KEPT` copies are removed.
 
     Args:
         database: the open database; None takes the file of the project, which another process may be serving.
@@ -67,7 +67,7 @@ def backups(project: Project) -> list[Path]:
 
 
 def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = time.time) -> Path | None:
-    """Put a backup in the place of the project's database.
+    """Replace the project's database by a backup.
 
     A backup that is broken or belongs to another project is refused, and so is a project that is being served. The
     database that was there is kept beside it.
@@ -78,7 +78,7 @@ def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = 
         clock: gives UNIX seconds, for the name of what is kept.
 
     Returns:
-        Where the old database is now; None where there was none.
+        Where the old database is now; None if there was none.
     """
     backup, target = Path(path), project.folder / FILE
     if not backup.is_file():
@@ -100,7 +100,7 @@ def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = 
 
 
 def file_integrity(path: Path) -> str:
-    """Whether a database file of a project is sound: "ok", or what is wrong."""
+    """Whether the database file of a project is sound: "ok", or what is wrong with it."""
     try:
         with contextlib.closing(_open(path)) as connection:
             problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
@@ -131,7 +131,7 @@ def _put_aside(database: Path, *, stamp: str) -> Path | None:
     if not database.exists():
         return None
     kept = database.with_name(f"collect-replaced-{stamp}-{secrets.token_hex(3)}.sqlite")
-    # The log of what is not in the main file yet goes with it: without it answers would be missing.
+    # The write-ahead log goes with it: it holds answers that are not in the main file yet.
     for ending in ("-wal", "-shm", ""):
         old = Path(f"{database}{ending}")
         if old.exists():
@@ -150,6 +150,6 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _to_disk(path: Path) -> None:
-    # For writing: Windows flushes no file that was opened for reading only.
+    # Opened for writing: Windows does not flush a file that was opened for reading only.
     with path.open("r+b") as file:
         os.fsync(file.fileno())

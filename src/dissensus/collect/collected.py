@@ -55,11 +55,11 @@ class Judgements:
         annotator: (judgements,) id of the annotator.
         counts: (judgements,) whether it is one of the k votes of its item.
         late: (judgements,) whether it came after its lease had run out.
-        number: (judgements,) the how-manieth item of its annotator it was.
+        number: (judgements,) the item's place among those of its annotator, from 1.
         done_at: (judgements,) UNIX seconds.
-        judgement: (judgements,) id of the saved answer, the last revision.
+        judgement: (judgements,) id of the saved answer, the latest revision.
         seconds: (judgements,) from the first frame to the answer; NaN where unknown.
-        hidden_seconds: (judgements,) of these, with the page hidden; NaN where unknown.
+        hidden_seconds: (judgements,) how long the page was hidden in that time; NaN where unknown.
         response: (judgements, classes) `NO`, `YES` or `UNSURE`.
         amount: (judgements, classes) points or rating; NaN where the layout asks for neither.
         first_seconds: (judgements, classes) to the first answer; NaN where unknown.
@@ -93,11 +93,11 @@ class Judgements:
 
 @contextmanager
 def snapshot(project: Project, url: str | None = None) -> Iterator[Any]:
-    """A cursor that sees one state of a project's database and cannot change it, also while a server is at work.
+    """A cursor that sees one state of a project's database and cannot change it, even while a server is writing.
 
     Args:
         project: the project.
-        url: of its PostgreSQL database; by default collect.sqlite in its folder.
+        url: the URL of its PostgreSQL database; by default collect.sqlite in its folder.
     """
     connection: Any
     if url is not None:
@@ -131,11 +131,11 @@ def read_judgements(
     """The finished judgements.
 
     Args:
-        cursor: of a database read.
+        cursor: a cursor that reads the database.
         project: the project.
-        role: of the items: vote, gold or practice.
-        exported: only those of annotators whose answers may leave.
-        counted: only those that are one of the k votes of their item.
+        role: which items: vote, gold or practice.
+        exported: only those of annotators whose answers are exported.
+        counted: only those that are among the k votes of their item.
     """
     given = (role, int(exported), int(counted))
     cursor.execute(f"SELECT {', '.join(_COLUMNS.values())} {_DONE} {_WHERE} ORDER BY a.done_at, a.id", given)
@@ -183,8 +183,8 @@ def pseudonyms(cursor: Any) -> dict[int, str]:
 def collected_votes(cursor: Any, project: Project) -> Votes:
     """The collected votes: judgements that count, of annotators whose answers are exported.
 
-    Items without a vote so far are left out. A layout that makes people choose one class gives single choices; the
-    others give the class `none` to a judgement of all No.
+    Items without a vote so far are left out. A layout in which people choose one class gives single choices; in the
+    others a judgement of all No is a vote for the class `none`.
     """
     found = read_judgements(cursor, project)
     if not len(found):
@@ -196,7 +196,7 @@ def collected_votes(cursor: Any, project: Project) -> Votes:
 def _attributes(cursor: Any, project: Project, ids: Ints) -> dict[str, Names]:
     """What annotators chose when they were asked about themselves; empty text where they did not say.
 
-    Free text stays out, for it may tell who somebody is, and so does a question with the name of a column of votes.
+    Free text is left out, since it may reveal who somebody is, and so is a question named like a column of votes.
     """
     told = final_answers(cursor)
     return {

@@ -1,8 +1,8 @@
 """Where votes are kept: one writer thread that commits many requests at once, and readers that never wait for it.
 
-A request is a function of a cursor. The writer runs each inside a SAVEPOINT of one transaction and answers only after
-COMMIT, which is on disk: whoever was told "saved" is saved, requests cannot race, and the disk is waited for once for
-all of them.
+A request is a function of a cursor. The writer runs each one inside a SAVEPOINT of a shared transaction and answers
+only after COMMIT, when it is on disk: what was reported as saved is saved, requests cannot race, and all of them wait
+for the disk only once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FILE: Final = "collect.sqlite"
 """The database, in the folder of its project."""
 
 LARGEST_BATCH: Final = 512
-"""Requests in one transaction: keeps the first of them from waiting long."""
+"""The most requests in one transaction, so that the first of them does not wait long."""
 READERS: Final = 4
 
 
@@ -65,7 +65,7 @@ class Connection(Protocol):
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
     def failure(self, error: Exception) -> Exception | None:
-        """What to answer to every request of the transaction that an error of the driver has spoilt, if it has."""
+        """What to answer to every request of the transaction, if an error of the driver has spoilt all of it."""
 
     def close(self) -> None: ...
 
@@ -79,7 +79,7 @@ class _Request:
     error: BaseException | None = None
 
     def resolve(self) -> None:
-        # A request whose asker has gone away is done all the same; nobody is told.
+        # A request is carried out even if whoever made it has gone away; then nobody is told.
         if self.future.cancelled():
             return
         if self.error is not None:
@@ -111,7 +111,7 @@ class Database:
         self._writer.start()
 
     async def write(self, work: Callable[[Cursor], T]) -> T:
-        """Runs a request and answers after it is on disk."""
+        """Runs a request and returns its result once it is on disk."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._send(_Request(work, future, loop))
@@ -122,13 +122,13 @@ class Database:
         return self.submit(work).result()
 
     def submit(self, work: Callable[[Cursor], T]) -> Future[T]:
-        """The same, without waiting: the future is resolved after the request is on disk."""
+        """The same, without waiting: the future is resolved once the request is on disk."""
         future: Future[T] = Future()
         self._send(_Request(work, future, None))
         return future
 
     async def read(self, work: Callable[[Cursor], T]) -> T:
-        """Runs a request that only reads, in one snapshot, while the writer goes on."""
+        """Runs a request that only reads, in one snapshot, while the writer carries on."""
         return await asyncio.to_thread(self.read_now, work)
 
     def read_now(self, work: Callable[[Cursor], T]) -> T:
@@ -141,7 +141,7 @@ class Database:
                 connection.rollback()
 
     def close(self) -> None:
-        """Finishes what was asked, closes, and lets another process in."""
+        """Finishes the requests that were made, closes, and lets another process in."""
         with self._closing:
             if self._closed:
                 return
@@ -160,7 +160,7 @@ class Database:
         self.close()
 
     def _send(self, request: _Request) -> None:
-        # Under the lock that closing takes: a request is either before the end of the queue or refused.
+        # Under the lock that closing takes, so that a request is either finished before the end or refused.
         with self._closing:
             if self._closed:
                 raise InputError("the project's database is closed; start the server again")
@@ -195,7 +195,7 @@ class Database:
 
 
 def _write_batch(batch: list[_Request], connection: Connection) -> None:
-    """Runs requests in one transaction and answers them."""
+    """Runs requests in one transaction and resolves them."""
     try:
         connection.begin()
         cursor = connection.cursor()
@@ -223,7 +223,7 @@ def _write_batch(batch: list[_Request], connection: Connection) -> None:
         if loop is None:
             _resolve(requests)
         else:
-            # One wake-up for all of them. A loop that was closed has nobody left to tell.
+            # One wake-up for all of them. If the loop was closed, nobody is left to be told.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(_resolve, requests)
 
@@ -237,7 +237,7 @@ def open_database(project: Project, url: str | None = None) -> Database:
     """The database of a project, with its tables and items, for this process alone.
 
     Args:
-        project: whose.
+        project: the project.
         url: of a PostgreSQL database, `postgresql://user@host/name`; by default collect.sqlite in the project's folder.
     """
     if url is not None and not url.startswith(("postgresql://", "postgres://")):
@@ -257,7 +257,7 @@ def open_database(project: Project, url: str | None = None) -> Database:
 
 
 def schema(name: str) -> str:
-    """A file of SQL of this room."""
+    """The text of an SQL file of this room."""
     return (resources.files("dissensus.collect") / name).read_text(encoding="utf-8")
 
 
@@ -274,7 +274,7 @@ def _prepare(cursor: Cursor, project: Project) -> None:
                 "start a new project in another folder"
             )
         if k != project.k:
-            # Votes that were counted or are being given stay wanted; items that got more by a decision keep them.
+            # Votes that count or are being given stay wanted, and so do those that a decision added to an item.
             cursor.execute(
                 "UPDATE item SET wanted = CASE WHEN counted + leased > ? THEN counted + leased ELSE ? END, "
                 "free = CASE WHEN counted + leased > ? THEN 0 ELSE ? - counted - leased END "
@@ -321,11 +321,11 @@ class _SqliteConnection:
             self.connection.execute("ROLLBACK")
 
     def failure(self, error: Exception) -> Exception | None:
-        # After these SQLite may have rolled the whole transaction back, not one statement.
+        # After these errors SQLite may have rolled back the whole transaction, not just one statement.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_FULL:
             return DiskFull(
-                "the disk of the project is full and nothing was stored; make room, and it goes on by itself"
+                "the disk of the project is full and nothing was stored; make room, and it carries on by itself"
             )
         return error if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOMEM) else None
 
@@ -334,7 +334,7 @@ class _SqliteConnection:
 
 
 def claim(folder: Path) -> Callable[[], None]:
-    """Makes this process the only one that may write to a project's SQLite file; the answer gives the claim up."""
+    """Makes this process the only one that may write to a project's SQLite file; call the result to give that up."""
     # Not tied to a thread: a server may be closed by another thread than the one that started it.
     lock = FileLock(folder / "collect.lock", timeout=0, thread_local=False)
     try:
@@ -361,7 +361,7 @@ def _open_sqlite(folder: Path) -> Database:
 
 
 def _create_sqlite(path: Path) -> None:
-    path.touch(mode=0o600)  # platforms' ids of people are in it
+    path.touch(mode=0o600)  # it holds people's ids on recruitment platforms
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():

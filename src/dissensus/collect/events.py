@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def log_event(
     cursor: Cursor, *, now: float, annotator: int | None, kind: str, detail: Mapping[str, Any] | None = None
 ) -> None:
-    """Adds one event. The detail must tell nothing that could identify a person: it can never be deleted."""
+    """Adds one event. Its detail can never be deleted, so nothing in it may identify a person."""
     cursor.execute(
         "INSERT INTO event (at, annotator, kind, detail) VALUES (?, ?, ?, ?)",
         (now, annotator, kind, json.dumps(detail or {}, ensure_ascii=False, sort_keys=True)),

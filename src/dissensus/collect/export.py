@@ -1,8 +1,8 @@
-"""What has been collected as files: for people, for spreadsheets, and for the rest of dissensus.
+"""What has been collected, as files: for people, for spreadsheets, and for the rest of dissensus.
 
-Pseudonymous: annotators have the names that the project made up for them. Who they are on a recruitment platform is
-written on request only, into a file of its own. Judgements that do not count towards k (surplus ones, of people whose
-item had been filled by others) stand in a file of their own, so that whoever counts `answers` counts exactly k.
+Exports are pseudonymous: annotators have names that the project made up for them. Who they are on a recruitment
+platform is written on request only, into a separate file. Judgements that do not count towards k (surplus ones, whose
+item others had filled already) are in a separate file too, so that `answers` holds the votes that count and no others.
 """
 
 from __future__ import annotations
@@ -53,32 +53,32 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
         "response": "yes, no or unsure",
         "amount": "rating or points, where the layout asks for them",
         "position": "place of the class in the order shown, from 1",
-        "number": "the how-manieth item of this person, gold items counted",
+        "number": "the item's place among those shown to this person, gold items included, from 1",
         "first_seconds": "from the first frame to the first answer to this class",
         "last_seconds": "from the first frame to the last answer to this class",
         "changes": "how often the answer to this class was changed",
         "seconds": "from the first frame to the submission of the item",
-        "hidden_seconds": "of these, with the page hidden",
+        "hidden_seconds": "how long the page was hidden in that time",
         "input": "key, mouse, touch or mixed",
         "done_at": "when it was saved, UNIX seconds",
         "late": "the lease had run out before the answer came",
-        "vote": "the how-manieth counted vote of its item",
-        "inclusion": "probability with which that vote was asked for: 1 for the first k, that of its draw beyond",
-        "version": "of the instrument (collect.toml) that was shown",
+        "vote": "the judgement's place among the counted votes of its item, from 1; 0 where it does not count",
+        "inclusion": "probability with which that vote was asked for: 1 for the first k, that of its draw for any more",
+        "version": "version of the instrument (collect.toml) that was shown",
     },
     "surplus": {
         "": "as answers: finished judgements that do not count towards k, because others had filled the item first",
     },
     "annotators": {
         "annotator": "pseudonym",
-        "state": "how far the person came",
-        "paid": "whether to pay",
+        "state": "how far the person has come",
+        "paid": "whether the person is to be paid",
         "counts": "whether the judgements count towards k",
         "exported": "whether the judgements are in answers",
-        "reason": "why not, where they are not",
-        "judgements": "items judged, gold apart",
+        "reason": "why they are not, if they are not",
+        "judgements": "items judged, not including gold items",
         "gold_seen": "gold items judged",
-        "gold_missed": "of these, missed",
+        "gold_missed": "gold items answered wrongly",
         "arrived_at": "UNIX seconds",
         "consented_at": "UNIX seconds",
         "finished_at": "UNIX seconds",
@@ -86,14 +86,14 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
     "items": {
         "item": "name",
         "role": "vote, gold or practice",
-        "media": "file that was shown",
-        "text": "text that was shown",
-        "wanted": "votes wanted",
+        "media": "the file that was shown",
+        "text": "the text that was shown",
+        "wanted": "votes that are wanted",
         "counted": "votes that count",
-        "problems": "reports of a problem",
+        "problems": "reports of a problem with it",
     },
     "problems": {"annotator": "pseudonym", "item": "name", "problem": "what was reported, in the person's words"},
-    "sessions": {"annotator": "pseudonym", "since": "when a browser began, UNIX seconds"},
+    "sessions": {"annotator": "pseudonym", "since": "when the session began, UNIX seconds"},
     "events": {
         "id": "number of the event",
         "at": "UNIX seconds",
@@ -103,12 +103,12 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
     },
     "final_answers": {
         "annotator": "pseudonym",
-        "name": "of the question (collect.toml, [[questions]])",
+        "name": "name of the question (collect.toml, [[questions]])",
         "answer": "what the person chose or wrote",
     },
     "identities": {
         "annotator": "pseudonym",
-        "platform": "of recruitment",
+        "platform": "recruitment platform",
         "external": "the platform's id of the person",
         "study": "the platform's id of the study",
         "session": "the platform's id of the session",
@@ -125,10 +125,10 @@ class Export:
     """An export that is on disk.
 
     Attributes:
-        folder: that holds it.
-        files: all of them.
-        checksums: SHA-256 by name of the file.
-        votes: the counted judgements; None where there are none yet.
+        folder: where it is.
+        files: all of its files.
+        checksums: SHA-256 by file name.
+        votes: the counted judgements; None if there are none yet.
         simulated: whether bots gave them.
     """
 
@@ -150,19 +150,19 @@ def export_project(
     """Write everything that was collected into a new folder, whole or not at all.
 
     Args:
-        cursor: of a database read.
+        cursor: a cursor that reads the database.
         project: the project.
-        folder: a folder that is not there yet, or is empty.
+        folder: a folder that does not exist yet, or is empty.
         identities: also write who the annotators are on the recruitment platform, into `identities`.
-        formats: of the tables: csv, jsonl, parquet. In CSV, text that a spreadsheet would run as a formula gets an
-            apostrophe in front.
+        formats: of the tables: csv, jsonl, parquet. In CSV, an apostrophe is put before text that a spreadsheet would
+            run as a formula.
     """
     target = Path(folder)
     unknown = [each for each in formats if each not in FORMATS]
     if unknown or not formats:
-        raise InputError(f"export: '{', '.join(unknown)}' is no format; choose from {', '.join(FORMATS)}")
+        raise InputError(f"export: '{', '.join(unknown)}' is not a format; choose from {', '.join(FORMATS)}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target}: there is something already; choose a folder that is new or empty")
+        raise InputError(f"{target}: there is something in it already; choose a folder that is new or empty")
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
         part.mkdir(parents=True)
@@ -228,7 +228,7 @@ def _write_all(
 
 
 def write_guarded_csv(table: pl.DataFrame, path: Path) -> None:
-    """Write CSV in which no cell is a formula to a spreadsheet: text that begins with = + - @ gets an apostrophe.
+    """Write CSV in which a spreadsheet finds no formula: an apostrophe is put before text that begins with = + - @.
 
     Numbers keep their sign.
     """
@@ -239,7 +239,7 @@ def write_guarded_csv(table: pl.DataFrame, path: Path) -> None:
 
     text = [name for name, kind in table.schema.items() if kind in (pl.String, pl.Categorical) or kind == pl.Enum]
     safe = table.with_columns(guarded(pl.col(name).cast(pl.String)).alias(name) for name in text)
-    # A class may be a column, and its name is a cell too.
+    # A class may be a column, and the name of a column is a cell too.
     heads = pl.DataFrame({"head": table.columns}).select(head=guarded(pl.col("head")))["head"]
     safe.rename(dict(zip(table.columns, heads.to_list(), strict=True))).write_csv(path)
 
@@ -254,7 +254,7 @@ def _write_table(table: pl.DataFrame, stem: Path, formats: Sequence[str]) -> Non
 
 
 def _answers(cursor: Any, project: Project, found: Judgements) -> pl.DataFrame:
-    """One row a judgement and class."""
+    """One row for each judgement and class."""
     n_classes = len(project.classes)
     cursor.execute(
         "SELECT a.id, a.class_order, a.version, j.input FROM assignment a "
@@ -325,7 +325,7 @@ def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Seq
         lines += ["**These answers are simulated: bots gave them, not people.**", ""]
     lines += [
         f"Question: {project.question}  ",
-        f"Layout: {project.layout}; classes: {', '.join(project.classes)}; votes an item: {project.k}  ",
+        f"Layout: {project.layout}; classes: {', '.join(project.classes)}; votes per item: {project.k}  ",
         f"Instrument version: {project.version} (collect.toml)  ",
         f"Every table is written as {', '.join(formats)}; `sha256sum -c manifest.sha256` checks the files.",
     ]

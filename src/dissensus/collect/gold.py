@@ -1,7 +1,7 @@
-"""Gold items: whose answer is known, shown to everybody, never counted towards k.
+"""Gold items: their answer is known, they are shown to everybody, and they never count towards k.
 
-Missing them is a rule about data, not about pay: who misses too many no longer counts and is not exported, but is paid
-and is not told.
+They decide what counts as data, not who is paid: the votes of somebody who misses too many no longer count and are not
+exported, but the person is still paid, and is not told.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def gold_missed(project: Project, item: str, responses: Sequence[int]) -> bool:
-    """Whether responses to a gold item differ from what is required of any class."""
+    """Whether the responses to a gold item differ, for any class, from what is required."""
     required = next(gold.required for gold in project.gold if gold.item == item)
     return any(response not in right for response, right in zip(responses, required, strict=True))
 
 
 def apply_gold_rule(cursor: Cursor, project: Project, annotator: int, *, now: float) -> None:
-    """Excludes an annotator who has missed more gold items than allowed; includes again one who mended an answer."""
+    """Excludes an annotator who has missed more gold items than allowed; includes one again who corrected an answer."""
     (missed,) = cursor.execute(
         "SELECT count(*) FROM assignment WHERE annotator = ? AND state = 'done' AND missed = 1", (annotator,)
     ).fetchone()

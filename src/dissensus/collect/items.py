@@ -1,4 +1,4 @@
-"""The items of a project: which there are, and putting them into its database."""
+"""The items of a project: finding them, and putting them into its database."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class ProjectItem:
 
 
 def project_items(project: Project) -> list[ProjectItem]:
-    """The items that a project's folder of images or table of texts holds, in their order."""
+    """The items in a project's folder of images or table of texts, in their order."""
     if project.images is not None:
         names = [path.relative_to(project.images).as_posix() for path in image_paths(project.images)]
         if not names:
-            raise InputError(f"{project.images}: no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
+            raise InputError(f"{project.images}: there is no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
         return [ProjectItem(name=name, media=name) for name in names]
     assert project.table is not None
     source = read_source(project.table, item=project.item_column, text=project.text_column)
@@ -40,14 +40,14 @@ def project_items(project: Project) -> list[ProjectItem]:
 
 
 def classes_of(source: Path, *, is_table: bool) -> list[str]:
-    """The classes that a source names: sub-folders of images, labels of a table; the ten digits where it names none."""
+    """The classes that a source names: sub-folders of images or labels of a table; the ten digits if it names none."""
     if is_table:
         labels = read_source(source).labels
         named = set() if labels is None else {str(label) for label in labels if str(label)}
     else:
         paths = image_paths(source)
         if not paths:
-            raise InputError(f"{source}: no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
+            raise InputError(f"{source}: there is no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
         named = {path.relative_to(source).parts[0] for path in paths if path.parent != source}
     if not 2 <= len(named) <= 100:
         return [str(digit) for digit in range(10)]
@@ -55,19 +55,20 @@ def classes_of(source: Path, *, is_table: bool) -> list[str]:
 
 
 def load_items(cursor: Cursor, project: Project) -> None:
-    """Puts items that are not there yet into the database, and refuses where some that were there are gone."""
+    """Puts new items into the database; refused if items that were there are gone."""
     items = project_items(project)
     names = {item.name for item in items}
     gold, practice = {each.item for each in project.gold}, set(project.practice)
     for table, listed in (("gold", gold), ("practice", practice)):
-        strange = sorted(listed - names)
-        if strange:
+        unknown = sorted(listed - names)
+        if unknown:
             raise InputError(
-                f"{project.folder}: [{table}] names the item '{strange[0]}', which is not there; name items"
+                f"{project.folder}: [{table}] names the item '{unknown[0]}', which is not there; name an item "
+                "of the project"
             )
     both = sorted(gold & practice)
     if both:
-        raise InputError(f"{project.folder}: '{both[0]}' is both a gold and a practice item; make it one")
+        raise InputError(f"{project.folder}: '{both[0]}' is both a gold and a practice item; make it one or the other")
     if not names - gold - practice:
         raise InputError(f"{project.folder}: all items are gold or practice; add items to vote on")
     roles = {name: "gold" if name in gold else "practice" if name in practice else "vote" for name in names}
@@ -94,7 +95,7 @@ def load_items(cursor: Cursor, project: Project) -> None:
             "UPDATE item SET role = ?, wanted = ?, free = ? WHERE name = ?",
             [(roles[name], wanted[name], wanted[name], name) for name in changed],
         )
-    # Evenly spaced, so that after a random place every item is equally likely to be the next.
+    # Evenly spaced, so that every item is equally likely to be the next one after a random place.
     order = [item.name for item in items]
     if project.item_order == "random":
         order.sort(key=lambda name: fraction(project.seed, "item", name))

@@ -1,4 +1,4 @@
-"""How a project goes right now: pace, money, and what a researcher should look at."""
+"""How a project is doing right now: pace, money, and what a researcher should look at."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from dissensus.collect.project import Project
 
 PACE_SECONDS: Final = 900.0
-"""The stretch of time that the pace is taken from."""
+"""The stretch of time over which the pace is measured."""
 STALLED_SECONDS: Final = 600.0
-"""Without a saved answer, while somebody has an item."""
+"""How long nothing may be saved, while somebody has an item, before there is an alert."""
 LEAST_FREE: Final = 500e6
-"""Bytes of disk."""
+"""Bytes of free disk space, below which there is an alert."""
 HIGH_MISSES: Final = 0.4
-"""Share of annotators excluded, of at least ten, from which on it is rather the project that is at fault."""
+"""Share of excluded annotators, out of at least ten, above which the project is more likely at fault than they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +32,11 @@ class Live:
 
     Attributes:
         status: votes, leases and annotators.
-        median_seconds: of an item; None before the first answer.
-        votes_per_hour: counted, over the last quarter of an hour.
-        seconds_left: until the last vote at that pace; None where there is no pace.
-        spent: money for the judgements so far, counted or not, gold apart, the platform's fee included.
-        still: money for the votes that are left.
+        median_seconds: median time for an item; None before the first answer.
+        votes_per_hour: counted votes, over the last quarter of an hour.
+        seconds_left: until the last vote at that pace; None if there is no pace.
+        spent: money for the judgements so far, counted or not, gold items excepted, with the platform's fee.
+        still: money for the votes that are left, with the platform's fee.
         alerts: what a researcher should look at, as sentences.
         simulated: whether bots gave the answers.
     """
@@ -52,7 +52,7 @@ class Live:
 
 
 def live(cursor: Cursor, project: Project, *, now: float) -> Live:
-    """Everything the progress page shows; nothing of what anybody answered."""
+    """Everything that the progress page shows, which is nothing of what anybody answered."""
     so_far = status_of(cursor)
     (done,) = cursor.execute("SELECT count(*) FROM assignment WHERE state = 'done' AND counts = 1 AND done_at > ?", (
         now - PACE_SECONDS,
@@ -89,7 +89,8 @@ def _median_seconds(cursor: Cursor) -> float | None:
 def _alerts(cursor: Cursor, project: Project, so_far: Status, *, now: float) -> Iterator[str]:
     (last,) = cursor.execute("SELECT max(saved_at) FROM judgement").fetchone()
     if so_far.leases and last is not None and now - last > STALLED_SECONDS:
-        yield f"Nothing was saved for {(now - last) / 60:.0f} minutes, although {so_far.leases} items are handed out."
+        minutes = (now - last) / 60
+        yield f"Nothing has been saved for {minutes:.0f} minutes, although {so_far.leases} items are handed out."
     (clock,) = cursor.execute("SELECT max(at) FROM event").fetchone()
     if clock is not None and clock > now + 60:
         yield f"The clock of this machine is {(clock - now) / 60:.0f} minutes behind the last event; set it right."

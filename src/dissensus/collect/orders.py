@@ -1,6 +1,6 @@
-"""Random orders that can be told again: each is a function of the project's seed and what it is for.
+"""Random orders that can be reproduced: each is a function of the project's seed and of what it is for.
 
-Drawn by hashing, not from a stream: an order must not depend on how many others were asked for before.
+They are drawn by hashing, not from a stream: an order must not depend on how many others were asked for before.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def fraction(seed: int, *what: int | str) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def shuffled(n: int, seed: int, *what: int | str) -> tuple[int, ...]:
-    """0 to n - 1 in a random order for a purpose: sorted by a hash each."""
+    """0 to n - 1 in a random order for a purpose: each number is sorted by its hash."""
     return tuple(sorted(range(n), key=lambda place: _bits(seed, (*what, place))))
 
 
 def class_order(project: Project, annotator: int, item: int) -> tuple[int, ...]:
-    """The classes in the order in which an annotator sees them at an item."""
+    """The classes in the order in which an annotator sees them for an item."""
     n = len(project.classes)
     if project.class_order == "fixed":
         return tuple(range(n))

@@ -1,4 +1,4 @@
-"""A project that collects votes, as data: collect.toml in a folder of its own, checked key by key."""
+"""A project that collects votes: collect.toml in a folder of its own, read and checked key by key."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "adaptive": ("on", "max_k", "budget"),
     "cost": ("pay_per_hour", "currency", "seconds_per_item", "platform_fee"),
 }  # fmt: skip
-"""The keys of a collect file, by table."""
+"""The keys of a project file, by table."""
 ENTRY_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "comprehension": ("question", "options", "right"),
     "questions": ("name", "question", "options", "required"),
 }
-"""The keys of tables that may be written several times, as [[name]]."""
+"""The keys of tables that may occur several times, as [[name]]."""
 MOST_QUESTIONS: Final = 20
-"""On one page; more is a questionnaire of its own."""
+"""The most questions on one page; more would be a questionnaire of its own."""
 LONGEST_ANSWER: Final = 1000
-"""Characters of a free text."""
+"""The most characters of a free-text answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class Gold:
     """An item whose answer is known.
 
     Attributes:
-        item: its name.
+        item: the item's name.
         required: for each class, the codes of the responses that are right.
     """
 
@@ -85,9 +85,9 @@ class Question:
     """A question about the annotator or the project, asked after the last item.
 
     Attributes:
-        name: of the attribute that the answer becomes.
+        name: the annotator's attribute that the answer becomes.
         question: as it is asked.
-        options: to choose from; none for free text.
+        options: to choose from; empty for free text.
         required: whether it must be answered.
     """
 
@@ -97,7 +97,7 @@ class Question:
     required: bool
 
     def takes(self, answer: str) -> bool:
-        """Whether something is an answer."""
+        """Whether a text is a legal answer."""
         return answer in self.options if self.options else 0 < len(answer) <= LONGEST_ANSWER
 
 
@@ -117,11 +117,11 @@ class Recruitment:
     """Where annotators come from.
 
     Attributes:
-        kind: of platform.
+        kind: the platform, one of `PLATFORMS`.
         study: the platform's id of the study, which a signed link must name.
-        jwks: a file with the platform's public keys; signed links are asked for where it is given.
-        return_url: where the finish page leads, "{code}" in it stands for the code.
-        codes: by ending.
+        jwks: a file with the platform's public keys; if given, links must be signed.
+        return_url: where the finish page leads; "{code}" in it stands for the code.
+        codes: the code for each ending.
     """
 
     kind: str
@@ -137,7 +137,7 @@ class Adaptive:
 
     Attributes:
         on: whether any are bought.
-        max_k: the most votes of an item.
+        max_k: the most votes that an item may get.
         budget: the most votes beyond k, over all items.
     """
 
@@ -158,45 +158,45 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """An instrument, its items, and how many votes it wants of whom.
+    """What is asked, about which items, and how many votes are wanted from whom.
 
     Attributes:
         name: of the project.
-        question: what annotators are asked of every class.
+        question: what annotators are asked about every class.
         layout: one of `LAYOUTS`.
         classes: names, in class order.
-        unsure: whether unsure may be said.
-        words: by value, what is written on the buttons.
+        unsure: whether "unsure" is a possible answer.
+        words: what is written on the button of each response.
         k: votes that every item gets.
-        items_per_annotator: the most items that one annotator is asked for, gold items apart.
+        items_per_annotator: the most items that one annotator is asked about, not including gold items.
         class_order: one of `CLASS_ORDERS`.
         item_order: one of `ITEM_ORDERS`.
         gold: items shown to everybody that do not count towards k.
-        misses_allowed: gold items that may be missed before an annotator no longer counts.
+        misses_allowed: how many gold items may be missed before an annotator no longer counts.
         practice: names of items that are shown for practice and never voted on.
-        practice_attempts: before an annotator is screened out.
+        practice_attempts: how many an annotator has before being screened out.
         comprehension: questions about the task, before the first item.
         questions: to the annotator, after the last item.
-        lease_seconds: without a heartbeat, after which an item is given to somebody else.
-        heartbeat_seconds: between two signs of life.
-        patience_seconds: that an annotator waits for an item before the session ends early.
-        least_width: of the window in CSS pixels; 0 for any.
-        least_seconds_per_class: below which one friendly reminder is shown, once; 0 for none.
+        lease_seconds: how long without a heartbeat before an item is given to somebody else.
+        heartbeat_seconds: time between two signs of life.
+        patience_seconds: how long an annotator waits for an item before the session ends early.
+        least_width: the narrowest window in CSS pixels; 0 for any.
+        least_seconds_per_class: time per class below which one friendly reminder is shown, once; 0 for none.
         texts: what annotators read.
         recruitment: where they come from.
         adaptive: votes beyond k.
-        cost: of a vote.
+        cost: what a vote costs.
         back: whether an annotator may go back one item.
-        shortcuts: whether keys answer.
-        all_no_key: whether one key says No to all classes that are left.
+        shortcuts: whether questions can be answered with single keys.
+        all_no_key: whether one key answers No for all classes that are left.
         rendering: how a small image is enlarged.
         images: the folder of images; None for texts.
         table: the table of texts; None for images.
-        item_column: of the table, if named.
-        text_column: of the table, if named.
-        seed: of orders.
-        folder: that holds all of it.
-        toml: the text of the collect file.
+        item_column: the table's column of item names, if given.
+        text_column: the table's column of texts, if given.
+        seed: of random orders.
+        folder: the project's folder.
+        toml: the text of the project file.
     """
 
     name: str
@@ -243,7 +243,7 @@ class Project:
 
     @property
     def version(self) -> str:
-        """Of the instrument: changes with every character of the collect file."""
+        """The version of the instrument, which changes with every character of the project file."""
         return hashlib.sha256(self.toml.encode()).hexdigest()[:16]
 
 
@@ -268,19 +268,19 @@ def init_project(
     items_per_annotator: int = 70,
     recruitment: str = "plain",
 ) -> Path:
-    """Writes the collect file of a new project, with every setting in it, and returns its path.
+    """Writes the file of a new project, with every setting in it, and returns its path.
 
     Args:
-        folder: of the project; made where there is none.
-        images: a folder of images; the project's own folder where neither images nor texts are given.
+        folder: of the project; made if it does not exist.
+        images: a folder of images; the project's own folder if neither images nor texts are given.
         texts: a table of texts.
-        classes: names; by default the names of the sub-folders that images lie in, or the classes that the table's
-            labels name, else the ten digits.
-        name: of the project; by default the folder's.
-        question: asked of every class.
+        classes: names; by default those of the sub-folders of the images or of the labels in the table, or else the
+            ten digits.
+        name: of the project; by default the folder's name.
+        question: asked about every class.
         layout: one of `LAYOUTS`.
-        k: votes an item.
-        items_per_annotator: the most that one annotator is asked for.
+        k: votes per item.
+        items_per_annotator: the most items that one annotator is asked about.
         recruitment: one of `PLATFORMS`.
     """
     from dissensus.collect.items import classes_of
@@ -334,9 +334,9 @@ layout = {layout}            # rows, one-at-a-time, select-all, single-choice, r
 k = {k}                      # votes that every item gets
 items_per_annotator = {items_per_annotator}
 seed = {seed}
-back = true                  # one item back, until the next is saved
+back = true                  # annotators may go back one item, until the next is saved
 shortcuts = true
-all_no_key = false           # one key for "no" to all that is left: makes it select-all again
+all_no_key = false           # one key answers "no" to all classes that are left, which makes it like select-all
 
 [items]
 {source}
@@ -351,8 +351,8 @@ words = {{ yes = "Yes", no = "No", unsure = "Unsure" }}
 classes = {class_order}      # fixed, rotated, shuffled-per-annotator, shuffled-per-item
 items = "random"             # or "fixed"
 
-[gold]                       # shown to everybody; who misses more than allowed is paid but does not count
-items = []                   # such as {{ item = "three.png", yes = ["3"] }}; all other classes must not be yes
+[gold]                       # shown to everybody; those who miss more than allowed are paid but do not count
+items = []                   # such as {{ item = "three.png", yes = ["3"] }}; no other class may be yes
 misses_allowed = 0
 
 [practice]
@@ -360,21 +360,21 @@ items = []                   # names of items that are only for practice
 attempts = 2
 
 [lease]
-seconds = 600                # without a sign of life, after which an item goes to somebody else
+seconds = 600                # without a sign of life, before an item goes to somebody else
 heartbeat = 30
-patience = 60                # that an annotator waits for an item before the session ends early
+patience = 60                # seconds that an annotator waits for an item before the session ends early
 
 [screen]
 least_width = 0              # of the window, in CSS pixels; 0 for any
 
 [speed]
-least_seconds_per_class = 0  # who is quicker is reminded to take their time: once, without being stopped; 0 for never
+least_seconds_per_class = 0  # whoever is quicker is reminded once to take their time, and not stopped; 0 for never
 
 [texts]
 title = {name}
 consent = '''
-You are invited to take part in a project of how people see {what}s. Taking part is voluntary, and you may stop at any
-time. Your answers are stored without your name.
+You are invited to take part in a research project on how people see {what}s. Taking part is voluntary, and you may
+stop at any time. Your answers are stored without your name.
 '''
 instructions = '''
 You will see one {what} at a time. For every class, say whether the {what} could show it: yes, no, or unsure. There is
@@ -398,23 +398,23 @@ currency = "GBP"
 seconds_per_item = 12.5
 platform_fee = 0.33
 
-# Asked before the first item, as often as you write it; a second wrong attempt ends with the code screened-out:
+# Asked before the first item; write it as often as you like. A second failed attempt ends with the code screened-out:
 # [[comprehension]]
 # question = "What do you say when you cannot tell?"
 # options = ["Yes", "No", "Unsure"]
 # right = "Unsure"
 
-# Asked after the last item, before the code; the answers are attributes of the annotator:
+# Asked after the last item, before the code; the answers become attributes of the annotator:
 # [[questions]]
 # name = "feedback"
 # question = "Was anything unclear?"
-# options = ["No", "Yes"]    # left out: free text
+# options = ["No", "Yes"]    # leave this out for free text
 # required = false
 """
 
 
 def _toml(text: str) -> str:
-    """A basic string of TOML, which JSON's escapes are part of."""
+    """A basic string of TOML, which has all the escapes of JSON."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -481,7 +481,7 @@ class _ProjectFile(TomlFile):
         images, texts = self.words("items", "images", ""), self.words("items", "texts", "")
         if bool(images) == bool(texts):
             raise self.refuse(
-                "items", "images", "or texts must be given, and not both: a project shows one or the other"
+                "items", "images", "or texts must be given, but not both: a project shows one or the other"
             )
         place = (self.path.parent / (images or texts)).resolve()
         if images and not place.is_dir():
@@ -545,7 +545,9 @@ class _ProjectFile(TomlFile):
                 raise self.refuse_entry("comprehension", place, "has no options; give the answers to choose from")
             right = given.get("right")
             if not isinstance(right, str) or right.strip() not in options:
-                raise self.refuse_entry("comprehension", place, f"has right = {right!r}, which is none of its options")
+                raise self.refuse_entry(
+                    "comprehension", place, f"has right = {right!r}, which is not one of its options"
+                )
             found.append(Comprehension(question=given["question"], options=options, right=right.strip()))
         return tuple(found)
 
@@ -574,7 +576,9 @@ class _ProjectFile(TomlFile):
             for key in entry:
                 if key not in ENTRY_KEYS[name]:
                     known = ", ".join(ENTRY_KEYS[name])
-                    raise self.refuse_entry(name, place, f"has '{key}', which is no key of it; there are {known}")
+                    raise self.refuse_entry(
+                        name, place, f"has '{key}', which is not one of its keys; there are {known}"
+                    )
             asked = entry.get("question")
             if not isinstance(asked, str) or not asked.strip():
                 raise self.refuse_entry(name, place, "has no question; write question in quotes")
@@ -590,7 +594,7 @@ class _ProjectFile(TomlFile):
         return written
 
     def refuse_entry(self, name: str, place: int, what: str) -> InputError:
-        """The refusal of the table that is written as [[name]] for the place-th time."""
+        """The refusal of one of the tables that are written as [[name]], by its place from 0."""
         headers = [
             number
             for number, line in enumerate(self.text.splitlines(), start=1)
@@ -605,7 +609,7 @@ class _ProjectFile(TomlFile):
             raise self.refuse("recruitment", "codes", 'must be written as { complete = "C1", technical = "T1" }')
         for ending in codes:
             self.known(ending, ENDINGS, "recruitment", beside="codes")
-        # Without codes of their own, endings still differ: a code that means two things tells the platform nothing.
+        # Endings without a code get one each: a code that means two things tells the platform nothing.
         full = {ending: ending.upper() for ending in ENDINGS} | codes
         if len(set(full.values())) < len(full):
             raise self.refuse("recruitment", "codes", "gives two endings the same code; give each its own")

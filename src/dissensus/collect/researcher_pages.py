@@ -1,4 +1,4 @@
-"""What a researcher meets: the set-up check, live progress, data quality, items, adaptive votes and export."""
+"""The researcher's pages: the set-up check, live progress, data quality, items, adaptive votes and export."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ PAGES: Final = (
 )
 ITEMS_A_PAGE: Final = 50
 BY: Final = "researcher"
-"""Who did it, in the log: there is one door, so one name."""
+"""Who acted, in the log: researchers share one login, so they share one name."""
 
 
 def is_paused(cursor: Cursor) -> bool:
-    """Whether the last word on it was to pause; the log is where it is kept."""
+    """Whether the project is paused, by the last word on it in the log."""
     cursor.execute("SELECT kind FROM event WHERE kind IN ('paused', 'resumed') ORDER BY id DESC LIMIT 1")
     row = cursor.fetchone()
     return row is not None and row[0] == "paused"
@@ -87,7 +87,7 @@ async def _page(request: Request, name: str, session: str, **words: Any) -> HTML
     )
 
 
-# The door.
+# Logging in.
 
 
 def _let_in(site: Site, session: str) -> Response:
@@ -106,7 +106,7 @@ def _at_the_door(site: Site, session: str, drawn: str, *, status: int = 200) -> 
 
 
 async def login(request: Request) -> Response:
-    """The door with a password."""
+    """Logging in with a password."""
     site = site_of(request)
     if request.method == "POST":
         form = await posted_form(request, request.cookies.get(DOOR_COOKIE))
@@ -120,13 +120,15 @@ async def login(request: Request) -> Response:
 
 
 async def enter(request: Request) -> Response:
-    """The door with a one-time link. Only a person's press uses it up, not a program that looks at links."""
+    """Logging in with a one-time link. Only pressing the button uses it up, not a program that previews links."""
     site, token = site_of(request), request.path_params["token"]
     if request.method == "POST":
         await posted_form(request, request.cookies.get(DOOR_COOKIE))
         _check_guesses(request)
         session = site.researchers.enter_by_link(token)
-        return await _answer_at_the_door(request, session, wrong="This link was used or is too old; ask for a new one.")
+        return await _answer_at_the_door(
+            request, session, wrong="This link has been used or is too old; ask for a new one."
+        )
     visit = new_token()
     drawn = draw("researcher_enter", title=site.project.name, csrf=csrf_token(visit), contact="", token=token)
     return _at_the_door(site, visit, drawn)
@@ -170,7 +172,7 @@ async def leave(request: Request) -> Response:
 
 
 async def setup(request: Request) -> Response:
-    """What the project asks for, what it costs, and what is missing."""
+    """What the project demands, what it costs, and what is missing."""
     from dissensus.collect.setup_check import check_setup, project_budget
     from dissensus.errors import InputError
 
@@ -187,7 +189,7 @@ async def setup(request: Request) -> Response:
 
 
 async def progress(request: Request) -> Response:
-    """How far the project is; nobody's answers are on it."""
+    """How far the project has come; nobody's answers are shown."""
     session = admitted(request)
     return await _page(request, "progress", session, now=await _live(request))
 
@@ -219,7 +221,7 @@ async def _live(request: Request) -> Any:
 
 
 async def quality(request: Request) -> Response:
-    """Every annotator beside the panel, and how well it agrees on each class."""
+    """Every annotator compared with the panel, and how well the panel agrees on each class."""
     from dissensus.collect.quality import annotator_quality, class_agreement
 
     session = admitted(request)
@@ -231,7 +233,7 @@ async def quality(request: Request) -> Response:
 
 
 async def items(request: Request) -> Response:
-    """Every item: its votes, and on request what was answered."""
+    """Every item: how many votes it has and, on request, what was answered."""
     from dissensus.collect.quality import item_quality
 
     session = admitted(request)
@@ -273,7 +275,7 @@ async def items(request: Request) -> Response:
 
 
 def _sources(cursor: Cursor, ids: list[int]) -> tuple[dict[int, tuple[str | None, str | None]], dict[int, list[str]]]:
-    """By item: its file and text; and what was written about problems with it."""
+    """For each item, its file and text, and what people wrote about problems with it."""
     among = f"({', '.join('?' * len(ids)) or 'NULL'})"
     cursor.execute(f"SELECT id, media, text FROM item WHERE id IN {among}", ids)
     sources = {item: (media, text) for item, media, text in cursor.fetchall()}
@@ -287,7 +289,7 @@ def _sources(cursor: Cursor, ids: list[int]) -> tuple[dict[int, tuple[str | None
 
 
 async def adaptive(request: Request) -> Response:
-    """Which votes beyond k would be bought next, and which were."""
+    """Which votes beyond k would be bought next, and which have been."""
     from dissensus.collect.adaptive import plan_allocation
 
     session = admitted(request)
@@ -307,7 +309,7 @@ async def adaptive(request: Request) -> Response:
 
 
 async def export(request: Request) -> Response:
-    """What was collected, to take away."""
+    """The page from which everything that was collected can be downloaded."""
     session = admitted(request)
     site = site_of(request)
     moment = site.now()
@@ -315,11 +317,11 @@ async def export(request: Request) -> Response:
     return await _page(request, "export", session, now=now)
 
 
-# What a researcher does. Each of it is in the log.
+# What a researcher does. Each action goes into the log.
 
 
 async def pause(request: Request) -> Response:
-    """No new items; what people are at is still saved."""
+    """Hand out no new items; what people are working on is still saved."""
     return await _set_paused(request, paused=True)
 
 
@@ -342,7 +344,7 @@ async def _set_paused(request: Request, *, paused: bool) -> Response:
 
 
 async def decide_on_annotator(request: Request) -> Response:
-    """Exclude, include or delete an annotator; k is refilled by itself."""
+    """Exclude, include or delete an annotator; items are refilled to k votes automatically."""
     session = admitted(request)
     form = await posted_form(request, session)
     site = site_of(request)
@@ -387,7 +389,7 @@ async def reveal(request: Request) -> Response:
 
 
 async def begin_round(request: Request) -> Response:
-    """Want the votes that the plan names."""
+    """Ask for the votes that the plan names."""
     from dissensus.collect.adaptive import allocate
 
     session = admitted(request)
@@ -399,7 +401,7 @@ async def begin_round(request: Request) -> Response:
 
 
 async def download(request: Request) -> Response:
-    """Everything that was collected as one archive."""
+    """Everything that was collected, as one archive."""
     session = admitted(request)
     form = await posted_form(request, session)
     site = site_of(request)

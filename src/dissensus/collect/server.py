@@ -1,4 +1,4 @@
-"""The web server of a project: every page and every route, behind one wall."""
+"""The web server of a project: every page and every route, behind one guard."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 __all__ = ["ServerSettings", "create_app", "one_time_link"]
 
 STATUS = {"incomplete": 422, "illegal": 422, "foreign": 404, "closed": 409}
-"""By the kind of a refusal: the HTTP status."""
+"""The HTTP status of each kind of refusal."""
 
 
 def create_app(project: Project, database: Database, *, settings: ServerSettings | None = None) -> Starlette:
     """The server of a project, as one ASGI app for one process.
 
     Args:
-        project: what is asked.
+        project: the project.
         database: where answers are kept; the caller closes it.
         settings: how it is served.
     """
@@ -85,7 +85,7 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
 
 
 def one_time_link(app: Starlette) -> str:
-    """The path that lets a researcher in, once, within a day."""
+    """A path that logs a researcher in, once, within a day."""
     site: Site = app.state.site
     return site.researchers.one_time_link()
 
@@ -131,7 +131,7 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _failure(request: Request, error: Exception) -> Response:
-    # Starlette logs the error; the visitor learns nothing of the machine.
+    # Starlette logs the error; the visitor learns nothing about the machine.
     sentence = "Something went wrong on our side; please try again in a moment. What was saved stays saved."
     return refuse(request, sentence, status=500, kind="failure")
 

@@ -1,4 +1,4 @@
-"""A project on the web: the server, and what goes on beside it (leases that run out, backups, adaptive rounds)."""
+"""A project on the web: the server, and what runs beside it (expiring leases, backups, adaptive rounds)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SWITCH_SECONDS: Final = 0.0005
 BACKUP_SECONDS: Final = 3600.0
 ROUND_SECONDS: Final = 60.0
 STOPPING_SECONDS: Final = 10.0
-"""How long a server that is told to stop lets requests finish."""
+"""How long a server that is told to stop waits for requests to finish."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +38,8 @@ class Links:
     """Where a project can be reached.
 
     Attributes:
-        annotator: for everybody who takes part.
-        researcher: for the researcher, once.
+        annotator: the link for everybody who takes part.
+        researcher: the link for the researcher, which works once.
     """
 
     annotator: str
@@ -59,19 +59,19 @@ def serve_project(
     rate_limits: bool = True,
     ready: Callable[[Links], None],
 ) -> None:
-    """Serve a project until the process is told to stop; what was acknowledged is on disk whatever happens.
+    """Serve a project until the process is told to stop; what was acknowledged is on disk, whatever happens.
 
     Args:
         project: the project.
         host: address to listen on.
         port: to listen on; 0 takes a free one.
         database_url: of a PostgreSQL database; by default collect.sqlite in the project's folder.
-        base_url: the address that people use, where a proxy stands in front.
-        password: of the researcher; without one only the one-time link lets in.
-        pace: how many times faster than the wall the clock of the project goes, for simulations.
-        began: UNIX seconds at which both clocks showed the same; by default now.
-        rate_limits: off where bots share one address.
-        ready: called with the links when the server listens.
+        base_url: the address that people use, if there is a proxy in front.
+        password: the researcher's; without one, only the one-time link logs in.
+        pace: how many times faster than real time the clock of the project runs, for simulations.
+        began: UNIX seconds at which both clocks showed the same time; by default now.
+        rate_limits: whether requests are limited; off when bots share one address.
+        ready: called with the links once the server listens.
     """
     require_server()
     import uvicorn
@@ -123,15 +123,15 @@ def serve_project(
                     task.cancel()
                 await asyncio.gather(*beside, return_exceptions=True)
 
-        # What is loaded by now stays: looking through it for garbage again and again would cost a tenth of the time.
+        # What is loaded by now stays: searching it for garbage again and again would cost a tenth of the time.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
-        # SQLite lets go of the interpreter with every statement; the writer must not wait 5 ms to have it back.
+        # SQLite releases the interpreter with every statement; the writer must not wait 5 ms to get it back.
         sys.setswitchinterval(SWITCH_SECONDS)
 
-        # uvicorn stops on these signals, and sends them again when it has; by then there is nothing left to do. One
-        # that comes before it listens for them must not be lost.
+        # uvicorn stops on these signals and raises them again when it has stopped; by then there is nothing left to do.
+        # A signal that comes before uvicorn listens for it must not be lost.
         def stop(number: int, frame: FrameType | None) -> None:
             server.should_exit = True
 
@@ -147,7 +147,7 @@ def serve_project(
 
 
 def require_server() -> None:
-    """Refuse, with the remedy, where the packages of the server are not installed."""
+    """Refuse, naming the remedy, if the packages of the server are not installed."""
     for name in ("starlette", "uvicorn", "jinja2", "python_multipart"):
         if importlib.util.find_spec(name) is None:
             raise InputError(
@@ -156,7 +156,7 @@ def require_server() -> None:
 
 
 def _address(host: str, port: int) -> str:
-    """Where a browser finds a server that listens on a host; on all of them, by the name of this machine."""
+    """The address of a server that listens on a host; the machine's name, if it listens on all of them."""
     name = socket.gethostname() if host in ("0.0.0.0", "::", "") else host
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
@@ -176,7 +176,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-    """Do something again and again; a failure is told, and the next time may be better."""
+    """Do something again and again; a failure is reported and does not end it."""
     while True:
         await asyncio.sleep(seconds)
         try:
@@ -195,7 +195,7 @@ async def _back_up(project: Project, database: Database) -> None:
 
 
 async def _round(project: Project, database: Database, clock: Callable[[], float]) -> None:
-    # The long look at all votes is a read, so that nobody's answer waits for it.
+    # Looking at all votes takes long and is therefore a read, so that nobody's answer waits for it.
     decisions = await database.read(lambda cursor: plan_allocation(cursor, project))
     if decisions:
         await database.write(lambda cursor: decide(cursor, decisions, now=clock()))

@@ -1,4 +1,4 @@
-"""What a researcher should know before the first annotator comes: cost, time, supply, and what is missing."""
+"""What a researcher should know before the first annotator arrives: cost, time, supply, and what is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dissensus.collect.project import Project
 
 ABANDONED: Final = 0.2
-"""Share of people who leave before the end, as it was in the projects that we know of; for the number to invite."""
+"""Share of people who leave before the end, as in studies that we know of; for the number of people to invite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,16 +27,16 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a project asks for.
+    """What a project takes.
 
     Attributes:
-        items: that votes are collected for.
-        votes: judgements that count, adaptive ones included.
+        items: how many items votes are collected for.
+        votes: judgements that count, including adaptive ones.
         annotators: the fewest people who can give them.
-        invited: people to invite where `ABANDONED` of them leave early.
-        minutes: one person's time for a full session, gold items included.
-        hours: of paid time in all.
-        money: what it costs, in `currency`, the platform's fee included.
+        invited: how many people to invite if a share of `ABANDONED` leaves early.
+        minutes: one person's time for a full session, including gold items.
+        hours: paid time in total.
+        money: what it costs, in `currency`, including the platform's fee.
         currency: of the money.
     """
 
@@ -51,7 +51,7 @@ class Budget:
 
 
 def project_budget(project: Project) -> Budget:
-    """Time and money of a project, from its seconds an item and its pay."""
+    """Time and money that a project takes, from its seconds per item and its pay."""
     names = {item.name for item in project_items(project)}
     apart = {gold.item for gold in project.gold} | set(project.practice)
     items = len(names - apart)
@@ -79,7 +79,7 @@ def check_setup(project: Project, *, annotators: int | None = None) -> list[Find
 
     Args:
         project: the project.
-        annotators: how many people will come, if that is known: supply is compared with demand.
+        annotators: how many people will come, if that is known; supply is then compared with demand.
     """
     try:
         budget = project_budget(project)
@@ -93,7 +93,9 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
     further = f" + {budget.votes - budget.items * project.k:,} adaptive" if project.adaptive.on else ""
     demand = f"{budget.items:,} items x {project.k} votes{further} = {budget.votes:,} votes"
     if budget.items == 0:
-        yield Finding(kind="error", sentence="there is no item to vote on; add items beside gold and practice")
+        yield Finding(
+            kind="error", sentence="there is no item to vote on; add items that are neither gold nor practice"
+        )
         return
     yield Finding(
         kind="ok",
@@ -107,7 +109,7 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
         kind="ok",
         sentence=(
             f"about {hours} paid hours, {budget.money:,.0f} {budget.currency} with the platform's fee, at "
-            f"{project.cost.seconds_per_item:g} s an item and {project.cost.pay_per_hour:g} {budget.currency} an hour"
+            f"{project.cost.seconds_per_item:g} s per item and {project.cost.pay_per_hour:g} {budget.currency} per hour"
         ),
     )
     if annotators is not None:
@@ -117,7 +119,7 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
             kind="ok" if enough else "warning",
             sentence=(
                 f"supply {supply:,} {'>=' if supply >= budget.votes else '<'} demand {budget.votes:,} votes"
-                + ("" if annotators >= project.k else f"; {annotators} people cannot give {project.k} votes an item")
+                + ("" if annotators >= project.k else f"; {annotators} people cannot give {project.k} votes per item")
             ),
         )
     if not project.gold:
@@ -130,7 +132,7 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
             ),
         )
     if project.k == 1:
-        yield Finding(kind="warning", sentence="k is 1: one vote an item shows no disagreement; 3 or more do")
+        yield Finding(kind="warning", sentence="k is 1: one vote per item shows no disagreement; 3 or more do")
     if not project.texts.consent.strip():
         yield Finding(kind="warning", sentence="there is no consent text; write one under [texts]")
     if not project.texts.contact.strip():
@@ -140,7 +142,7 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
             kind="warning",
             sentence=(
                 f"a lease of {project.lease_seconds:g} s with a heartbeat every {project.heartbeat_seconds:g} s: two "
-                "lost heartbeats give the item away; make it three heartbeats or more"
+                "lost heartbeats give the item away; make the lease three heartbeats or longer"
             ),
         )
     if project.recruitment.kind == "prolific" and project.recruitment.jwks is None:
@@ -149,7 +151,9 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
             sentence="Prolific without signed links: anybody can pretend to be a participant; name a jwks file",
         )
     if project.all_no_key:
-        yield Finding(kind="warning", sentence="the all-No key is on: forced choice becomes select-all for who uses it")
+        yield Finding(
+            kind="warning", sentence="the all-No key is on: for those who use it, forced choice becomes select-all"
+        )
     if budget.minutes > 60:
         yield Finding(
             kind="warning",

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dissensus.collect.project import Project
 
 PATIENCE_SECONDS: Final = 60.0
-"""Wall-clock seconds without a new vote after which a simulation is given up; a bot tries as long to be answered."""
+"""Real seconds without a new vote after which a simulation is given up; a bot retries a request for as long."""
 
 _SERVE: Final = """
 import json, sys
@@ -65,15 +65,15 @@ class Behaviour:
     """How bots behave; all but the last two are shares between 0 and 1.
 
     Attributes:
-        abandon: of annotators who leave for good in the middle of an item.
-        late: of those who leave, those who answer after all, when the item has been given to somebody else.
-        duplicate: of saves that are sent twice.
-        reload: of items whose page is loaded again before the answer.
-        second_tab: of items that are opened in a second tab, which takes over.
-        careless: of annotators who answer at random, and so miss gold items.
-        exclude: of annotators whom the researcher excludes after they have finished.
+        abandon: share of annotators who leave for good in the middle of an item.
+        late: share of those who leave that answer after all, when the item has been given to somebody else.
+        duplicate: share of saves that are sent twice.
+        reload: share of items whose page is loaded again before the answer.
+        second_tab: share of items that are opened in a second tab, which takes over.
+        careless: share of annotators who answer at random, and so miss gold items.
+        exclude: share of annotators whom the researcher excludes after they have finished.
         items_before_leaving: mean number of items that those who leave have judged.
-        think_seconds: wall-clock seconds between two items.
+        think_seconds: real seconds between two items.
     """
 
     abandon: float = 0.2
@@ -101,18 +101,18 @@ class Simulation:
         folder: of the simulated project.
         truth: (items, classes) the label distributions that bots perceived.
         items: their names, in the same order.
-        annotators: bots that came.
+        annotators: how many bots came.
         outcomes: how many finished, left, came late, came in vain, were screened out, were excluded.
         acknowledged: the UUIDs of all answers that the server said it had saved.
         sent_twice: saves that were sent a second time.
-        reloads: of pages.
-        second_tabs: opened.
+        reloads: how often a page was reloaded.
+        second_tabs: how often a second tab was opened.
         retries: requests that were sent again because the server had gone away.
         votes_per_item: for each number of counted votes, how many items have it.
         surplus: finished judgements that do not count.
-        wrong: answers of the server that were not what they should be.
-        seconds: it took, by the wall.
-        milliseconds: (saves,) from sending an answer to its acknowledgement, with the next item in it.
+        wrong: replies of the server that were not what they should be.
+        seconds: real time that it took.
+        milliseconds: (saves,) from sending an answer to its acknowledgement, which brings the next item.
     """
 
     folder: Path
@@ -147,13 +147,13 @@ def simulate(
 
     Args:
         project: the project.
-        folder: that does not exist yet, for the simulated project.
+        folder: for the simulated project; new or empty.
         annotators: bots at any one time; when one leaves, the next arrives.
         behaviour: of the bots.
-        truth: (items, classes) label distributions of the items in the order of `project_items`; drawn where not given.
+        truth: (items, classes) label distributions of the items in the order of `project_items`; drawn if not given.
         seed: of everything random.
-        pace: how many times faster than the wall the project's clock goes, so that leases run out soon.
-        during: something that goes on beside, such as killing the server.
+        pace: how many times faster than real time the project's clock runs, so that leases run out soon.
+        during: something that runs alongside, such as killing the server.
     """
     require_server()
     simulated = simulated_copy(project, folder)
@@ -168,7 +168,7 @@ def simulated_copy(project: Project, folder: str | Path) -> Project:
     """A copy of a project, marked as simulated, in a new folder; its items stay where they are."""
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target}: there is something already; choose a folder that is new or empty")
+        raise InputError(f"{target}: there is something in it already; choose a folder that is new or empty")
     target.mkdir(parents=True, exist_ok=True)
     place = project.images or project.table
     changes = [
@@ -193,7 +193,7 @@ class Server:
 
     Args:
         project: to serve.
-        pace: of its clock.
+        pace: how many times faster than real time its clock runs.
     """
 
     def __init__(self, project: Project, *, pace: float = 1.0) -> None:
@@ -219,7 +219,7 @@ class Server:
         return self._process.pid
 
     def start(self) -> None:
-        """Start, on the port that it had before; returns when it listens."""
+        """Start, on the port that it had before; returns once it listens."""
         given = (self.project.folder, self.port, self.pace, self.began)
         arguments = [sys.executable, "-c", _SERVE, *(str(each) for each in given)]
         with self.log.open("a") as log:
@@ -235,7 +235,7 @@ class Server:
         self.researcher = urlsplit(links["researcher"]).path
 
     def kill(self) -> None:
-        """End it at once, as `kill -9` does."""
+        """Kill it, as `kill -9` does."""
         assert self._process is not None
         self._process.kill()
         self._ended()
@@ -255,12 +255,12 @@ class Server:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Crowd:
-    """What bots perceive.
+    """The bots' common view of the items, from which each bot draws its own responses.
 
     Attributes:
         project: the project.
         truth: (items, classes) label distributions.
-        items: names.
+        items: names of the items.
         row: the row of an item, by its text or the SHA-256 of its file.
         gold: rows of gold items, and the right responses to them.
         seed: of everything random.
@@ -278,7 +278,7 @@ class Crowd:
         return np.random.default_rng([self.seed, bot])
 
     def responses(self, bot: int, *, careless: bool) -> Counts:
-        """(items, classes) what one bot would say of every item: `NO`, `YES` or `UNSURE`."""
+        """(items, classes) what one bot would answer for every item: `NO`, `YES` or `UNSURE`."""
         seed = int(np.random.SeedSequence([self.seed, bot, 1]).generate_state(1)[0])
         shape = self.truth.shape
         said: Any = np.zeros(shape, dtype=np.int64)
@@ -300,7 +300,7 @@ class Crowd:
 
 
 def make_crowd(project: Project, *, truth: Table | None = None, seed: int = 0) -> Crowd:
-    """The panel of a simulated project, with label distributions drawn from Dirichlet(0.15) where none are given."""
+    """The crowd of a simulated project, with label distributions drawn from Dirichlet(0.15) if none are given."""
     items = project_items(project)
     if truth is None:
         generator = np.random.default_rng(seed)
@@ -362,7 +362,7 @@ def answers_of(project: Project, responses: Any, *, milliseconds: float) -> dict
 
 @dataclass(eq=False, kw_only=True)
 class _Tally:
-    """What bots have done and seen."""
+    """What the bots have done and seen so far."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     acknowledged: set[str] = field(default_factory=set)
@@ -397,7 +397,7 @@ class _Bot:
         self.seen: dict[str, str] = {}
 
     async def take_part(self) -> str:
-        """From arrival to the end; says how it ended."""
+        """From arrival to the end; returns how it ended."""
         try:
             if not await self._begin():
                 return "screened out"
@@ -425,7 +425,7 @@ class _Bot:
             if reply.status != 303:
                 self._complain(f"{path} answered {reply.status}", reply)
                 return False
-            # A screen that a project does not have is passed over.
+            # A screen that the project does not have is skipped.
             if reply.location.startswith("/work"):
                 return True
         session = (await self._ask(lambda: self.browser.get("/api/session"))).json()
@@ -471,7 +471,7 @@ class _Bot:
             shown = reply.json()["next"]
 
     async def _tell(self) -> Reply:
-        """Answer the questions after the last item; the finish page that follows."""
+        """Answer the questions after the last item; returns the finish page that follows."""
         answers = {
             f"answer-{place}": asked.options[int(self.draw.integers(len(asked.options)))]
             if asked.options
@@ -491,7 +491,7 @@ class _Bot:
             self.tally.second_tabs += 1
             self.tab = self._id()
             elsewhere = (await self._post("/api/next", {"tab": self.tab})).json()
-            # A first tab that has not been heard of for a while has no claim.
+            # The second tab gets the item at once if the first one has not been heard from for a while.
             if elsewhere.get("state") not in ("elsewhere", "item"):
                 self.tally.wrong.append(f"a second tab was answered with {elsewhere}"[:300])
             await self._post("/api/take-over", {"tab": self.tab})
@@ -591,14 +591,14 @@ async def _run(
             active.remove(task)
             task.result()
         complete = missing == 0 and not tally.to_exclude and (beside is None or beside.done())
-        # Who is still here may yet miss a gold item, and with them their votes go; so the last one is waited for.
+        # A bot that is still here may yet miss a gold item and lose its votes, so all of them are waited for.
         if complete and not active:
             break
         if time.monotonic() - changed > PATIENCE_SECONDS or len(tally.wrong) > 100:
-            tally.wrong.append(f"given up: {missing} items still miss votes")
+            tally.wrong.append(f"given up: {missing} items still lack votes")
             break
         await researcher.exclude_some()
-        # Nobody comes where all that is left is being answered.
+        # Nobody new comes while all that is left is being answered.
         for _ in range(min(annotators - len(active), free)):
             arrive()
             if tally.annotators % 25 == 0:
@@ -614,14 +614,14 @@ async def _run(
 
 
 class _Researcher:
-    """The simulated researcher: comes in by the one-time link, and excludes people."""
+    """The simulated researcher: logs in by the one-time link, and excludes people."""
 
     def __init__(self, server: Server, tally: _Tally) -> None:
         self.server, self.tally = server, tally
         self.link, self.browser = "", Browser("127.0.0.1", server.port)
 
     async def exclude_some(self) -> None:
-        """Exclude as many of those who have finished as were drawn."""
+        """Exclude as many of the annotators who have finished as were drawn."""
         while self.tally.to_exclude:
             try:
                 if self.link != self.server.researcher:
@@ -663,7 +663,7 @@ def _finished(project: Project) -> list[int]:
 
 
 def _missing(project: Project) -> tuple[int, int, int]:
-    """Items that miss votes, votes that nobody is giving yet, and votes that count."""
+    """How many items lack votes, how many votes nobody is giving yet, and how many votes count."""
     with snapshot(project) as cursor:
         cursor.execute(
             "SELECT coalesce(sum(counted < wanted), 0), coalesce(sum(wanted - counted - leased), 0), "
@@ -674,7 +674,7 @@ def _missing(project: Project) -> tuple[int, int, int]:
 
 
 def _result(project: Project, crowd: Crowd, tally: _Tally, *, seconds: float) -> Simulation:
-    """Counts the votes from the judgements themselves, not from what the server believes it has counted."""
+    """The result; its votes are counted from the judgements themselves, not by what the server believes."""
     with snapshot(project) as cursor:
         cursor.execute(
             "SELECT votes, count(*) FROM (SELECT i.id, count(a.id) AS votes FROM item i LEFT JOIN assignment a "

@@ -1,4 +1,4 @@
-// The ways to ask about the classes of an item. Each layout draws itself into a place and is then asked
+// The ways to ask about the classes of an item. Each layout draws itself into a place and then offers
 //   missing()  the classes that still need an answer, in shown order
 //   values()   the answers, by class id
 //   restore(values), focusOn(id), key(event) -> whether the key was its own, clearLast()
@@ -222,7 +222,7 @@ class Rows extends Layout {
   legend() {
     const lines = this.choices.map((each, index) => [this.keys[index].map((key) => key.toUpperCase()), each.word]);
     if (this.byDigit.size) lines.push([["0", "…", "9"], "go to that class"]);
-    if (this.project.allNoKey) lines.push([["A"], "No to all that is left"]);
+    if (this.project.allNoKey) lines.push([["A"], "No to all that are left"]);
     return [...lines, [["↑", "↓"], "another class"], [["←", "→"], "another answer, then Space"]];
   }
 }

@@ -1,4 +1,4 @@
-// Practice: the same screen, and words about its use only – never about what is right.
+// Practice: the same screen, with comments on how to use it only – never on which answer is right.
 
 import { Screen, project } from "./screen.js";
 

@@ -26,7 +26,7 @@ export class Screen {
     at("back").addEventListener("click", () => this.busy || back?.());
   }
 
-  /** Show an item; `kept` is what an earlier life of the page knew of it. Resolves when the clock has started. */
+  /** Show an item; `kept` is what the page knew about it before a reload. Resolves when the clock has started. */
   async show(item, classes, { kept = null, draft = null, layout = project.layout } = {}) {
     this.busy = true;
     at("shown").classList.add("waiting");
@@ -51,12 +51,12 @@ export class Screen {
     this.layout.start();
   }
 
-  /** Back to the answers, from something beside them. */
+  /** Put the focus back on the answers. */
   focus() {
     this.layout?.start();
   }
 
-  /** What a reload needs to go on. */
+  /** What a reload needs in order to carry on. */
   kept() {
     const values = this.layout.draft ? this.layout.draft() : this.layout.values();
     return { values, times: this.watch.kept() };
@@ -80,7 +80,7 @@ export class Screen {
     this.#fit();
   }
 
-  /** Whole multiples of a small image, so that every pixel of it is equally large. */
+  /** Enlarge a small image by a whole number, so that all of its pixels are equally large. */
   #fit() {
     const image = at("frame").querySelector("img");
     if (!image?.naturalWidth) return;
@@ -118,8 +118,8 @@ export class Screen {
       jump.addEventListener("click", () => this.layout.focusOn(id));
       place.append(jump);
     }
-    const spoken = missing.length ? `${sentence} ${jumps.map((each) => each.name).join(", ")}` : "All answered. Enter goes on.";
-    // Once an answer would be too much talk: the count is spoken near the end, and whenever somebody asks.
+    const spoken = missing.length ? `${sentence} ${jumps.map((each) => each.name).join(", ")}` : "All answered. Press Enter to continue.";
+    // After every answer would be too much talk: the count is spoken near the end, and whenever somebody asks.
     if (said || missing.length <= 3) at("spoken").textContent = said ? `Not yet: ${spoken}` : spoken;
   }
 
@@ -133,7 +133,7 @@ export class Screen {
       return;
     }
     this.busy = true;
-    // What was sent must be what is seen: nothing can be changed until the next item is there.
+    // What is sent must be what was seen: nothing can be changed until the next item is there.
     at("answers").inert = true;
     this.owner.next({ values: this.layout.values(), ...this.watch.times() });
   }
