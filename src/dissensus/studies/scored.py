@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.dynamics.recorded import read_dynamics
+from dissensus.errors import InputError
 from dissensus.evaluation.baselines import MAJORITY
 from dissensus.evaluation.comparison.differences import with_holm
 from dissensus.evaluation.comparison.strata import ALL
@@ -79,7 +80,8 @@ class ScoredStudy:
         opened: the study, its data and its store.
         split: what was evaluated.
         human: what people said of that split's items.
-        systems: by name, in the order of the grid.
+        systems: by name, in the order of the grid, with the runs that trained.
+        failed: by system, the seeds whose runs failed, and why; they are scored nowhere.
         references: by model, the system that the model's others are compared with: majority where there is one.
         evaluation: of all systems and baselines.
         panel: noise floors and human ceilings on all items; None where the human distributions are no shares of votes.
@@ -93,6 +95,7 @@ class ScoredStudy:
     split: str
     human: LabelDistribution
     systems: Mapping[str, System]
+    failed: Mapping[str, Mapping[int, str]]
     references: Mapping[str, str]
     evaluation: Evaluation
     panel: Panel | None
@@ -132,7 +135,11 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         resamples: of items and seeds, behind each interval.
         seed: of everything random.
     """
-    data, systems = opened.data, _systems(opened)
+    data = opened.data
+    systems, failed = _systems(opened)
+    failures = _told_failures(failed, len(opened.study.seeds))
+    if not systems:
+        raise InputError(f"study {opened.study.name}: every run failed: {failures[0]}")
     split = data.held_out
     references = _references(systems)
     reference = systems[next(iter(references.values()))]
@@ -159,10 +166,11 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         split=split,
         human=human,
         systems=systems,
+        failed=failed,
         references=references,
         evaluation=evaluation,
         panel=panel if isinstance(panel, Panel) else None,
-        cautions=(*([data.note] if data.note else []), *_different_machines(systems)),
+        cautions=(*([data.note] if data.note else []), *failures, *_different_machines(systems)),
         notes=(
             NOT_CORRECTED if isinstance(panel, Panel) else f"no noise floors and human ceilings: {panel}",
             *(note for note in evaluation.notes if note.split(":")[0] in (*evaluation.baselines, MAJORITY)),
@@ -171,22 +179,38 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
     )
 
 
-def _systems(opened: OpenStudy) -> dict[str, System]:
-    made = {}
+def _systems(opened: OpenStudy) -> tuple[dict[str, System], dict[str, dict[int, str]]]:
+    """By name, the systems with the runs that trained; and by system, the seeds that failed and why."""
+    made, failed = {}, {}
     for name, runs in runs_by_system(opened).items():
         model = runs[0].model
-        results = [opened.store.load(run.key, dynamics=False, weights=False) for run in runs]
+        loaded = [opened.store.load(run.key, dynamics=False, weights=False) for run in runs]
+        if any(result.failed for result in loaded):
+            failed[name] = {result.run.seed: result.failed for result in loaded if result.failed}
+        results = [result for result in loaded if not result.failed]
+        if not results:
+            continue
         made[name] = System(
             name=name,
             model=model,
             method=name.removeprefix(f"{model}: "),
-            runs=runs,
+            runs=tuple(result.run for result in results),
             predictions={
                 split: np.stack([result.predictions[split] for result in results]) for split in results[0].predictions
             },
             trained_on=Counter(_trained_on(result) for result in results),
         )
-    return made
+    return made, failed
+
+
+def _told_failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[str]:
+    """A sentence for each system with runs that failed, and what to do."""
+    return [
+        f"{name}: {len(seeds)} of {runs} runs failed and are not scored ("
+        + "; ".join(f"seed {seed}: {why}" for seed, why in seeds.items())
+        + "); lower the learning rate, or look at the loss of the study's history"
+        for name, seeds in failed.items()
+    ]
 
 
 def _trained_on(result: RunResult) -> str:
