@@ -161,8 +161,8 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
         records=tuple(records),
         note=(
             f"Spearman's correlation over {len(dynamics.people):,} training items, with confidence and variability "
-            f"over {last_epochs(dynamics)} of all seeds together; below it, its 95 % interval over items. Where a model "
-            "is unsure of what people are unsure of, the correlation with confidence is negative."
+            f"over {last_epochs(dynamics)} of all seeds together; below it, its 95 % interval over items. Where a "
+            "model is unsure of what people are unsure of, the correlation with confidence is negative."
         ),
     )
 
