@@ -23,6 +23,8 @@ from dissensus.report.training_dynamics import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.results import Results, System
     from dissensus.report.training_dynamics import TrainingDynamics
@@ -78,6 +80,14 @@ def test_each_run_is_read_once(results: Results, monkeypatch: pytest.MonkeyPatch
     for table in (confidence_by_stratum(found), human_uncertainty(found, resamples=5, seed=0), forgetting(found)):
         assert table.rows
     assert sorted(loaded) == sorted(run.key for system in results.systems.values() for run in system.runs)
+
+
+def test_the_page_has_the_tables_and_their_files(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert "What training did to each item" in text
+    files = {path.name for path in (page.parent / "report-files").iterdir()}
+    for name in ("confidence-by-stratum", "human-uncertainty", "forgetting"):
+        assert {f"{name}.{ending}" for ending in ("csv", "md", "tex")} <= files
 
 
 def test_confidence_and_variability_of_a_stratum_are_means_over_its_items(made: Recorded) -> None:

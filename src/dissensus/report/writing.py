@@ -14,7 +14,12 @@ from dissensus.report.ood import detection, score_histograms
 from dissensus.report.page import Page, render
 from dissensus.report.results import read_results
 from dissensus.report.tables import all_tables, annotators
-from dissensus.report.training_dynamics import read_training_dynamics
+from dissensus.report.training_dynamics import (
+    confidence_by_stratum,
+    forgetting,
+    human_uncertainty,
+    read_training_dynamics,
+)
 from dissensus.report.words import answer
 from dissensus.studies.measuring import study_basins, study_ood
 from dissensus.votes.annotators import annotator_agreement
@@ -51,6 +56,15 @@ def write_report(plan: Plan, path: str | Path, *, resamples: int = RESAMPLES, se
     ood = None if plan.study.ood is None else study_ood(plan)
     detected = [] if ood is None else detection(ood)
     dynamics = read_training_dynamics(results) if results.recorded else None
+    trained = (
+        []
+        if dynamics is None
+        else [
+            confidence_by_stratum(dynamics),
+            human_uncertainty(dynamics, resamples=resamples, seed=seed),
+            forgetting(dynamics),
+        ]
+    )
     page = Page(
         results=results,
         answer=answer(results),
@@ -59,6 +73,7 @@ def write_report(plan: Plan, path: str | Path, *, resamples: int = RESAMPLES, se
         calibration=figures.calibration(results),
         maps=None if dynamics is None else figures.data_maps(results, dynamics, seed=seed),
         divergence=None if dynamics is None else figures.divergence(results, dynamics),
+        trained=trained,
         basins=curved,
         landscape=None if basins is None else landscape(basins),
         ood=detected,
@@ -71,7 +86,7 @@ def write_report(plan: Plan, path: str | Path, *, resamples: int = RESAMPLES, se
     folder = path.with_name(f"{path.stem}-files")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        export_tables([*comparisons, *curved, *detected, *([] if people is None else [people])], folder)
+        export_tables([*comparisons, *curved, *detected, *trained, *([] if people is None else [people])], folder)
         export_figures(page.sections, folder)
         # Written last and by one rename, so that a page is there whole or not at all.
         partial = path.with_name(f"{path.name}.partial")
