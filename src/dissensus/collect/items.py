@@ -60,9 +60,9 @@ def load_items(cursor: Cursor, study: CollectStudy) -> None:
     names = {item.name for item in items}
     gold, practice = {each.item for each in study.gold}, set(study.practice)
     for table, listed in (("gold", gold), ("practice", practice)):
-        strange = sorted(listed - names)
-        if strange:
-            raise InputError(f"{study.folder}: [{table}] names the item '{strange[0]}', which is not there; name items")
+        unknown = sorted(listed - names)
+        if unknown:
+            raise InputError(f"{study.folder}: [{table}] names the item '{unknown[0]}', which is not there; name items")
     both = sorted(gold & practice)
     if both:
         raise InputError(f"{study.folder}: '{both[0]}' is both a gold and a practice item; make it one")
