@@ -41,7 +41,7 @@ def basins(
 ) -> None:
     """Measure curvature and sharpness of stored runs on one loss and the same items, and the paths between runs.
 
-    An option that is not given is taken from the study's own [basins] table.
+    An option that is not given is taken from the table basins of the study's file.
     """
     from dataclasses import replace
 

@@ -38,7 +38,7 @@ def ood(
 ) -> None:
     """Measure out-of-distribution (OOD) detection of stored runs: AUROC, AUPR and FPR95 of each score on each OOD set.
 
-    An option that is not given is taken from the study's own [ood] table.
+    An option that is not given is taken from the table ood of the study's file.
     """
     from dataclasses import replace
 
