@@ -103,7 +103,7 @@ def test_converting_there_and_back_changes_nothing(votes: Path, tmp_path: Path) 
 def test_data_shows_what_is_here() -> None:
     assert "words" in dissensus("data", "list").stdout
     assert "75,200 votes" in dissensus("data", "show", "words").stdout
-    assert "comes with the install" in dissensus("data", "get", "words").stderr
+    assert "comes with the package vaderSentiment" in dissensus("data", "get", "words").stderr
 
 
 def test_data_that_cannot_be_fetched_is_a_sentence_with_the_address(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_bad_file_is_one_sentence_exit_code_2_and_nothing_written(
     ("arguments", "sentence"),
     [
         (["labels", "words", "--scheme", "frequencey"], "is no scheme; choose frequency"),
-        (["labels", "words", "-o", "labels.doc"], "choose .csv"),
+        (["labels", "words", "-o", "labels.doc"], "choose one of .csv"),
         (["labels", "words", "--annotators", "a.csv"], "has no annotators to write"),
         (["labels", "words", "--concentration", "1"], "has no option 'concentration'"),
         (["votes", "inspect", "words", "--item", "x"], "needs no --item"),

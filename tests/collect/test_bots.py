@@ -18,7 +18,7 @@ from dissensus.collect.study import LAYOUTS, init_collect_study, read_collect_st
 from dissensus.errors import InputError
 from dissensus.labels.labelling import label
 from dissensus.report import write_report
-from dissensus.studies import plan_study, read_study, run_plan
+from dissensus.studies import plan_study, read_study, run_plan, score_study
 from dissensus.votes.simulate import simulate_responses
 from tests.collect.panels import text_study
 
@@ -167,7 +167,7 @@ epochs = 5
     )
     plan = plan_study(read_study(str(tmp_path / "study.toml")), tmp_path / "runs", engine="loop")
     assert len(list(run_plan(plan))) == 4
-    page = write_report(plan, tmp_path / "report.html")
+    page = write_report(score_study(plan.opened), tmp_path / "report.html")
     assert "collected" in page.read_text()
 
 

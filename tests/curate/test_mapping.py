@@ -11,7 +11,7 @@ from dissensus.curate.labelled import classes_of, features_of, labelled_data
 from dissensus.datasets import Source
 from dissensus.dynamics import data_map
 from dissensus.errors import InputError
-from dissensus.training import Run, Training, train
+from dissensus.training import Training, run_on, train
 
 
 def bars(n: int = 200, wrong: int = 10) -> Source:
@@ -47,8 +47,7 @@ def test_the_map_is_that_of_the_same_runs() -> None:
     )
     settings = Training(epochs=3, dynamics=True)
     runs = [
-        Run(model="linear", target="original", delivery="majority", seed=k, training=settings, data=data.fingerprint)
-        for k in (5, 6)
+        run_on(data, model="linear", target="original", delivery="majority", seed=k, training=settings) for k in (5, 6)
     ]
     expected = data_map([result.dynamics["train"] for result in train(runs, data, engine="loop")], code, epochs=3)
     np.testing.assert_allclose(mapped.columns["confidence"], expected.confidence, atol=1e-6)

@@ -14,7 +14,8 @@ from scipy.special import softmax
 from dissensus.errors import InputError
 from dissensus.evaluation.predictions import Predictions, align_predictions, read_column, read_predictions
 from dissensus.labels.schemes import frequency
-from dissensus.labels.writing import write_labels, write_table
+from dissensus.labels.writing import write_labels
+from dissensus.table_file import write_table
 from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
@@ -191,7 +192,10 @@ def test_damaged_tables_are_refused_with_a_sentence(tmp_path: Path, text: str, s
         ({"items": np.array(NAMES), "probabilities": TABLE, "classes": np.array(["cat", "dog", "emu"])}, "emu"),
         ({"items": np.array(NAMES), "logits": np.full((3, 3), np.nan)}, "NaN or infinite"),
         ({"items": np.array([0.5, 1.5, 2.5]), "logits": LOGITS}, "one whole number or text a row"),
-        ({"items": np.array(NAMES, dtype=object), "logits": LOGITS}, "no whole npz file of plain arrays"),
+        (
+            {"items": np.array(NAMES, dtype=object), "logits": LOGITS},
+            "a whole npz file of plain arrays",
+        ),
     ],
 )
 def test_damaged_archives_are_refused_with_a_sentence(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
@@ -213,7 +217,7 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
             write(frame(), whole)
         cut = tmp_path / f"cut{ending}"
         cut.write_bytes(whole.read_bytes()[:-40])
-        refused(cut, "no whole")
+        refused(cut, "whole (npz|Parquet) file")
 
 
 @settings(max_examples=40)

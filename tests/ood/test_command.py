@@ -19,7 +19,7 @@ from tests.ood.problems import image_study, noise, trained, word_study
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
 
 app = typer.Typer()
 app.command()(ood)
@@ -38,7 +38,7 @@ def odd(tmp_path: Path) -> Path:
     return tmp_path / "noise.npz"
 
 
-def test_a_table_for_each_ood_set(images: Plan, odd: Path, tmp_path: Path) -> None:
+def test_a_table_for_each_ood_set(images: OpenStudy, odd: Path, tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     folder.mkdir()
     for number in range(5):
@@ -71,7 +71,7 @@ def test_a_table_for_each_ood_set(images: Plan, odd: Path, tmp_path: Path) -> No
     assert shown in done.stdout
 
 
-def test_the_study_is_named_with_its_store_and_json_goes_to_standard_output(images: Plan, odd: Path) -> None:
+def test_the_study_is_named_with_its_store_and_json_goes_to_standard_output(images: OpenStudy, odd: Path) -> None:
     done = run(
         images.study.path,
         "--store",
@@ -105,7 +105,7 @@ def test_texts_are_out_of_distribution_to_a_study_of_words(tmp_path: Path) -> No
     assert "0 are also in-distribution items and 1 also training items, number for number" in done.stderr
 
 
-def test_broken_input_is_refused(images: Plan, odd: Path, tmp_path: Path) -> None:
+def test_broken_input_is_refused(images: OpenStudy, odd: Path, tmp_path: Path) -> None:
     store = images.store.folder
     (tmp_path / "broken.npz").write_bytes(odd.read_bytes()[:100])
     (tmp_path / "empty").mkdir()

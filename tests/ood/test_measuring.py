@@ -12,7 +12,7 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus.ood import MEASURES, SCORES, OodResult, OodSettings, auroc, fpr95_in_distribution_positive, measure_ood
-from dissensus.studies.scoring import runs_by_system
+from dissensus.studies.opening import runs_by_system
 from dissensus.training.restoring import trained_model
 from tests.ood.problems import noise
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
     from dissensus.training import RunResult
 
 SYSTEMS = ("majority", "label-smoothing")
 
 
-def systems(plan: Plan) -> dict[str, list[RunResult]]:
+def systems(plan: OpenStudy) -> dict[str, list[RunResult]]:
     return {name: [plan.store.load(run.key) for run in runs] for name, runs in runs_by_system(plan).items()}
 
 
@@ -38,7 +38,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def measured(images: Plan, odd: Path) -> OodResult:
+def measured(images: OpenStudy, odd: Path) -> OodResult:
     return measure_ood(systems(images), images.data, OodSettings(sets={"noise": odd}, k=5, resamples=200))
 
 
@@ -56,7 +56,7 @@ def test_every_set_score_system_and_measure_is_there_with_its_interval(measured:
     assert not measured.notes()
 
 
-def test_the_measures_of_msp_follow_from_the_stored_predictions(measured: OodResult, images: Plan) -> None:
+def test_the_measures_of_msp_follow_from_the_stored_predictions(measured: OodResult, images: OpenStudy) -> None:
     """Probabilities of ID items were stored when the run was trained; those of OOD items are computed here anew."""
     mean, deviation = images.data.normalisation
     x = torch.from_numpy(((noise(80) / 255 - mean) / deviation).astype(np.float32))
@@ -101,7 +101,7 @@ def test_a_result_survives_json(measured: OodResult) -> None:
 
 
 def test_the_same_settings_give_the_same_result_and_runs_may_come_one_by_one(
-    measured: OodResult, images: Plan, odd: Path
+    measured: OodResult, images: OpenStudy, odd: Path
 ) -> None:
     def one_by_one(results: list[RunResult]) -> Iterator[RunResult]:
         yield from results
@@ -111,7 +111,7 @@ def test_the_same_settings_give_the_same_result_and_runs_may_come_one_by_one(
     assert again == measured
 
 
-def test_a_subset_of_items_is_drawn_by_the_seed(images: Plan, odd: Path) -> None:
+def test_a_subset_of_items_is_drawn_by_the_seed(images: OpenStudy, odd: Path) -> None:
     one = {"majority": systems(images)["majority"][:1]}
     settings = OodSettings(sets={"noise": odd}, scores=("energy",), items=30, resamples=0)
     first, again, other = (measure_ood(one, images.data, replace(settings, seed=seed)) for seed in (0, 0, 1))
@@ -121,7 +121,7 @@ def test_a_subset_of_items_is_drawn_by_the_seed(images: Plan, odd: Path) -> None
     assert first.measures[0].value.low is None
 
 
-def test_items_in_both_sets_are_told(images: Plan, tmp_path: Path) -> None:
+def test_items_in_both_sets_are_told(images: OpenStudy, tmp_path: Path) -> None:
     test, train = images.data.splits["test"], images.data.splits["train"]
     both = images.data.features[np.concatenate([test[:4], train[:3]])]
     np.savez(tmp_path / "duplicates.npz", images=np.concatenate([np.rint(both * 255).astype(np.uint8), noise(10)]))
@@ -131,7 +131,7 @@ def test_items_in_both_sets_are_told(images: Plan, tmp_path: Path) -> None:
     assert "of 17 OOD items 4 are also in-distribution items and 3 also training items" in found.notes()[0]
 
 
-def test_seeds_that_only_one_system_has_are_not_paired(images: Plan, odd: Path) -> None:
+def test_seeds_that_only_one_system_has_are_not_paired(images: OpenStudy, odd: Path) -> None:
     given = systems(images)
     given["label-smoothing"] = given["label-smoothing"][1:]
     settings = OodSettings(sets={"noise": odd}, scores=("msp",), resamples=20)
@@ -142,7 +142,7 @@ def test_seeds_that_only_one_system_has_are_not_paired(images: Plan, odd: Path) 
     assert not measure_ood(given, images.data, settings).differences
 
 
-def test_what_cannot_be_measured_is_refused(images: Plan, odd: Path) -> None:
+def test_what_cannot_be_measured_is_refused(images: OpenStudy, odd: Path) -> None:
     settings = OodSettings(sets={"noise": odd}, scores=("msp",), resamples=0)
     results = systems(images)["majority"]
     bad: list[tuple[dict[str, Any], str | None, str]] = [

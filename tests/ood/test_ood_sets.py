@@ -22,7 +22,7 @@ from tests.ood.problems import SIDE, noise
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
 
 
 def data_with(features: np.ndarray, names: list[str] | None = None) -> TrainingData:
@@ -39,7 +39,7 @@ def data_with(features: np.ndarray, names: list[str] | None = None) -> TrainingD
     )
 
 
-def test_images_of_an_npz_come_on_the_scale_of_the_study(images: Plan, tmp_path: Path) -> None:
+def test_images_of_an_npz_come_on_the_scale_of_the_study(images: OpenStudy, tmp_path: Path) -> None:
     np.savez(tmp_path / "odd.npz", images=noise(7))
     found = read_ood_set(tmp_path / "odd.npz", images.data)
     assert found.name == "odd"
@@ -50,7 +50,7 @@ def test_images_of_an_npz_come_on_the_scale_of_the_study(images: Plan, tmp_path:
     assert read_ood_set(tmp_path / "odd.npz", bytes_).features == pytest.approx(noise(7).astype(float), rel=1e-6)
 
 
-def test_a_folder_of_coloured_images_of_another_size_becomes_grey_and_small(images: Plan, tmp_path: Path) -> None:
+def test_a_folder_of_coloured_images_of_another_size_becomes_grey_and_small(images: OpenStudy, tmp_path: Path) -> None:
     for number, colour in enumerate([(255, 0, 0), (0, 255, 0)]):
         Image.new("RGB", (30, 20), colour).save(tmp_path / f"{number}.png")
     found = read_ood_set(tmp_path, images.data, name="colours")
@@ -88,7 +88,7 @@ def test_features_are_taken_as_they_are(tmp_path: Path) -> None:
     assert (read_ood_set(tmp_path / "odd.npz", data).features == np.arange(10).reshape(2, 5)).all()
 
 
-def test_what_does_not_fit_is_refused_with_the_remedy(images: Plan, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused_with_the_remedy(images: OpenStudy, tmp_path: Path) -> None:
     vectors = data_with(np.random.default_rng(0).normal(size=(20, 5)))
     centred = data_with(np.random.default_rng(0).normal(size=(20, 1, 5, 5)))
     np.savez(tmp_path / "images.npz", images=noise(3))
@@ -109,9 +109,9 @@ def test_what_does_not_fit_is_refused_with_the_remedy(images: Plan, tmp_path: Pa
         ("texts.csv", images.data, "texts do not fit .*not the character n-grams of its item names"),
         ("texts.csv", vectors, "texts do not fit small"),
         ("empty", images.data, "no image in it"),
-        ("half.csv", images.data, "the table has no rows"),
+        ("half.csv", images.data, "holds no rows"),
         ("nowhere.npz", images.data, "nowhere.npz: cannot be read"),
-        ("nowhere.csv", images.data, "nowhere.csv: the table cannot be read"),
+        ("nowhere.csv", images.data, "nowhere.csv: there is no such file"),
     ):
         with pytest.raises(InputError, match=said):
             read_ood_set(tmp_path / name, data)

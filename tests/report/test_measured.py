@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.ood import OodResult
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
     from dissensus.studies.measuring import StudyBasins
 
 
 @pytest.fixture(scope="module")
-def basins(plan: Plan) -> StudyBasins:
-    return study_basins(plan)
+def basins(opened: OpenStudy) -> StudyBasins:
+    return study_basins(opened)
 
 
 @pytest.fixture(scope="module")
-def ood(plan: Plan) -> OodResult:
-    return study_ood(plan)
+def ood(opened: OpenStudy) -> OodResult:
+    return study_ood(opened)
 
 
 def test_the_table_says_on_which_loss_and_items_and_how_each_compares(basins: StudyBasins) -> None:

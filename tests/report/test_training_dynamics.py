@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.report.results import Results, System
     from dissensus.report.training_dynamics import TrainingDynamics
+    from dissensus.studies.scored import ScoredStudy, System
 
 
 @dataclass
@@ -65,15 +65,15 @@ def read(made: Any) -> TrainingDynamics:
     return read_training_dynamics(made)
 
 
-def test_each_run_is_read_once(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_run_is_read_once(results: ScoredStudy, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
-    load = type(results.plan.store).load
+    load = type(results.opened.store).load
 
     def counted(store: Any, key: str, **options: Any) -> Any:
         loaded.append(key)
         return load(store, key, **options)
 
-    monkeypatch.setattr(type(results.plan.store), "load", counted)
+    monkeypatch.setattr(type(results.opened.store), "load", counted)
     found = read_training_dynamics(results)
     figures.data_maps(results, found, seed=0)
     figures.divergence(results, found)
@@ -172,7 +172,7 @@ def test_one_seed_has_no_spread(made: Recorded) -> None:
     assert all(np.isnan(course.deviation).all() for course in found.systems["calm"].divergence)
 
 
-def shown(made: Recorded, results: Results) -> Any:
+def shown(made: Recorded, results: ScoredStudy) -> Any:
     """A study whose systems are the made ones, as far as figures look at it."""
     systems = list(results.systems.values())
 
@@ -185,7 +185,7 @@ def shown(made: Recorded, results: Results) -> Any:
 
 
 def test_the_band_is_one_standard_deviation_over_the_seeds_that_trained_that_long(
-    made: Recorded, results: Results
+    made: Recorded, results: ScoredStudy
 ) -> None:
     section = figures.divergence(shown(made, results), read(made))
     assert section is not None
@@ -203,14 +203,14 @@ def test_the_band_is_one_standard_deviation_over_the_seeds_that_trained_that_lon
     assert [layer["mark"]["type"] for layer in section.figures[0].spec["layer"]] == ["area", "line", "point"]
 
 
-def test_runs_of_one_epoch_have_no_divergence(made: Recorded, results: Results) -> None:
+def test_runs_of_one_epoch_have_no_divergence(made: Recorded, results: ScoredStudy) -> None:
     made.runs["wild"] = [run[:1] for run in made.runs["wild"]]
     found = read(made)
     assert figures.divergence(shown(made, results), found) is None
     assert last_epochs(found) == "the last 1 to 5 epochs"
 
 
-def test_all_data_maps_have_the_same_axes(made: Recorded, results: Results) -> None:
+def test_all_data_maps_have_the_same_axes(made: Recorded, results: ScoredStudy) -> None:
     found = read(made)
     section = figures.data_maps(shown(made, results), found, seed=0)
     domains = [figure.spec["encoding"]["x"]["scale"]["domain"] for figure in section.figures]
@@ -220,7 +220,7 @@ def test_all_data_maps_have_the_same_axes(made: Recorded, results: Results) -> N
     assert "doubt" not in section.data["map-items"][0]
 
 
-def test_data_maps_are_coloured_by_human_uncertainty_where_asked(made: Recorded, results: Results) -> None:
+def test_data_maps_are_coloured_by_human_uncertainty_where_asked(made: Recorded, results: ScoredStudy) -> None:
     for people, title in (
         (made.people_on_training_items, "mean uncertainty of people"),
         (replace(made.people_on_training_items, mean_uncertainty=None), "entropy of people, nats"),

@@ -468,6 +468,12 @@ def test_columns_are_known_by_their_names(write: Any, columns: list[str], expect
     assert understand(path).columns == expected
 
 
+def test_of_columns_that_are_spelled_alike_the_first_is_taken(write: Any) -> None:
+    for columns in (["item_id", "ItemId", "Label", "label"], ["ItemId", "item_id", "label", "Label"]):
+        path = write(f"{','.join(columns)}\na,b,x,y\n")
+        assert understand(path).columns == {"item": columns[0], "label": columns[2]}
+
+
 def test_a_column_has_one_role(write: Any) -> None:
     path = write("item,worker,label\n1,a,x\n2,a,y\n")
     reading = understand(path, Options(item="label", label="item"))

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from dissensus.bootstrap import percentile_estimate
 from dissensus.dynamics.rank_correlation import resampled_spearman
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.distances import entropy
 from dissensus.training.last_layer import watched_last_layer
 from dissensus.training.loop import same_bits
-from dissensus.votes.estimate import percentile_estimate
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from dissensus.arrays import Floats
     from dissensus.basins.objectives import MeasuredOn, Objective
-    from dissensus.votes.estimate import Estimate
+    from dissensus.bootstrap import Estimate
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -23,10 +23,10 @@ from dissensus.basins.sharpness import (
 from dissensus.basins.similarity import Similarity, cka
 from dissensus.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
 from dissensus.basins.traces import Trace, trace
+from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 from dissensus.training.restoring import trained_model
-from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dissensus.basins import BasinSettings
     from dissensus.basins.summary import BasinRow
     from dissensus.studies.measuring import StudyBasins
-    from dissensus.studies.running import Plan
+    from dissensus.studies.opening import OpenStudy
 
 
 def basins(
@@ -46,12 +46,13 @@ def basins(
     from dataclasses import replace
 
     from dissensus.basins import BasinSettings
-    from dissensus.studies import plan_study, read_study
+    from dissensus.studies import open_study, read_study
+    from dissensus.training.engine import settled_device
 
     study, store = opt.study_and_store(source, store, command="basins")
-    plan = plan_study(read_study(study), store, device=device)
-    if plan.data.note:
-        note(plan.data.note)
+    opened = open_study(read_study(study), store)
+    if opened.data.note:
+        note(opened.data.note)
     given: dict[str, Any] = {
         "split": split,
         "eigenvalues": eigenvalues,
@@ -63,13 +64,15 @@ def basins(
     told = {name: value for name, value in given.items() if value is not None}
     if items is not None:
         told["items"] = items or None
-    found = measure_with_progress(plan, replace(plan.study.basins or BasinSettings(), **told))
+    found = measure_with_progress(
+        opened, replace(opened.study.basins or BasinSettings(), **told), device=settled_device(device)
+    )
     rows = show_basins(found, quiet=str(json) == "-")
     if json is not None:
         json_to(json, basins_dict(found, rows))
 
 
-def measure_with_progress(plan: Plan, settings: BasinSettings | None = None) -> StudyBasins:
+def measure_with_progress(opened: OpenStudy, settings: BasinSettings | None = None, *, device: str) -> StudyBasins:
     """Measure what is not in the store yet, with a progress bar on a terminal."""
     from rich.console import Console
     from rich.progress import Progress
@@ -78,7 +81,9 @@ def measure_with_progress(plan: Plan, settings: BasinSettings | None = None) -> 
 
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
         task = bar.add_task("basins", total=None)
-        return study_basins(plan, settings, told=lambda done, total: bar.update(task, completed=done, total=total))
+        return study_basins(
+            opened, settings, device=device, told=lambda done, total: bar.update(task, completed=done, total=total)
+        )
 
 
 def basins_dict(found: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:

@@ -291,7 +291,7 @@ def datasheet(
     from dissensus.curate.item_list import read_items
     from dissensus.curate.sheet import datasheet as write
     from dissensus.errors import InputError
-    from dissensus.votes.writing import whole_file
+    from dissensus.whole_file import whole_file
 
     read = read_items(items)
     licences = {}
@@ -391,7 +391,7 @@ def _numbers(given: str, option: str) -> dict[str, float]:
 def _write_columns(columns: dict[str, Any], path: Path) -> None:
     import polars as pl
 
-    from dissensus.labels.writing import write_table
+    from dissensus.table_file import write_table
 
     write_table(pl.DataFrame({name: pl.Series(values.tolist()) for name, values in columns.items()}), path)
 

@@ -54,7 +54,8 @@ def labels(
     from dissensus.errors import InputError
     from dissensus.labels.labelling import SCHEMES
     from dissensus.labels.labelling import label as make
-    from dissensus.labels.writing import annotator_table, write_labels, write_table
+    from dissensus.labels.writing import annotator_table, write_labels
+    from dissensus.table_file import write_table
 
     if list_schemes:
         for name, each in SCHEMES.items():

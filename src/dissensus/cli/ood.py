@@ -43,8 +43,9 @@ def ood(
     from dataclasses import replace
 
     from dissensus.ood import OodSettings
-    from dissensus.studies import plan_study, read_study
+    from dissensus.studies import open_study, read_study
     from dissensus.studies.measuring import study_ood
+    from dissensus.training.engine import settled_device
 
     given: dict[str, Any] = {
         "sets": _named(ood_sets) if ood_sets else None,
@@ -55,11 +56,12 @@ def ood(
     }
     told = {name: value for name, value in given.items() if value is not None}
     study, store = opt.study_and_store(source, store, command="ood")
-    plan = plan_study(read_study(study), store, device=device)
-    if plan.data.note:
-        note(plan.data.note)
-    own = plan.study.ood
-    result = study_ood(plan, OodSettings(**{"sets": {}, **told}) if own is None else replace(own, **told))
+    opened = open_study(read_study(study), store)
+    if opened.data.note:
+        note(opened.data.note)
+    own = opened.study.ood
+    settings = OodSettings(**{"sets": {}, **told}) if own is None else replace(own, **told)
+    result = study_ood(opened, settings, device=settled_device(device))
     if json is not None:
         json_to(json, result.to_dict())
     if str(json) != "-":

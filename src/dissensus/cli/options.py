@@ -93,20 +93,21 @@ def reading_dict(reading: Reading | None) -> dict[str, Any]:
 
 
 def read_gold(path: Path) -> dict[str, str]:
-    """Items of known class from a CSV with columns item and label."""
-    import polars as pl
-
+    """Items of known class, from a table with the columns item and label."""
     from dissensus.errors import InputError
+    from dissensus.table_file import open_file, read_rows
+    from dissensus.votes.cells import distinct_names, encode_names
 
-    try:
-        table = pl.read_csv(path, infer_schema=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    rows = read_rows(open_file(path))
+    missing = [name for name in ("item", "label") if name not in rows.table.columns]
+    if missing:
         raise InputError(
-            f"{path}: the gold items cannot be read ({error}); give a CSV with columns item, label"
-        ) from error
-    if not {"item", "label"} <= set(table.columns) or table["item"].is_duplicated().any():
-        raise InputError(f"{path}: gold items need the columns item and label, each item once; found {table.columns}")
-    return dict(zip(table["item"].to_list(), table["label"].to_list(), strict=True))
+            f"{path}: there is no column '{missing[0]}' among {', '.join(rows.table.columns)}; gold items need the "
+            "columns item and label"
+        )
+    items = distinct_names(rows.table["item"], where=rows.where)
+    label, labels = encode_names(rows.table["label"], where=rows.where)
+    return dict(zip(map(str, items.tolist()), map(str, labels[label].tolist()), strict=True))
 
 
 def study_and_store(source: str, store: Path, *, command: str) -> tuple[str, Path]:

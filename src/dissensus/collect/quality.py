@@ -28,9 +28,9 @@ from dissensus.votes.annotators import annotator_agreement
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Table
+    from dissensus.bootstrap import Estimate
     from dissensus.collect.collected import Judgements
     from dissensus.collect.study import CollectStudy
-    from dissensus.votes.estimate import Estimate
     from dissensus.votes.table import Votes
 
 HURRIED: Final = 1 / 3

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import places_within
+from dissensus.arrays import places_within, row_sum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -261,6 +261,6 @@ def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Floats:
     def mean_product(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Floats:
         return np.asarray(np.einsum("ij,ij->i", x, y) / np.float64(pixels))
 
-    mean_a, mean_b = (np.einsum("ij->i", x).astype(np.float64) / pixels for x in (a, b))
+    mean_a, mean_b = (row_sum(x).astype(np.float64) / pixels for x in (a, b))
     spread = np.sqrt(np.maximum(mean_product(a, a) - mean_a**2, 0) * np.maximum(mean_product(b, b) - mean_b**2, 0))
     return np.asarray(np.where(spread > 1e-3, (mean_product(a, b) - mean_a * mean_b) / np.maximum(spread, 1e-3), -1.0))

@@ -11,7 +11,7 @@ from dissensus.arrays import places_within
 from dissensus.curate.labelled import ORIGINAL, Features, classes_of, features_of, labelled_data
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
-from dissensus.training import Run, Training, choose_engine, split_items, train
+from dissensus.training import Training, choose_engine, run_on, split_items, train
 from dissensus.training.workers import in_workers, worker_count
 
 if TYPE_CHECKING:
@@ -164,9 +164,7 @@ def _accuracy(pool: _Pool, job: tuple[int, int]) -> float:
         classes=pool.classes,
         splits={"train": np.arange(len(drawn)), "test": len(drawn) + np.arange(len(pool.test_code))},
     )
-    run = Run(
-        model=pool.model, target=ORIGINAL, delivery="majority", seed=seed, training=pool.training, data=data.fingerprint
-    )
+    run = run_on(data, model=pool.model, target=ORIGINAL, delivery="majority", seed=seed, training=pool.training)
     (result,) = train([run], data, engine="loop", device=pool.device)
     return float((result.predictions["test"].argmax(axis=1) == pool.test_code).mean())
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.array_file import read_npy
 from dissensus.errors import InputError
 from dissensus.votes.table import votes_from_counts
 
@@ -38,12 +39,8 @@ def read_cifar_batch(path: str | Path) -> tuple[Images, np.ndarray[Any, np.dtype
 
 def read_cifar_votes(path: str | Path) -> Votes:
     """The votes of CIFAR-10H's counts file, without Polars: a study on a bare GPU machine reads them."""
-    try:
-        with Path(path).open("rb") as file:
-            counts = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); fetch cifar10h-counts.npy again") from error
-    if not isinstance(counts, np.ndarray) or counts.shape != (10_000, len(CIFAR_CLASSES)):
+    counts = read_npy(Path(path), remedy="fetch cifar10h-counts.npy again")
+    if counts.shape != (10_000, len(CIFAR_CLASSES)):
         raise InputError(f"{path}: not CIFAR-10H's 10,000 by 10 counts; fetch cifar10h-counts.npy again")
     return votes_from_counts(counts, classes=CIFAR_CLASSES)
 

@@ -15,6 +15,7 @@ import numpy as np
 from dissensus.datasets.labelled import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
+from dissensus.table_file import open_file, read_rows
 from dissensus.votes.table import NONE
 
 if TYPE_CHECKING:
@@ -68,24 +69,14 @@ class _File:
     """The table of a file, with refusals that say where."""
 
     def __init__(self, path: Path) -> None:
-        import polars as pl
-
         self.path = path
-        try:
-            self.table = pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            first = (str(error).splitlines() or ["unreadable"])[0]
-            raise InputError(
-                f"{path}: cannot be read ({first}); give the Parquet file of majapavlo/image-level-soft-label-digits"
-            ) from error
+        self.table = read_rows(open_file(path)).table
         missing = [name for name in _COLUMNS if name not in self.table.columns]
         if missing:
             raise InputError(
                 f"{path}: there is no column '{missing[0]}'; soft-digits has {', '.join(_COLUMNS)}, and this file "
                 f"{', '.join(self.table.columns)}"
             )
-        if not self.table.height:
-            raise InputError(f"{path}: the file holds no rows; fetch it again")
 
     def items(self) -> LabelledItems:
         source, split = self.named("source", SOURCES), self.named("split", tuple(SPLITS))

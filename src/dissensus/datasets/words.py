@@ -19,19 +19,23 @@ from dissensus.votes.table import Votes
 if TYPE_CHECKING:
     from dissensus.arrays import Names
 
+PACKAGE = "vaderSentiment"
 SECOND = " (2)"
 COLLAPSED = ("very negative", "negative", "neutral", "positive", "very positive")
 """The five classes: -4 and -3; -2 and -1; 0; 1 and 2; 3 and 4."""
 
 
 def lexicon_path() -> Path:
-    """The lexicon file of the installed package `vaderSentiment`; found without importing the package."""
-    spec = importlib.util.find_spec("vaderSentiment")
+    """The lexicon file of the installed package; found without importing the package."""
+    spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise InputError("words: the package vaderSentiment is not installed; pip install vaderSentiment")
+        raise InputError(
+            f"words: the ratings come with the package {PACKAGE}, which is not installed; get it with "
+            f"`pip install {PACKAGE}`"
+        )
     path = Path(spec.submodule_search_locations[0]) / "vader_lexicon.txt"
     if not path.is_file():
-        raise InputError(f"words: {path} is missing; reinstall the package vaderSentiment (3.3.2 or newer)")
+        raise InputError(f"words: {path} is missing; reinstall the package {PACKAGE} (3.3.2 or newer)")
     return path
 
 

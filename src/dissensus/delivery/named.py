@@ -16,7 +16,7 @@ from dissensus.randomness import Purpose, stream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.arrays import Ints
+    from dissensus.arrays import Codes, Ints
     from dissensus.delivery.deliveries import Delivery
     from dissensus.labels.distribution import LabelDistribution, TieRule
     from dissensus.votes.table import Votes
@@ -100,7 +100,7 @@ def multipass(
         size = labels.counts.sum(axis=1)
         order = np.lexsort((generator.random(item.shape[0]), item))
         return Multipass(vote[order], np.cumsum(size) - size, size, place)
-    if votes is None or labels.scheme not in UNSURE_WEIGHT:
+    if votes is None or not reads_votes("multipass", labels):
         raise InputError(
             f"delivery multipass: the target '{labels.scheme}' is not the frequency of votes; use sls (stochastic "
             "label sampling), which needs only the distribution, or a weighting scheme together with its votes"
@@ -110,10 +110,28 @@ def multipass(
             f"delivery multipass: {len(votes.items)} items in the votes and {len(labels)} in the target; "
             "give the votes of the target's items"
         )
-    vectors = judgement_vectors(votes, labels.scheme).toarray().astype(np.float32)
+    judged, vectors = ordered_judgements(votes, labels.scheme)
     size = votes.panel_size
-    order = np.lexsort((generator.random(votes.n_judgements), votes.judgement_item))
+    order = np.lexsort((generator.random(judged.shape[0]), judged))
     return Multipass(vectors[order], np.cumsum(size) - size, size, place)
+
+
+def reads_votes(name: str, labels: LabelDistribution) -> bool:
+    """Whether a delivery of a target reads the judgements themselves, and not only the label distribution."""
+    return name == "multipass" and not _is_frequency(labels) and labels.scheme in UNSURE_WEIGHT
+
+
+def ordered_judgements(votes: Votes, scheme: str) -> tuple[Codes, np.ndarray[Any, np.dtype[np.float32]]]:
+    """(judgements,) items and (judgements, classes) vectors, by item and then by vector: not as the file has them."""
+    vectors = judgement_vectors(votes, scheme).toarray().astype(np.float32)
+    order = np.lexsort((*vectors.T, votes.judgement_item))
+    return votes.judgement_item[order], vectors[order]
+
+
+def _is_frequency(labels: LabelDistribution) -> bool:
+    """Whether a target is the frequency of its own counted votes."""
+    total = labels.counts.sum(axis=1)
+    return bool((total > 0).all() and np.allclose(labels.counts / np.maximum(total, 1)[:, None], labels.probabilities))
 
 
 def repeated(
@@ -158,6 +176,9 @@ DELIVERIES: Final[dict[str, Callable[..., Delivery]]] = {
     "label-smoothing": label_smoothing,
     "mixup": mixup,
 }
+
+HARD: Final = frozenset({"majority", "label-smoothing", "mixup"})
+"""Deliveries made from the majority class of each item, which know nothing else of the target."""
 
 
 def deliver(

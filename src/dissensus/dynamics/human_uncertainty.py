@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Floats
+    from dissensus.bootstrap import Estimate
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.estimate import Estimate
 
 HumanMeasure: TypeAlias = Literal["mean_uncertainty", "unsure_proportion", "entropy"]
 """How unsure people are of an item; see `LabelDistribution`."""

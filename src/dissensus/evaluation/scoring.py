@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.special import stdtrit
 
+from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items
@@ -16,7 +17,6 @@ from dissensus.evaluation.finite_panel.best_achievable import panel_floor
 from dissensus.evaluation.finite_panel.ceiling import human_ceiling
 from dissensus.evaluation.finite_panel.corrections import correct
 from dissensus.evaluation.finite_panel.counts import counted
-from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -21,7 +18,7 @@ from dissensus.evaluation.probabilities import Given, checked_logits, checked_pr
 from dissensus.training.data import TRAIN
 from dissensus.training.run import Run, RunResult
 from dissensus.training.settings import Training
-from dissensus.training.store import RunStore
+from dissensus.training.store import RunWriter
 
 if TYPE_CHECKING:
     from dissensus.arrays import Ints, Names
@@ -82,9 +79,9 @@ class Recorder:
         self.given = given
         self._about: dict[str, Any] = {"model": model, "target": target, "delivery": delivery, "seed": seed}
         self._names = _joined(list(self.items.values()))
-        self._order = np.argsort(self._names, kind="stable")
-        self._sorted = self._names[self._order]
-        _refuse_repeated(self._sorted)
+        _refuse_repeated(np.sort(self._names))
+        # A batch is looked up thousands of times an epoch; sorting all names for each would take longer than training.
+        self._row = {name: row for row, name in enumerate(self._names.tolist())}
         self._recorded = np.zeros(self._names.size, dtype=np.bool_)
         self._like_probabilities = True
         self._probabilities: np.ndarray[Any, np.dtype[np.float32]] | None = None
@@ -147,30 +144,9 @@ class Recorder:
                 "has not ended; call end_epoch() before save"
             )
         result = self._result()
-        folder = Path(store)
-        partial = folder / "partial" / f"recording-{uuid.uuid4().hex}"
-        final, replaced = folder / "runs" / result.run.key, partial / "replaced"
-        try:
-            (partial / "runs").mkdir(parents=True)
-            final.parent.mkdir(parents=True, exist_ok=True)
-            RunStore(partial).save(result)
-            written = partial / "runs" / result.run.key
-            names = {name: ids.tolist() for name, ids in self.items.items()}
-            (written / ITEMS).write_text(json.dumps(names), encoding="utf-8")
-            if final.exists():
-                final.replace(replaced)
-            written.replace(final)
-        except (OSError, InputError) as error:
-            if replaced.exists() and not final.exists():
-                replaced.replace(final)
-            why = error.__cause__ if isinstance(error, InputError) else error
-            reason = os.strerror(why.errno) if isinstance(why, OSError) and why.errno else error
-            raise InputError(
-                f"{folder}: the recording cannot be written ({reason}); make room or choose another folder, and save "
-                "again"
-            ) from error
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        names = {name: ids.tolist() for name, ids in self.items.items()}
+        with RunWriter(Path(store)) as writer:
+            writer.save(result, beside={ITEMS: json.dumps(names)}, replace=True)
         return result.run.key
 
     def _places(self, item_ids: Any) -> Ints:
@@ -179,13 +155,13 @@ class Recorder:
         wanted = _as_names(item_ids)
         if wanted.ndim != 1:
             raise InputError(f"{where}: item ids of shape {wanted.shape}; give a flat list, one id a row of outputs")
-        if (wanted.dtype.kind in "iu") != (self._sorted.dtype.kind in "iu"):
+        if (wanted.dtype.kind in "iu") != (self._names.dtype.kind in "iu"):
             raise InputError(
-                f"{where}: item ids are {_kind(wanted)} and the recorder was made with {_kind(self._sorted)}; give the "
+                f"{where}: item ids are {_kind(wanted)} and the recorder was made with {_kind(self._names)}; give the "
                 "same ids"
             )
-        nearest = self._order[np.minimum(np.searchsorted(self._sorted, wanted), self._sorted.size - 1)]
-        unknown = self._names[nearest] != wanted
+        nearest = np.array([self._row.get(name, -1) for name in wanted.tolist()], dtype=np.int64)
+        unknown = nearest < 0
         if unknown.any():
             raise InputError(
                 f"{where}: item {wanted[unknown][0]} is not one that the recorder was made with; give it the ids of "

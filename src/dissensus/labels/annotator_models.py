@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from dissensus.arrays import row_max, row_sum
+from dissensus.arrays import places_of, row_max, row_sum
 from dissensus.errors import InputError
 from dissensus.labels.schemes import judgement_weights, weighted
 
@@ -249,7 +249,7 @@ def _prior_array(votes: Votes, prior: PriorCounts | None) -> Confusions | None:
 
 def _find(names: Names, wanted: list[Any], what: str) -> Ints:
     given = np.array(wanted)
-    place = locate(names, given if given.dtype.kind == "i" else np.array(wanted, dtype=np.dtypes.StringDType()))
+    place = places_of(given if given.dtype.kind in "iu" else np.array(wanted, dtype=np.dtypes.StringDType()), names)
     missing = np.flatnonzero(place < 0)
     if missing.size:
         raise InputError(
@@ -257,16 +257,6 @@ def _find(names: Names, wanted: list[Any], what: str) -> Ints:
             "spelling, or leave it out"
         )
     return place
-
-
-def locate(names: Names, wanted: Names) -> Ints:
-    """(wanted,) the index in `names` of each wanted name, -1 where it is absent."""
-    if names.dtype.kind != "i" or wanted.dtype.kind != "i":
-        text = np.dtypes.StringDType()
-        names, wanted = names.astype(text), wanted.astype(text)
-    order = np.argsort(names)
-    place = order[np.minimum(np.searchsorted(names, wanted, sorter=order), len(names) - 1)]
-    return np.where(names[place] == wanted, place, -1)
 
 
 def votes_matrix(evidence: Evidence) -> csr_array[np.float64]:
@@ -410,7 +400,7 @@ def continued(evidence: Evidence, start: AnnotatorModel, *, new_items: Table) ->
 
 def carry(values: Any, names: Names, new_names: Names, *, default: Any) -> Any:
     """`default` with the rows of names that are already known replaced by their known values."""
-    place = locate(names, new_names)
+    place = places_of(new_names, names)
     out = default.copy()
     out[place >= 0] = values[place[place >= 0]]
     return out

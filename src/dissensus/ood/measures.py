@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from dissensus.bootstrap import resampled_draws
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -183,32 +184,16 @@ def resampled_measures(
     """
     in_distribution, ood = (np.asarray(each, dtype=np.float64) for each in (in_distribution, ood))
     _check(in_distribution, ood)
-    if resamples < 0:
-        raise InputError(f"bootstrap: {resamples} resamples; give 0 for no interval, or about 1000")
-    n_in, n_ood = in_distribution.shape[1], ood.shape[1]
+    blocks = resampled_draws(in_distribution.shape[1], ood.shape[1], resamples=resamples, seed=seed, held=CELLS)
     orders = [_Order(*pair) for pair in zip(in_distribution, ood, strict=True)]
     found = {name: np.empty((1 + resamples, len(in_distribution))) for name in measures}
-    rng = np.random.default_rng(seed)
-    step = max(1, CELLS // (n_in + n_ood))
-    starts = [(0, 1), *((first, min(step, 1 + resamples - first)) for first in range(1, 1 + resamples, step))]
-    for first, size in starts:
-        draws = (
-            np.ones((n_in + n_ood, 1))
-            if first == 0
-            else np.concatenate([_drawn(rng, n_in, size), _drawn(rng, n_ood, size)])
-        )
-        for column, order in enumerate(orders):
-            sweep = order.swept(draws)
+    for block, draws in blocks:
+        by_item = np.ascontiguousarray(draws.T)
+        for system, order in enumerate(orders):
+            sweep = order.swept(by_item)
             for name in measures:
-                found[name][first : first + size, column] = MEASURES[name].of(sweep)
+                found[name][block, system] = MEASURES[name].of(sweep)
     return found
-
-
-def _drawn(rng: np.random.Generator, items: int, size: int) -> Table:
-    """(items, size) how often each item is drawn in each of so many resamples."""
-    drawn = rng.integers(0, items, size=(size, items)) + np.arange(size)[:, None] * items
-    counts = np.bincount(drawn.ravel(), minlength=size * items).reshape(size, items)
-    return np.ascontiguousarray(counts.T, dtype=np.float64)
 
 
 class _Order:

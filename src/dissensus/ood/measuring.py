@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dissensus.arrays import Floats, Table
+    from dissensus.bootstrap import Estimate
     from dissensus.ood.settings import OodSettings
     from dissensus.training.data import TrainingData
     from dissensus.training.run import RunResult
-    from dissensus.votes.estimate import Estimate
 
     Features = np.ndarray[Any, np.dtype[np.float32]]
 

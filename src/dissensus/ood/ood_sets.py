@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.datasets.sources import TABLE_SUFFIXES, Source, read_source
+from dissensus.array_file import read_npz
+from dissensus.datasets.sources import Source, read_source
 from dissensus.datasets.text import character_ngrams
 from dissensus.datasets.words import word_texts
 from dissensus.errors import InputError
+from dissensus.table_file import KINDS
 
 if TYPE_CHECKING:
     from dissensus.arrays import Mask
@@ -58,7 +59,7 @@ def read_ood_set(path: str | Path, data: TrainingData, *, name: str | None = Non
     features = _features_of(path, data)
     if features is not None:
         return OodSet(name=name or path.stem, features=features, how="features taken as they are")
-    if path.suffix in TABLE_SUFFIXES:
+    if path.suffix.lower() in KINDS:
         return _texts(path, read_source(path, name=name, text=text), data)
     shape = data.shape if len(data.shape) == 3 else (1, *data.shape)
     scale = pixel_scale(data)
@@ -89,13 +90,8 @@ def _features_of(path: Path, data: TrainingData) -> Features | None:
     """The array `features` of an `.npz`; None where the file is something else."""
     if path.suffix != ".npz":
         return None
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as opened:
-            found = opened["features"] if "features" in opened.files else None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{path}: cannot be read ({error}); give an .npz with an array 'images' of bytes or 'features'"
-        ) from error
+    remedy = "give an .npz with an array 'images' of bytes or 'features'"
+    found = read_npz(path, only=("features",), remedy=remedy).get("features")
     if found is None:
         return None
     if found.ndim < 1 or found.dtype.kind not in "fiu" or found.shape[1:] != data.shape or not len(found):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
-from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from dissensus.arrays import Floats
     from dissensus.dynamics import StratumDivergence
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.report.results import Results, System
     from dissensus.report.tables import Table
     from dissensus.report.training_dynamics import TrainingDynamics
+    from dissensus.studies.scored import ScoredStudy, System
 
 Record: TypeAlias = dict[str, Any]
 """One row of a figure's data."""
@@ -72,7 +72,7 @@ class Section:
     note: str = ""
 
 
-def entropies(results: Results) -> Section:
+def entropies(results: ScoredStudy) -> Section:
     """For each system, the entropy of its mean over seeds beside people's, as counts of items in squares."""
     most = float(np.log(len(results.human.classes)))
     figures, data = [], {}
@@ -103,7 +103,7 @@ def entropies(results: Results) -> Section:
     return Section(figures=tuple(figures), data=data, note=note)
 
 
-def calibration(results: Results) -> Section:
+def calibration(results: ScoredStudy) -> Section:
     """For each model, a curve a method: how many people chose what the model is sure of, all seeds together."""
     figures, data = [], {}
     for number, model in enumerate(results.models):
@@ -144,7 +144,7 @@ def calibration(results: Results) -> Section:
 
 
 def data_maps(
-    results: Results,
+    results: ScoredStudy,
     dynamics: TrainingDynamics,
     *,
     seed: int,
@@ -163,7 +163,7 @@ def data_maps(
     people = dynamics.people
     kept = thinned(len(people), most=POINTS, seed=seed)
     rows = _told(results, kept)
-    pictures = images(results.plan.data.features[results.plan.data.splits[TRAIN][kept]])
+    pictures = images(results.opened.data.features[results.opened.data.splits[TRAIN][kept]])
     if pictures is not None:
         for row, picture in zip(rows, pictures, strict=True):
             row["image"] = data_uri(picture)
@@ -227,7 +227,7 @@ def human_doubt(people: LabelDistribution) -> tuple[str, Floats]:
     return ("entropy of people, nats", people.entropy) if stated is None else ("mean uncertainty of people", stated)
 
 
-def divergence(results: Results, dynamics: TrainingDynamics) -> Section | None:
+def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | None:
     """For each model, how far probabilities move from epoch to epoch: a line a method and stratum, a band over seeds.
 
     None where a system's runs have one epoch only.
@@ -333,7 +333,7 @@ def panel(table: Table, *, shown: int) -> Section:
     return Section(figures=(figure,), data={"annotators": rows}, note=note)
 
 
-def _told(results: Results, kept: np.ndarray[Any, Any]) -> list[Record]:
+def _told(results: ScoredStudy, kept: np.ndarray[Any, Any]) -> list[Record]:
     """For each kept training item its text, its votes, and what each system says in the mean over seeds."""
     people = results.people_on_training_items.take(kept)
     classes = people.classes

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from dissensus.report.figures import Section
     from dissensus.report.items import Card
-    from dissensus.report.results import Results
     from dissensus.report.tables import Table
+    from dissensus.studies.scored import ScoredStudy
 
 VERSIONS: Final = ("dissensus", "numpy", "scipy", "torch", "altair", "vl-convert-python")
 """The packages whose versions the page tells."""
@@ -54,7 +54,7 @@ class Page:
         panel: the same as a figure.
     """
 
-    results: Results
+    results: ScoredStudy
     answer: Sequence[str]
     comparisons: Sequence[Table]
     entropies: Section
@@ -97,7 +97,7 @@ def render(page: Page) -> str:
     human = page.results.human
     return environment.get_template("page.html.jinja").render(
         page=page,
-        study=page.results.plan.study,
+        study=page.results.opened.study,
         legend=list(zip(human.classes, class_colours(len(human.classes), ordered=human.ordered), strict=True)),
         facts=facts(page.results),
         # The bundle is code of ours; the one sequence that would end its script is written otherwise.
@@ -112,10 +112,10 @@ def as_script(value: Any) -> Markup:
     return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES))
 
 
-def facts(results: Results) -> list[tuple[str, str]]:
+def facts(results: ScoredStudy) -> list[tuple[str, str]]:
     """What another person needs to get the same numbers."""
-    plan, study = results.plan, results.plan.study
-    data = plan.data
+    opened, study = results.opened, results.opened.study
+    data = opened.data
     trained_on = dict.fromkeys(each for system in results.systems.values() for each in system.trained_on)
     return [
         ("study", study.name),
@@ -125,11 +125,11 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("splits", ", ".join(f"{name} {len(members):,}" for name, members in data.splits.items())),
         ("seed of the split", str(study.split_seed)),
         ("targets", ", ".join(target.name for target in study.targets)),
-        ("deliveries", ", ".join(dict.fromkeys(_method(run.delivery, run.options) for run in plan.runs))),
+        ("deliveries", ", ".join(dict.fromkeys(_method(run.delivery, run.options) for run in opened.runs))),
         ("models", ", ".join(study.models)),
         ("seeds", ", ".join(map(str, study.seeds))),
         ("training", ", ".join(f"{name} {value}" for name, value in asdict(study.training).items())),
-        ("runs", f"{len(plan.runs):,}, trained by {', '.join(trained_on)}"),
+        ("runs", f"{len(opened.runs):,}, trained by {', '.join(trained_on)}"),
         ("intervals", f"{results.evaluation.resamples:,} resamples, seed {results.evaluation.seed}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in _versions())),
     ]

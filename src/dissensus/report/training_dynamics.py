@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dissensus.dynamics import DataMap, Forgetting, StratumDivergence
     from dissensus.evaluation.comparison.strata import Stratum
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.report.results import Results
+    from dissensus.studies import ScoredStudy
 
 LAST_EPOCHS: Final = 5
 """Over how many last epochs of each run a data map is made, where there are that many."""
@@ -69,7 +69,7 @@ class TrainingDynamics:
         return by_agreement(self.people)
 
 
-def read_training_dynamics(results: Results) -> TrainingDynamics:
+def read_training_dynamics(results: ScoredStudy) -> TrainingDynamics:
     """Read what every run recorded, one system after another."""
     people = results.people_on_training_items
     agreement = by_agreement(people)[1:]

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from dissensus.errors import InputError
-from dissensus.votes.estimate import (
+from dissensus.bootstrap import (
     Estimate,
     Seed,
     distinct_rows,
@@ -28,6 +27,7 @@ from dissensus.votes.estimate import (
     resampled_sums,
     resampled_weights,
 )
+from dissensus.errors import InputError
 from dissensus.votes.table import Votes, check_counts
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
+from dissensus.arrays import group_medians
 from dissensus.errors import InputError
 from dissensus.votes.agreement import class_mass, vote_weights
 
@@ -105,7 +106,9 @@ def annotator_agreement(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreem
         low=low,
         high=high,
         expected=_chance(said.reshape(n_annotators, n_classes).astype(np.float64)),
-        seconds=_medians(votes.seconds, by, n_annotators),
+        seconds=np.full(n_annotators, np.nan)
+        if votes.seconds is None
+        else group_medians(votes.seconds, by, groups=n_annotators),
         unsure_rate=_unsure_rate(votes, by, judgements),
         level=level,
     )
@@ -149,20 +152,6 @@ def _wilson(share: Floats, trials: Ints, level: float) -> tuple[Floats, Floats]:
     middle = (share * trials + z**2 / 2) / (trials + z**2)
     half = z * np.sqrt(share * (1 - share) * trials + z**2 / 4) / (trials + z**2)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
-
-
-def _medians(values: Floats | None, group: Codes, groups: int) -> Floats:
-    """(groups,) the median of each group's known values; NaN where it has none."""
-    if values is None:
-        return np.full(groups, np.nan)
-    known = np.flatnonzero(~np.isnan(values))
-    ordered = values[known][np.lexsort((values[known], group[known]))]
-    size = np.bincount(group[known], minlength=groups)
-    first = np.cumsum(size) - size
-    some = np.flatnonzero(size)
-    out = np.full(groups, np.nan)
-    out[some] = (ordered[first[some] + (size[some] - 1) // 2] + ordered[first[some] + size[some] // 2]) / 2
-    return out
 
 
 def _unsure_rate(votes: Votes, by: Codes, judgements: Ints) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.votes.columns import listed
 from dissensus.votes.encoding import encode, to_names
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 
     Where = Callable[[int], str]
     """The file and the line of a row, for a sentence."""
-
-NO, YES, UNSURE = 0, 1, 2
-WORDS: Final = ("no", "yes", "unsure")
-"""The responses, by their code."""
 
 SEPARATORS: Final = "|;"
 """What may stand between the labels of one cell, the surest first."""
@@ -42,6 +39,15 @@ def encode_names(cells: pl.Series, *, where: Where) -> tuple[Codes, Names]:
     values = name_like(cells, where=where)
     refuse_missing(values, where=where)
     return encode(values)
+
+
+def distinct_names(cells: pl.Series, *, where: Where) -> Names:
+    """(rows,) names, each of which may stand once."""
+    codes, names = encode_names(cells, where=where)
+    if len(names) < codes.size:
+        again = int((codes != np.arange(codes.size)).argmax())
+        raise InputError(f"{where(again)}: item '{names[codes[again]]}' has a row already; give one row an item")
+    return names
 
 
 def encode_classes(cells: pl.Series, classes: Sequence[str] | None, *, where: Where) -> tuple[Codes, tuple[str, ...]]:
@@ -103,7 +109,7 @@ def encode_responses(cells: pl.Series, *, where: Where) -> Codes:
         unknown = meaning.index(-1)
         raise InputError(
             f"{where(int((codes == unknown).argmax()))}: '{names[unknown]}' is no response; "
-            f"a response is {', '.join(WORDS[:-1])} or {WORDS[-1]}"
+            f"a response is {', '.join(RESPONSES[:-1])} or {RESPONSES[-1]}"
         )
     return np.array(meaning, dtype=np.int32)[codes]
 

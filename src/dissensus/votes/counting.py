@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from dissensus.arrays import row_sum
 from dissensus.errors import InputError
+from dissensus.table_file import (
+    Rows,
+    columns_of,
+    explained,
+    is_text,
+    kind_of,
+    open_file,
+    place,
+    scan,
+    whole_numbers,
+    without_blank,
+)
 from dissensus.votes.cells import (
     arrange_classes,
     class_names,
@@ -20,17 +33,7 @@ from dissensus.votes.cells import (
 )
 from dissensus.votes.columns import guess, require
 from dissensus.votes.encoding import first_appearances, to_names
-from dissensus.votes.files import (
-    Rows,
-    columns_of,
-    explained,
-    is_text,
-    open_file,
-    place,
-    scan,
-    whole_numbers,
-    without_blank,
-)
+from dissensus.votes.grid import NPY
 from dissensus.votes.rows import is_scale
 
 if TYPE_CHECKING:
@@ -86,6 +89,8 @@ def count_votes(
         ordered: whether the classes are a scale; None says so for labels in a column named like a rating.
     """
     path = open_file(path)
+    if kind_of(path, also=(NPY,)) == "npy":
+        raise InputError(f"{path}: a .npy file holds counts already; read it without streaming, with --format counts")
     available = columns_of(path)
     item = require("item", item, available, path=path)
     label = require("label", label, available, path=path)
@@ -163,7 +168,7 @@ def _count_compact(path: Path, rows: pl.LazyFrame, labels: dict[str, int], *, n_
         if least < low or most >= low + len(table) or len(labels) > table.shape[1]:
             table, low = _stretch(table, low, least=least, most=most, n_labels=len(labels))
         np.add.at(table.reshape(-1), (items - low) * len(labels) + label, np.int64(1))
-    seen = np.flatnonzero(np.einsum("ij->i", table))
+    seen = np.flatnonzero(row_sum(table))
     if seen.size < len(table):
         # Block by block and downwards, so that a large table is not copied whole.
         for start in range(0, seen.size, 1 << 14):

@@ -15,7 +15,7 @@ from dissensus.votes.reliability import SplitHalf, split_half_reliability
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Table
-    from dissensus.votes.estimate import Estimate, Seed
+    from dissensus.bootstrap import Estimate, Seed
     from dissensus.votes.table import Votes
 
 _BINS = 20

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final, get_args
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.table_file import columns_of, explained, kind_of, open_file, read_rows
 from dissensus.votes.cells import SEPARATORS, not_seconds, separator_mark, separator_of
 from dissensus.votes.columns import SYNONYMS, Columns, choose, guess, is_annotator, listed, require
-from dissensus.votes.files import columns_of, explained, kind_of, open_file, read_rows
-from dissensus.votes.grid import votes_from_count_rows, votes_from_npy, votes_from_wide
+from dissensus.votes.grid import NPY, votes_from_count_rows, votes_from_npy, votes_from_wide
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.rows import Duplicates, votes_from_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.votes.files import Rows
+    from dissensus.table_file import Rows
     from dissensus.votes.formats import Format
     from dissensus.votes.table import Votes
 
@@ -35,7 +35,6 @@ FORMATS: Final = {
 
 METADATA: Final = "dissensus"
 """The key of a Parquet file's metadata that holds what its columns cannot say, as JSON."""
-
 
 _LONG_COLUMNS: Final = ("annotator", "label", "response", "seconds", "attributes", "separator")
 
@@ -142,7 +141,7 @@ def understand(path: str | Path, options: Options | None = None) -> Reading:
     if chosen is not None and chosen in OFFICIAL:
         return _read_official(path, OFFICIAL[chosen], options)
     path = open_file(path)
-    if kind_of(path) == "npy":
+    if kind_of(path, also=(NPY,)) == "npy":
         _refuse_options(path, options, "counts", "item", "duplicates", *_LONG_COLUMNS)
         votes = votes_from_npy(path, classes=options.classes, ordered=options.ordered)
         return Reading(votes=votes, format="counts", notes=("items are numbered from 0",))

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import entr
 
 from dissensus.arrays import places_within
+from dissensus.bootstrap import Estimate, Seed, percentile_estimate, resampled_sums
 from dissensus.errors import InputError
 from dissensus.votes.agreement import vote_weights
-from dissensus.votes.estimate import Estimate, Seed, percentile_estimate, resampled_sums
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Floats, Ints, Table

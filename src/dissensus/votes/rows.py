@@ -9,10 +9,8 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.responses import NO, RESPONSES, UNSURE
 from dissensus.votes.cells import (
-    NO,
-    UNSURE,
-    WORDS,
     are_numbers,
     describe_annotators,
     encode_classes,
@@ -235,7 +233,9 @@ def _select_responses(rows: _Rows, cells: pl.Series) -> _Selected:
         raise InputError(f"{rows.where(row)}: the class '{NONE}' is kept for judgements of all no; rename it")
 
     def refusal(before: int, again: int) -> str:
-        words = f"'{WORDS[response[again]]}' to class '{classes[label[again]]}' after '{WORDS[response[before]]}'"
+        words = (
+            f"'{RESPONSES[response[again]]}' to class '{classes[label[again]]}' after '{RESPONSES[response[before]]}'"
+        )
         return f"{rows.who(again)} says {words}; remove one, or choose --duplicates first or last"
 
     judgement, first = first_appearances(pl.Series(pair))

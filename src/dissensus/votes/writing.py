@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,15 +10,16 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.cells import SEPARATORS, UNSURE, WORDS, YES
+from dissensus.responses import RESPONSES, UNSURE, YES
+from dissensus.table_file import is_text, kind_of, write_table
+from dissensus.votes.cells import SEPARATORS
 from dissensus.votes.columns import SYNONYMS
-from dissensus.votes.files import is_text, kind_of
+from dissensus.votes.grid import NPY
 from dissensus.votes.reading import METADATA
 from dissensus.votes.table import NONE
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dissensus.arrays import Names
     from dissensus.votes.table import Votes
 
@@ -43,30 +42,19 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
             counts for npy, else long where that holds the votes, else sets.
     """
     path = Path(path)
-    kind = kind_of(path)
+    kind = kind_of(path, also=(NPY,))
     if format is None:
         format = "counts" if kind == "npy" else "sets" if _needs_sets(votes) else "long"  # noqa: A001
     if format not in WRITABLE or (kind == "npy" and format != "counts"):
         raise InputError(f"{path}: {kind} cannot be written as '{format}'; choose one of {', '.join(WRITABLE)}")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise InputError(f"{path}: this is a folder; give the name of a file")
     if kind == "npy":
         _require_votes(votes, path)
         with whole_file(path) as part, part.open("wb") as file:
             np.save(file, votes.counts, allow_pickle=False)
         return
     tables = {"long": _long, "sets": _sets, "wide": _wide, "counts": _counts}
-    table = tables[format](votes, path)
-    with whole_file(path) as part:
-        if kind == "Parquet":
-            own = {"ordered": votes.ordered, "attributes": list(votes.attributes)}
-            table.write_parquet(part, metadata={METADATA: json.dumps(own)})
-        elif kind == "JSONL":
-            table.write_ndjson(part)
-        else:
-            table.write_csv(part, separator="\t" if kind == "TSV" else ",")
+    own = {"ordered": votes.ordered, "attributes": list(votes.attributes)}
+    write_table(tables[format](votes, path), path, metadata={METADATA: json.dumps(own)})
 
 
 def _needs_sets(votes: Votes) -> bool:
@@ -99,7 +87,7 @@ def _responses(votes: Votes, path: Path) -> pl.DataFrame:
     code = np.delete(code, votes.none, axis=1) if votes.none is not None else code
     rows = np.repeat(np.arange(votes.n_judgements), len(asked))
     label = pl.Series("label", asked, dtype=pl.Enum(asked)).gather(np.tile(np.arange(len(asked)), votes.n_judgements))
-    response = pl.Series("response", WORDS, dtype=pl.Enum(WORDS)).gather(code.ravel())
+    response = pl.Series("response", RESPONSES, dtype=pl.Enum(RESPONSES)).gather(code.ravel())
     return _in_order(_judgements(votes, path)[rows].with_columns(label, response))
 
 
@@ -197,17 +185,3 @@ def _in_order(table: pl.DataFrame) -> pl.DataFrame:
 
 def _named(names: Names) -> pl.Series:
     return pl.Series(names) if names.dtype.kind == "i" else pl.Series(names.tolist(), dtype=pl.String)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A file beside the path that takes its place when all is written, and is gone when not."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        yield part
-        part.replace(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{path}: the file cannot be written ({reason}); nothing was changed") from None
-    finally:
-        part.unlink(missing_ok=True)

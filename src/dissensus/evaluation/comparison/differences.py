@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Floats, Table
-    from dissensus.votes.estimate import Estimate, Seed
+    from dissensus.bootstrap import Estimate, Seed
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 """What a test looks for: any difference, or that the system scores less, or more, than the reference."""

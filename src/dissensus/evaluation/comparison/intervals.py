@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from dissensus.votes.estimate import Estimate
+from dissensus.bootstrap import Estimate
 
 if TYPE_CHECKING:
     from dissensus.arrays import Table
-    from dissensus.votes.estimate import Seed
+    from dissensus.bootstrap import Seed
 
 
 def estimate_over_seeds(values: Table, *, level: float = 0.95, seed: Seed = 0) -> Estimate:

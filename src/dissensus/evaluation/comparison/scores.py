@@ -11,7 +11,7 @@ from dissensus.evaluation.comparison.tables import DASH, as_list, markdown, show
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
-    from dissensus.votes.estimate import Estimate
+    from dissensus.bootstrap import Estimate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.arrays import Floats, Ints, Table
+    from dissensus.bootstrap import Seed
     from dissensus.evaluation.metrics.metric import Metric
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.estimate import Seed
 
 ROWS: Final = 20_000
 """About how many true distributions a floor is averaged over."""

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dissensus.bootstrap import Estimate, percentile_estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items
 from dissensus.evaluation.finite_panel.best_achievable import held_against_votes
 from dissensus.evaluation.finite_panel.counts import counted, draw_votes
-from dissensus.votes.estimate import Estimate, percentile_estimate
 
 if TYPE_CHECKING:
     from dissensus.arrays import Counts, Ints, Table

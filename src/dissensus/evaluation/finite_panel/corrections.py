@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.special import entr
 
+from dissensus.bootstrap import Estimate, percentile_estimate
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.best_achievable import jsd_of_cell
 from dissensus.evaluation.finite_panel.bracket import Bracket, fit_polynomials
 from dissensus.evaluation.finite_panel.counts import draw_votes
 from dissensus.evaluation.metrics.distances import LN2, entropy, soft_nll
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.votes.estimate import Estimate, percentile_estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.bootstrap import Estimate, percentile_estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items
 from dissensus.evaluation.finite_panel.best_achievable import held_against_votes, panel_floor
@@ -14,7 +15,6 @@ from dissensus.evaluation.finite_panel.ceiling import human_ceiling
 from dissensus.evaluation.finite_panel.corrections import correct
 from dissensus.evaluation.finite_panel.counts import counted
 from dissensus.evaluation.probabilities import checked_probabilities
-from dissensus.votes.estimate import Estimate, percentile_estimate
 
 if TYPE_CHECKING:
     from dissensus.arrays import Table

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import gammaln
 
+from dissensus.bootstrap import distinct_rows
 from dissensus.labels.schemes import fit_concentration
-from dissensus.votes.estimate import distinct_rows
 
 if TYPE_CHECKING:
     from dissensus.arrays import Counts, Floats, Table

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.table_file import KINDS, Rows, columns_of, explained, open_file, read_rows
 from dissensus.votes.columns import listed
-from dissensus.votes.files import KINDS, Rows, columns_of, explained, open_file, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
