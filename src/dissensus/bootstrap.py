@@ -165,7 +165,7 @@ def _draw(rng: np.random.Generator, draws: Ints, times: Ints, *, out: Table) -> 
     if items > 16 * rows:
         out[:] = rng.multinomial(draws, times / items)
         return
-    # A binomial costs about as much as 20 plain draws, so with few items a row the items themselves are drawn.
+    # A binomial costs about as much as 20 plain draws, so with few items per row the items themselves are drawn.
     row_of_item = np.repeat(np.arange(rows), times)
     step = max(1, _DRAWS // items)
     for first in range(0, resamples, step):

@@ -216,7 +216,7 @@ def explained(path: Path) -> Iterator[None]:
         if isinstance(error, PermissionError):
             sentence = f"{path}: the file may not be read; change its permissions"
         elif kind == "Parquet":
-            sentence = f"{path}: this is no whole Parquet file ({reason}); write or download it again"
+            sentence = f"{path}: this is not a whole Parquet file ({reason}); write or download it again"
         elif kind == "JSONL":
             _refuse_broken_text(path)
             _refuse_broken_json(path)
@@ -224,7 +224,7 @@ def explained(path: Path) -> Iterator[None]:
         elif kind in ("CSV", "TSV"):
             _refuse_broken_text(path)
             _refuse_ragged(path, kind)
-            sentence = f"{path}: this is no table of text ({reason}); write it again as {kind} in UTF-8"
+            sentence = f"{path}: this is not a table of text ({reason}); write it again as {kind} in UTF-8"
         else:
             sentence = f"{path}: the file cannot be read ({reason})"
         raise InputError(sentence) from None
@@ -285,9 +285,11 @@ def _refuse_broken_json(path: Path) -> None:
                 value = json.loads(text, parse_constant=refuse_constant) if text.strip() else {}
             except (ValueError, RecursionError) as error:
                 reason = _first_line(error)
-                raise InputError(f"{path}, line {line}: this is not JSON ({reason}); give one object a line") from None
+                raise InputError(
+                    f"{path}, line {line}: this is not JSON ({reason}); give one object per line"
+                ) from None
             if not isinstance(value, dict):
-                raise InputError(f"{path}, line {line}: this is JSON, but no object; give one object a line")
+                raise InputError(f"{path}, line {line}: this is JSON, but not an object; give one object per line")
 
 
 def _refuse_ragged(path: Path, kind: str) -> None:

@@ -85,6 +85,25 @@ def test_an_annotator_model_writes_its_annotators_and_takes_gold(votes: Path, tm
     assert skills["eve"] == max(skills.values())
 
 
+@pytest.mark.parametrize(
+    ("gold", "sentence"),
+    [
+        ("item,class\na,dog\n", "gold.csv: there is no column 'label' among item, class; gold items need"),
+        ("item,label\na,dog\nb,\n", "gold.csv, line 3: column 'label' is empty"),
+        ("item,label\na,dog\na,cat\n", "gold.csv, line 3: item 'a' has a row already"),
+        ("", "gold.csv: the file is empty"),
+    ],
+)
+def test_broken_gold_is_refused_with_its_line(votes: Path, tmp_path: Path, gold: str, sentence: str) -> None:
+    (tmp_path / "gold.csv").write_text(gold)
+    done = dissensus(
+        "labels", votes, "--scheme", "one-coin", "--gold", tmp_path / "gold.csv", "-o", tmp_path / "labels.csv"
+    )
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert not (tmp_path / "labels.csv").exists()
+
+
 def test_a_stream_counts_the_same(votes: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
     assert dissensus("labels", votes, "-o", one).returncode == 0
@@ -151,13 +170,13 @@ def test_a_bad_file_is_one_sentence_exit_code_2_and_nothing_written(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["labels", "words", "--scheme", "frequencey"], "is no scheme; choose frequency"),
+        (["labels", "words", "--scheme", "frequencey"], "is not a scheme; choose frequency"),
         (["labels", "words", "-o", "labels.doc"], "choose one of .csv"),
         (["labels", "words", "--annotators", "a.csv"], "has no annotators to write"),
         (["labels", "words", "--concentration", "1"], "has no option 'concentration'"),
         (["votes", "inspect", "words", "--item", "x"], "needs no --item"),
         (["votes", "inspect", "nowhere.csv"], "nowhere.csv"),
-        (["data", "show", "wrods"], "is no known dataset"),
+        (["data", "show", "wrods"], "is not a known dataset"),
         (["study", "run", "wrods"], "is no study"),
     ],
 )

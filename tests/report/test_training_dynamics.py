@@ -67,13 +67,14 @@ def read(made: Any) -> TrainingDynamics:
 
 def test_each_run_is_read_once(results: ScoredStudy, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
-    load = type(results.opened.store).load
+    store = type(results.opened.store)
+    read = store.dynamics
 
-    def counted(store: Any, key: str, **options: Any) -> Any:
+    def counted(self: Any, key: str) -> Any:
         loaded.append(key)
-        return load(store, key, **options)
+        return read(self, key)
 
-    monkeypatch.setattr(type(results.opened.store), "load", counted)
+    monkeypatch.setattr(store, "dynamics", counted)
     found = read_training_dynamics(results)
     figures.data_maps(results, found, seed=0)
     figures.divergence(results, found)

@@ -84,11 +84,11 @@ def test_basins_of_different_items_are_not_put_together(opened: OpenStudy) -> No
 @pytest.mark.parametrize(
     ("tables", "told"),
     [
-        ("[basins]\nprobs = 3", r"line 25: 'probs' is no key in \[basins\]; did you mean 'probes'"),
-        ("[basins]\nitems = 1", r"line 25: 'items' is refused: .*2 or more"),
-        ("[ood]\nitems = 5", r"line 24: 'sets' must name out-of-distribution sets"),
-        ("[ood]\nsets = { a = 'a.npz' }\nscores = ['mps']", r"line 26: 'scores' is refused: .*'mps'"),
-        ("[ood]\nsets = 'a.npz'", r"line 25: 'sets' must name out-of-distribution sets"),
+        ("[basins]\nprobs = 3", r"line 26: 'probs' is no key in \[basins\]; did you mean 'probes'"),
+        ("[basins]\nitems = 1", r"line 26: 'items' is refused: .*2 or more"),
+        ("[ood]\nitems = 5", r"line 25: 'sets' must name out-of-distribution sets"),
+        ("[ood]\nsets = { a = 'a.npz' }\nscores = ['mps']", r"line 27: 'scores' is refused: .*'mps'"),
+        ("[ood]\nsets = 'a.npz'", r"line 26: 'sets' must name out-of-distribution sets"),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, tables: str, told: str) -> None:

@@ -30,7 +30,7 @@ def labels(
         float | None, typer.Option(help="Dirichlet: pseudo-votes for each class; fitted if not given.")
     ] = None,
     gold: Annotated[
-        Path | None, typer.Option(help="Annotator models: a CSV of items whose class is known (columns item, label).")
+        Path | None, typer.Option(help="Annotator models: a table of items whose class is known (columns item, label).")
     ] = None,
     annotators: Annotated[
         Path | None, typer.Option(help="Annotator models: where to write each annotator's skill or accuracy.")

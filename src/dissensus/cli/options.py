@@ -21,7 +21,7 @@ Item = Annotated[str | None, typer.Option(help="Column of item names.", rich_hel
 Annotator = Annotated[str | None, typer.Option(help="Column of annotator names.", rich_help_panel="Columns")]
 Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="Columns")]
 Response = Annotated[
-    str | None, typer.Option(help="Column of yes / no / unsure, one row a class.", rich_help_panel="Columns")
+    str | None, typer.Option(help="Column of yes / no / unsure, one row per class.", rich_help_panel="Columns")
 ]
 Seconds = Annotated[str | None, typer.Option(help="Column of seconds per judgement.", rich_help_panel="Columns")]
 Attributes = Annotated[

@@ -1,4 +1,4 @@
-"""Ensembles of small classifiers of images, trained apart: what labels blends, and what a simulated panel sees with."""
+"""Ensembles of small classifiers of images, trained separately: they label blends, and are a panel's eyes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def train_member(images: Grey, labels: Ints, *, model: str, classes: Sequence[st
         labels: (images,) class indices; every class must occur.
         model: a name in `training.models.MODELS`.
         classes: names.
-        batches: that it learns from, at least; the last pass over the images is finished.
+        batches: the least number of batches to learn from; the last pass over the images is finished.
         seed: of weights and batches.
     """
     data = labelled_data(

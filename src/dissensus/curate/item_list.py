@@ -1,4 +1,4 @@
-"""A list of items: what every step of curating reads and writes, as a table with one row an item."""
+"""A list of items: what every step of curating reads and writes, as a table with one row per item."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ItemList:
-    """Items by source and name, with columns that say something of each.
+    """Items by source and name, with columns that describe them.
 
     Attributes:
         items: (items,) names; an item of one name may be in several sources.
@@ -41,7 +41,7 @@ class ItemList:
         return ItemList(items=self.items[chosen], sources=self.sources[chosen], columns=columns)
 
     def adding(self, **columns: np.ndarray[Any, Any]) -> ItemList:
-        """The same items with further columns; one of a name that is there takes its place."""
+        """The same items with further columns; a column of the same name is replaced."""
         return ItemList(items=self.items, sources=self.sources, columns={**self.columns, **columns})
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
@@ -105,7 +105,9 @@ def read_items(path: str | Path) -> ItemList:
 
     table = read_rows(open_file(path)).table
     if "item" not in table.columns:
-        raise InputError(f"{path}: no column 'item' among {', '.join(table.columns)}; name the column of items so")
+        raise InputError(
+            f"{path}: no column 'item' among {', '.join(table.columns)}; give the column of items that name"
+        )
     if "source" not in table.columns:
         table = table.with_columns(source=pl.lit(""))
     twice = table.select("source", "item").is_duplicated()

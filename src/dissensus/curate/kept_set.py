@@ -1,4 +1,4 @@
-"""A made set in a folder: there whole or not at all, read as items for a study with what only its maker knows."""
+"""A set that was made, in a folder, whole or not at all: items for a study, and what only their maker knows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SimulatedSet:
 
     Attributes:
         items: for a study; its note says that it is simulated.
-        truth: (items, classes) what ever more annotators would say: see `SimulatedPanel`.
+        truth: (items, classes) what people would say in the end, with ever more annotators: see `SimulatedPanel`.
         region: (items,) of the data map: easy, ambiguous, hard or other.
         about: what was made, counted step by step; plain values.
     """

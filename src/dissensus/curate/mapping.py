@@ -43,7 +43,7 @@ def map_items(
         seeds: how many runs.
         regions: the share of items in each region, by rank; or the confidence and variability that the regions
             `easy`, `ambiguous` and `hard` begin at.
-        only: the items to look at, such as those without copies; all if not given. Its columns are kept.
+        only: the items to look at, such as those without duplicates; all if not given. Its columns are kept.
         seed: of the first run; the others follow.
         engine: loop, fleet or auto.
         device: cpu, cuda or auto.

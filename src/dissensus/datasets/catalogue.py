@@ -1,4 +1,4 @@
-"""The known sets of votes: what they are, where they come from, and how to have them."""
+"""The known sets of votes: what they are, where they come from, and how to get them."""
 
 from __future__ import annotations
 
@@ -65,18 +65,18 @@ class Dataset:
         return path.is_file()
 
     def load(self) -> Votes:
-        """The votes; refuses with the remedy where the file is missing."""
+        """The votes; where the file is missing, the refusal says how to get it."""
         if self.read is None:
             raise InputError(
                 f"{self.name}: the set was published as label distributions, without votes; use it in a study, or "
-                "take dissensus.datasets.load_labelled"
+                "use dissensus.datasets.load_labelled"
             )
         return self.read(self.found())
 
     def load_labelled(self) -> LabelledItems:
-        """The items with their label distributions, of a set that was published so."""
+        """The items with their label distributions, of a set that was published in this form."""
         if self.read_labelled is None:
-            raise InputError(f"{self.name}: this is a set of votes; take dissensus.datasets.load")
+            raise InputError(f"{self.name}: this is a set of votes; use dissensus.datasets.load")
         return self.read_labelled(self.found())
 
     def contents(self) -> Votes | LabelledItems:
@@ -84,7 +84,7 @@ class Dataset:
         return self.load_labelled() if self.read is None else self.load()
 
     def found(self) -> Path:
-        """The file; refuses with the remedy where it is missing."""
+        """The file; where it is missing, the refusal says how to get it."""
         path = self.path()
         if path is None:
             return Path()
@@ -206,14 +206,14 @@ def data_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Where what the tool makes for itself is kept, also where downloaded sets lie in a folder it may not write."""
+    """Where the tool keeps what it makes, even if downloaded sets lie in a folder that it may not write to."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dissensus"
 
 
 def find(name: str) -> Dataset:
     """The known set of that name."""
     if name not in DATASETS:
-        raise InputError(f"'{name}' is no known dataset; there are {', '.join(DATASETS)}")
+        raise InputError(f"'{name}' is not a known dataset; there are {', '.join(DATASETS)}")
     return DATASETS[name]
 
 

@@ -23,11 +23,11 @@ _CIFAR_RECORD = 1 + 3 * 32 * 32
 
 
 def read_cifar_batch(path: str | Path) -> tuple[Images, np.ndarray[Any, np.dtype[np.uint8]]]:
-    """Images and labels of one file of the CIFAR-10 binary version: 1 label byte and 3,072 pixel bytes a record."""
+    """Images and labels of one file of the CIFAR-10 binary version: 1 label byte and 3,072 pixel bytes per record."""
     raw = _bytes(Path(path))
     if not raw or len(raw) % _CIFAR_RECORD:
         raise InputError(
-            f"{path}: {len(raw):,} bytes are no whole number of {_CIFAR_RECORD:,}-byte records; give a batch of the "
+            f"{path}: {len(raw):,} bytes are not a whole number of {_CIFAR_RECORD:,}-byte records; give a batch of the "
             "CIFAR-10 binary version"
         )
     records = np.frombuffer(raw, np.uint8).reshape(-1, _CIFAR_RECORD)

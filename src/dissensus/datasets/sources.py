@@ -35,8 +35,8 @@ class Source:
         name: of the source.
         items: (items,) names, each once.
         images: (items, channels, height, width) uint8; None for texts.
-        texts: (items,) None for images.
-        labels: (items,) names of classes; None where the source tells none.
+        texts: (items,) texts; None for images.
+        labels: (items,) names of classes; None where the source has none.
         columns: by name, (items,) further columns of a table, as text.
     """
 
@@ -221,7 +221,7 @@ def _table(path: Path, name: str, *, item: str | None, text: str | None, label: 
     def column(called: str) -> Names:
         values = table[called]
         if values.dtype.is_nested():
-            raise InputError(f"{path}: column {called} holds lists; give one text a cell")
+            raise InputError(f"{path}: column {called} holds lists; give one text per cell")
         return np.array(values.cast(pl.String).fill_null("").to_list(), dtype=np.str_)
 
     nested = {called for called in table.columns if table[called].dtype.is_nested()}
@@ -250,5 +250,7 @@ def _numbers(n: int) -> Names:
 def _once(items: Names, path: Path) -> Names:
     names, count = np.unique(items, return_counts=True)
     if (count > 1).any():
-        raise InputError(f"{path}: item '{names[int((count > 1).argmax())]}' is there twice; give every item one name")
+        raise InputError(
+            f"{path}: item '{names[int((count > 1).argmax())]}' is there twice; give every item a name of its own"
+        )
     return items

@@ -33,7 +33,7 @@ def read_dynamics(store: RunStore, keys: Iterable[str], *, split: str = "train")
     """
     runs = []
     for key in keys:
-        dynamics = store.load(key, weights=False).dynamics
+        dynamics = store.dynamics(key)
         if split not in dynamics:
             known = f"; it has {', '.join(dynamics)}" if dynamics else ""
             raise InputError(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def write_labels(labels: LabelDistribution, path: str | Path, *, tie: TieRule = "first", seed: int = 0) -> None:
-    """Write one row an item: its name, one column a class, and what follows from them.
+    """Write one row per item: its name, one column per class, and what follows from them.
 
     Further columns: `majority` with its `tied` mark, `entropy` in nats, `judgements`, and where people could say unsure
     `mean_uncertainty` and `unsure_proportion`. A `.npz` holds probabilities, counts, items and classes as arrays.
@@ -59,7 +59,7 @@ def label_table(labels: LabelDistribution, *, tie: TieRule = "first", seed: int 
 
 
 def annotator_table(model: AnnotatorModel) -> pl.DataFrame:
-    """One row an annotator: skill, or from a confusion matrix the accuracy on each class and overall."""
+    """One row per annotator: skill, or from a confusion matrix the accuracy on each class and overall."""
     columns: dict[str, Any] = {"annotator": pl.Series(model.annotators.tolist())}
     if model.skill is not None:
         columns["skill"] = model.skill

@@ -96,7 +96,6 @@ class RunStore:
     def load(self, key: str, *, dynamics: bool = True, weights: bool = True) -> RunResult:
         """Read a run; its large parts only where asked for."""
         folder = self._runs / key
-        recorded = folder / "dynamics.npz"
         try:
             about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
             history = json.loads((folder / "history.json").read_text(encoding="utf-8"))
@@ -105,7 +104,7 @@ class RunStore:
                 history={name: np.array(values) for name, values in history.items()},
                 chosen_epoch=about["chosen_epoch"],
                 predictions=read_npz(folder / "predictions.npz", remedy=REMEDY),
-                dynamics=read_npz(recorded, remedy=REMEDY) if dynamics and recorded.exists() else {},
+                dynamics=self.dynamics(key) if dynamics else {},
                 weights=read_npz(folder / "weights.npz", remedy=REMEDY) if weights else {},
                 timing=about["timing"],
                 versions=about.get("versions", {}),
@@ -114,6 +113,11 @@ class RunStore:
             raise
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{folder}: the stored run cannot be read ({error}); {REMEDY}") from error
+
+    def dynamics(self, key: str) -> dict[str, np.ndarray[Any, Any]]:
+        """By split, a run's (epochs, items, classes) probabilities after each epoch; empty where it recorded none."""
+        path = self._runs / key / "dynamics.npz"
+        return read_npz(path, remedy=REMEDY) if path.exists() else {}
 
     def __iter__(self) -> Iterator[RunResult]:
         for key in self.keys():

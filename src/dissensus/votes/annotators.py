@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnnotatorAgreement:
-    """One row an annotator, as columns of equal length.
+    """One row per annotator, as columns of equal length.
 
     Attributes:
         annotators: names.
@@ -59,7 +59,7 @@ class AnnotatorAgreement:
         return AnnotatorAgreement(**columns, level=self.level)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """One dictionary an annotator, ready for JSON: None where a column is NaN."""
+        """One dictionary per annotator, ready for JSON: None where a column is NaN."""
         columns = {each.name: getattr(self, each.name).tolist() for each in fields(self) if each.name != "level"}
         names = ["annotator", *list(columns)[1:]]
         return [
@@ -124,7 +124,7 @@ def unsure_judgements(votes: Votes) -> Mask:
 
 
 def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
-    """(votes,) what the vote's annotator gave the same class of the same item, and gave that item in all."""
+    """(votes,) the weight that its annotator gave to the same class of the same item, and to that item in all."""
     assert votes.annotator is not None
     assert votes.annotators is not None
     assert votes.judgement_annotator is not None
@@ -135,7 +135,7 @@ def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
     _, person = np.unique(votes.item.astype(np.int64) * n_annotators + votes.annotator, return_inverse=True)
     _, choice = np.unique(person * len(votes.classes) + votes.label, return_inverse=True)
     same = np.asarray(np.bincount(choice, weights=weight), dtype=np.float64)
-    # Whole judgements, which thirds and sevenths need not sum to exactly.
+    # Numbers of whole judgements: thirds and sevenths need not sum to them exactly.
     total = np.rint(np.bincount(person, weights=weight))
     return same[choice], total[person]
 

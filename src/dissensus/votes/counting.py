@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Codes, Counts, Names
 
     Counted = tuple[pl.Series, dict[str, int], Counts]
-    """Items, labels with the row where each stands first, and (items, labels) counts."""
+    """Items, labels with the first row of each, and (items, labels) counts."""
 
 _SHORT: Final = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
@@ -76,10 +76,10 @@ def count_votes(
     classes: Sequence[str] | None = None,
     ordered: bool | None = None,
 ) -> CountedVotes:
-    """Count the votes of a long file (one row a vote) in one pass, with memory for the counts only.
+    """Count the votes of a long file (one row per vote) in one pass, with memory for the counts only.
 
-    Who voted is not read, so a judgement that stands twice in the file counts twice; `read_votes` refuses it. Responses
-    (yes, no, unsure) and cells with several labels are not votes of one row each and are refused.
+    Who voted is not read, so a judgement that is in the file twice counts twice; `read_votes` refuses it. Responses
+    (yes, no, unsure) and cells with several labels do not fit one row per vote, and are refused.
 
     Args:
         path: a CSV, TSV, Parquet or JSONL file.
@@ -111,7 +111,7 @@ def count_votes(
     counted = _count_compact(path, rows, dict(known), n_rows=n_rows) if schema[item].is_integer() else None
     items, labels, counts = _count_hashed(path, rows, known) if counted is None else counted
     if not len(items):
-        raise InputError(f"{path}: the file holds no rows; give a file with votes in it")
+        raise InputError(f"{path}: the file holds no rows; give a file with at least one")
     if classes is None and separator_of(pl.Series(list(labels), dtype=pl.String), path) is not None:
         raise InputError(f"{path}: cells of '{label}' hold several labels; read the file without streaming")
     first = list(labels.values())

@@ -1,4 +1,4 @@
-"""Tables with one row an item: a column an annotator (wide), or a column a class (counts)."""
+"""Tables with one row per item: one column per annotator (wide), or one column per class (counts)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ NPY: Final = ".npy"
 """The extension of a file that holds a bare array of counts."""
 
 LARGEST_COUNT = 1_000_000
-"""The most votes for one class of one item that are believed."""
+"""The most votes for one class of one item; a larger count is taken for damage."""
 
 
 def votes_from_wide(
     rows: Rows, *, item: str, classes: Sequence[str] | None = None, ordered: bool | None = None
 ) -> Votes:
-    """Votes from a table with one row an item and, beside the item, one column an annotator.
+    """Votes from a table with one row per item and, beside the item, one column per annotator.
 
-    An empty cell is no vote. An annotator whose column is empty is kept.
+    An empty cell is not a vote. An annotator whose column is empty is kept.
     """
     panel = rows.table.drop(item)
     if not panel.width:
-        raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column an annotator")
+        raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column per annotator")
     items = distinct_names(rows.table[item], where=rows.where)
     cells = pl.concat([name_like(column, where=rows.where).cast(pl.String).alias("cell") for column in panel])
     place = np.flatnonzero((cells.is_not_null() & (cells != "")).to_numpy())
@@ -67,7 +67,7 @@ def votes_from_wide(
 def votes_from_count_rows(
     rows: Rows, *, item: str | None, classes: Sequence[str] | None = None, ordered: bool | None = None
 ) -> Votes:
-    """Anonymous votes from a table with one row an item and one column a class.
+    """Anonymous votes from a table with one row per item and one column per class.
 
     Args:
         rows: the table.
@@ -81,7 +81,7 @@ def votes_from_count_rows(
         raise InputError(f"{rows.path}: there is no column for class '{missing[0]}'; correct --classes")
     table = table.select(classes or table.columns)
     if not table.width:
-        raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column a class")
+        raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column per class")
     counts = np.empty(table.shape)
     for k, column in enumerate(table):
         numbers = column.cast(pl.Float64, strict=False) if not column.dtype.is_nested() else column.is_null()

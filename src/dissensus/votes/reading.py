@@ -1,4 +1,4 @@
-"""Any file of votes to `Votes`: its format and columns are given, or understood and shown."""
+"""Reads any file of votes: its format and columns are given, or worked out and shown."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from dissensus.votes.table import Votes
 
 FORMATS: Final = {
-    "long": "one row a vote, or a response of yes, no or unsure",
-    "wide": "one row an item, one column an annotator",
-    "counts": "one row an item, one column a class: numbers of votes",
-    "sets": "one row a judgement, with several labels in a cell or a list",
+    "long": "one row per vote, or per response of yes, no or unsure",
+    "wide": "one row per item, one column per annotator",
+    "counts": "one row per item, one column per class: numbers of votes",
+    "sets": "one row per judgement, with several labels in a cell or a list",
     **{each.name: each.what for each in OFFICIAL.values()},
 }
 """The formats that `read_votes` knows, and what each holds."""
@@ -41,7 +41,7 @@ _LONG_COLUMNS: Final = ("annotator", "label", "response", "seconds", "attributes
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the user says about a file; None and () leave it to be understood. See `read_votes`."""
+    """What the user says about a file; what is None or () is worked out. See `read_votes`."""
 
     format: str | None = None
     item: str | None = None
@@ -68,7 +68,7 @@ class Reading:
         votes: the votes.
         format: the name of the format, one of `FORMATS`.
         columns: the column of each role: item, annotator, label, response, seconds.
-        notes: sentences on what else was understood.
+        notes: sentences on what else was worked out.
     """
 
     votes: Votes
@@ -288,7 +288,7 @@ def _wide_or_counts(panel: pl.DataFrame) -> str | None:
         return "wide"
     if all(dtype.is_numeric() for dtype in panel.dtypes) and not any(column.null_count() for column in panel):
         totals = panel.select(total=pl.sum_horizontal(pl.all().cast(pl.Float64)))["total"]
-        # Ratings hardly add up to the same number in many different rows; the votes of a panel of k do.
+        # Ratings hardly ever add up to the same number in many different rows; the votes of a panel of k do.
         same_panel = totals.n_unique() == 1 and totals[0] >= 2 and panel.n_unique() >= 5
         return "counts" if same_panel else None
     cells = pl.concat([column.cast(pl.String).alias("cell") for column in panel]).drop_nulls()

@@ -1,4 +1,4 @@
-"""CIFAR-10H: about fifty votes on each CIFAR-10 test image (Peterson et al. 2019), as counts or one row a trial."""
+"""CIFAR-10H: about fifty votes on each CIFAR-10 test image (Peterson et al. 2019), as counts or one row per trial."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _read_counts(path: Path) -> Votes:
 
 
 def _read_raw(path: Path) -> Votes:
-    """One vote a trial. Attention checks are left out; how many an annotator failed is the attribute `failed_checks`.
+    """One vote per trial. Attention checks are left out; how many an annotator failed is the attribute `failed_checks`.
 
     Reaction times are in milliseconds in the file; those of 0 or less are a fault of its clock, and unknown here.
     """
