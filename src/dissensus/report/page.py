@@ -44,6 +44,7 @@ class Page:
         calibration: curves.
         maps: data maps; None where runs recorded nothing.
         divergence: between epochs; None likewise.
+        trained: tables of training dynamics; empty where runs recorded nothing.
         basins: tables of curvature and of paths between runs; empty where they were not measured.
         landscape: spectra, lines and surfaces.
         ood: a table for each out-of-distribution set; empty where none was measured.
@@ -60,6 +61,7 @@ class Page:
     calibration: Section
     maps: Section | None
     divergence: Section | None
+    trained: Sequence[Table]
     basins: Sequence[Table]
     landscape: Section | None
     ood: Sequence[Table]

@@ -13,7 +13,12 @@ from dissensus.report.landscape import basin_tables, landscape
 from dissensus.report.ood import detection, score_histograms
 from dissensus.report.page import Page, render
 from dissensus.report.tables import all_tables, annotators
-from dissensus.report.training_dynamics import read_training_dynamics
+from dissensus.report.training_dynamics import (
+    confidence_by_stratum,
+    forgetting,
+    human_uncertainty,
+    read_training_dynamics,
+)
 from dissensus.report.words import answer
 from dissensus.studies.measuring import stored_basins, stored_ood
 from dissensus.votes.annotators import annotator_agreement
@@ -48,6 +53,15 @@ def write_report(results: ScoredStudy, path: str | Path, *, seed: int = 0) -> Pa
     ood = stored_ood(results.opened)
     detected = [] if ood is None else detection(ood)
     dynamics = read_training_dynamics(results) if results.recorded else None
+    trained = (
+        []
+        if dynamics is None
+        else [
+            confidence_by_stratum(dynamics),
+            human_uncertainty(dynamics, resamples=results.evaluation.resamples, seed=results.evaluation.seed),
+            forgetting(dynamics),
+        ]
+    )
     page = Page(
         results=results,
         answer=answer(results),
@@ -56,6 +70,7 @@ def write_report(results: ScoredStudy, path: str | Path, *, seed: int = 0) -> Pa
         calibration=figures.calibration(results),
         maps=None if dynamics is None else figures.data_maps(results, dynamics, seed=seed),
         divergence=None if dynamics is None else figures.divergence(results, dynamics),
+        trained=trained,
         basins=curved,
         landscape=None if basins is None else landscape(basins),
         ood=detected,
@@ -68,7 +83,7 @@ def write_report(results: ScoredStudy, path: str | Path, *, seed: int = 0) -> Pa
     folder = path.with_name(f"{path.stem}-files")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        export_tables([*comparisons, *curved, *detected, *([] if people is None else [people])], folder)
+        export_tables([*comparisons, *curved, *detected, *trained, *([] if people is None else [people])], folder)
         export_figures(page.sections, folder)
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written ({error.strerror}); choose another place") from error
