@@ -81,7 +81,9 @@ def uncertainty_correlations(
         for column, axis in enumerate(AXES):
             by_seed = values[:, row, column * len(seeds) : (column + 1) * len(seeds)]
             defined = bool(np.isfinite(by_seed[0]).all())
-            estimate = estimate_over_seeds(by_seed, level=level, seed=seed) if defined else None
+            estimate = (
+                estimate_over_seeds(by_seed, items=len(human), level=level, low=-1.0, high=1.0) if defined else None
+            )
             found.append(UncertaintyCorrelation(human=name, model=axis, spearman=estimate, items=len(human)))
     return tuple(found)
 

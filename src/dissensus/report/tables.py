@@ -7,10 +7,11 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from dissensus.evaluation.comparison.differences import MARKS as HOW_MARKED
+from dissensus.evaluation.comparison.scores import BEST
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.tables import DASH, markdown
+from dissensus.evaluation.comparison.tables import DASH, latex, markdown
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.report.words import LEVEL, excludes_zero
 from dissensus.studies.scored import AGREEMENT
 
 if TYPE_CHECKING:
@@ -21,17 +22,10 @@ if TYPE_CHECKING:
     from dissensus.studies.scored import ScoredStudy
     from dissensus.votes.annotators import AnnotatorAgreement
 
-SIGNIFICANT: Final = "*"
-"""The mark of a difference that a test over seeds finds, after Holm's correction."""
-
 APART: Final = "†"
-"""The mark of a difference whose interval excludes zero."""
+"""The mark of a difference whose interval excludes zero, where no side is closer to people."""
 
-MARKS: Final = (
-    f"{SIGNIFICANT} differs from the reference by an exact Wilcoxon test over seeds, p < {LEVEL:g} after Holm's "
-    f"correction over the methods compared on that metric; {APART} the bootstrap interval of the difference, over "
-    "items and seeds, excludes zero. Below each mean ± sd over seeds is its 95 % interval."
-)
+MARKS: Final = f"{HOW_MARKED}. Below each mean ± sd over seeds is its 95 % interval."
 """How marks are read."""
 
 COLUMNS: Final = {
@@ -39,7 +33,7 @@ COLUMNS: Final = {
     "soft_nll": "Soft NLL ↓",
     "brier": "Brier ↓",
     "abs_entce": "Entropy error ↓",
-    "entropy_spearman": "Entropy correlation ↑",
+    "entropy_spearman": "Entropy correlation (Spearman) ↑",
     "accuracy": "Accuracy, % ↑",
 }
 """Short titles of the metrics, with an arrow that points to people."""
@@ -102,23 +96,7 @@ class Table:
 
     def to_latex(self) -> str:
         r"""A `tabular` with rules of `booktabs` in a `table`."""
-        lines = [" & ".join(_as_latex(cell) for cell in line) + r" \\" for line in (self.header, *self._lines())]
-        return "\n".join(
-            [
-                "% needs \\usepackage{booktabs}",
-                r"\begin{table}",
-                rf"\caption{{{_as_latex(self.title)}. {_as_latex(self.note)}}}",
-                rf"\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}",
-                r"\toprule",
-                lines[0],
-                r"\midrule",
-                *lines[1:],
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-                "",
-            ]
-        )
+        return latex(self.header, self._lines(), caption=f"{self.title}. {self.note}")
 
     def _lines(self) -> list[list[str]]:
         return [[row.name, *map(str, row.cells)] for row in self.rows]
@@ -145,12 +123,9 @@ def comparison(results: ScoredStudy, *, stratum: str = ALL) -> Table | None:
             Row(name=_named(results, name), cells=tuple(_cell(results, score, stratum) for score in across), kind=kind)
         )
         records += [_record(results, score, stratum) for score in across]
-    if results.panel is not None and stratum == ALL:
-        floors, ceilings = results.panel.floors, results.panel.ceilings
-        floor = tuple(Cell(_number(floors.get(metric), metric)) for metric in metrics)
-        ceiling = tuple(estimated(ceilings.get(metric), metric) for metric in metrics)
-        rows.append(Row(name="noise floor", cells=floor, kind="people"))
-        rows.append(Row(name="human ceiling", cells=ceiling, kind="people"))
+    best_cells = tuple(estimated(_best(across[place]), metric) for place, metric in enumerate(metrics))
+    if any(cell.text != DASH for cell in best_cells):
+        rows.append(Row(name=BEST, cells=best_cells, kind="people"))
     return Table(
         slug=f"comparison-{stratum}",
         title=f"{'All' if stratum == ALL else stratum.capitalize()} items ({first.items:,})",
@@ -159,6 +134,10 @@ def comparison(results: ScoredStudy, *, stratum: str = ALL) -> Table | None:
         records=tuple(records),
         note=MARKS,
     )
+
+
+def _best(score: Score) -> Estimate | None:
+    return None if score.best_achievable is None else score.best_achievable.estimate
 
 
 def annotators(panel: AnnotatorAgreement, *, shown: int) -> Table:
@@ -203,10 +182,7 @@ def _cell(results: ScoredStudy, score: Score, stratum: str) -> Cell:
     if score.value is None:
         return Cell(DASH)
     difference = results.differences.get((stratum, score.system, score.metric))
-    marks = ""
-    if difference is not None:
-        marks += SIGNIFICANT if difference.p_holm is not None and difference.p_holm < LEVEL else ""
-        marks += APART if excludes_zero(difference.value) else ""
+    marks = "" if difference is None else difference.mark
     spread = "" if score.sd is None else f" ± {_number(score.sd, score.metric)}"
     under = estimated(score.value, score.metric).under
     return Cell(f"{_number(score.value.value, score.metric)}{spread}{f' {marks}' if marks else ''}", under)
@@ -215,8 +191,7 @@ def _cell(results: ScoredStudy, score: Score, stratum: str) -> Cell:
 def _record(results: ScoredStudy, score: Score, stratum: str) -> dict[str, Any]:
     difference = results.differences.get((stratum, score.system, score.metric))
     value = score.value
-    panel = results.panel if stratum == ALL else None
-    ceiling = None if panel is None else panel.ceilings.get(score.metric)
+    best = _best(score)
     return {
         "stratum": stratum,
         "items": score.items,
@@ -229,8 +204,7 @@ def _record(results: ScoredStudy, score: Score, stratum: str) -> dict[str, Any]:
         "sd": score.sd,
         "low": None if value is None else value.low,
         "high": None if value is None else value.high,
-        "noise_floor": None if panel is None else panel.floors.get(score.metric),
-        "human_ceiling": None if ceiling is None else ceiling.value,
+        "best_achievable": None if best is None else best.value,
         "reference": None if difference is None else difference.reference,
         "difference": None if difference is None else difference.value.value,
         "difference_low": None if difference is None else difference.value.low,
@@ -269,26 +243,6 @@ def _as_markdown(text: str) -> str:
     for mark in "`*_[]":
         escaped = escaped.replace(mark, f"\\{mark}")
     return escaped
-
-
-_LATEX: Final = {
-    **{mark: rf"\{mark}" for mark in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "±": r"$\pm$",
-    "†": r"$\dagger$",
-    "↓": r"$\downarrow$",
-    "↑": r"$\uparrow$",
-    "\N{MINUS SIGN}": "$-$",
-}
-
-
-def _as_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
 
 
 def all_tables(results: ScoredStudy) -> Sequence[Table]:

@@ -20,28 +20,28 @@ def answer(results: ScoredStudy) -> list[str]:
     sentences = []
     for model in results.models:
         sentences += _of_model(results, model)
-    floor = None if results.panel is None else results.panel.floors["kl"]
-    if floor is not None:
+    best = results.evaluation.overall.get(next(iter(results.systems)), "kl").best_achievable
+    if best is not None and best.estimate is not None:
         sentences.append(
             f"Against panels as small as these, a model that knew people's true distribution would itself score about "
-            f"{floor:.3f} nats."
+            f"{best.estimate.value:.3f} nats."
         )
     return sentences
 
 
-def significance(difference: Difference) -> str:
-    """What the test over seeds says of a difference, in one sentence."""
-    if difference.p is None or difference.p_holm is None:
-        return "With one seed there is no test over seeds."
+def significance(difference: Difference | None) -> str:
+    """What the test of a difference says, in one sentence."""
+    if difference is None or difference.p is None or difference.p_holm is None:
+        return "The difference was not tested."
     verdict = "significant" if difference.p_holm < LEVEL else "not significant"
-    sentence = (
-        f"An exact Wilcoxon test over {difference.seeds} paired seeds gives p = {difference.p:.3f}, and "
-        f"{difference.p_holm:.3f} after Holm's correction over the methods compared: {verdict} at {LEVEL:g}"
+    return (
+        f"Tested over {difference.over}, p = {difference.p:.3f}, and {difference.p_holm:.3f} after Holm's correction "
+        f"over the methods compared: {verdict} at {LEVEL:g}."
     )
-    least = 2 / 2**difference.seeds
-    if difference.p_holm >= LEVEL and difference.p <= least * (1 + 1e-9):
-        return f"{sentence}, though {difference.seeds} seeds cannot give a p below {least:.3f}."
-    return f"{sentence}."
+
+
+def _tested(results: ScoredStudy, system: str) -> str:
+    return significance(overall_difference(results, system, results.evaluation.headline))
 
 
 def excludes_zero(estimate: Estimate) -> bool:
@@ -85,7 +85,7 @@ def _of_model(results: ScoredStudy, model: str) -> list[str]:
                 f"{where}, no method came closer to people than {called[reference]}: its mean KL(human || model) is "
                 f"{scores[best]:.3f} nats. The next is {called[rival]} with {scores[rival]:.3f}{gap}."
             ),
-            *([] if behind is None else [significance(behind)]),
+            *([] if behind is None else [_tested(results, rival)]),
         ]
     closer = overall_difference(results, best, "kl")
     if closer is None:
@@ -97,7 +97,7 @@ def _of_model(results: ScoredStudy, model: str) -> list[str]:
             f"{100 * share:.0f} % lower than the {scores[reference]:.3f} of {called[reference]} "
             f"(difference {_signed(closer.value.value)}, {interval(closer.value)}, over items and seeds)."
         ),
-        significance(closer),
+        _tested(results, best),
     ]
     if len(results.models) > 1:
         return [" ".join(sentences)]

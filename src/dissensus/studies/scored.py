@@ -17,8 +17,6 @@ from dissensus.evaluation.baselines import MAJORITY
 from dissensus.evaluation.comparison.differences import with_holm
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.evaluation.metrics.registry import METRICS as REGISTRY
-from dissensus.evaluation.scoring import Panel, panel_of
 from dissensus.studies.opening import runs_by_system
 from dissensus.training.data import TRAIN
 
@@ -35,13 +33,6 @@ if TYPE_CHECKING:
 
 METRICS: Final = ("kl", "soft_nll", "brier", "abs_entce", "entropy_spearman", "accuracy")
 """What a study is scored by, closest to the question first."""
-
-NOT_CORRECTED: Final = (
-    "noise floor: what a perfect model would score against so few votes; human ceiling: what one half of the people "
-    "scores against the other (under KL and soft NLL it pays 27.6 nats for a class that it happens to lack); scores "
-    "corrected for few votes are given by dissensus evaluate"
-)
-"""How the people's rows are read, and where to find what is not here."""
 
 AGREEMENT: Final = "agreement"
 """The idea of the strata: unanimous and varied items."""
@@ -84,7 +75,6 @@ class ScoredStudy:
         failed: by system, the seeds whose runs failed, and why; they are scored nowhere.
         references: by model, the system that the model's others are compared with: majority where there is one.
         evaluation: of all systems and baselines.
-        panel: noise floors and human ceilings on all items; None where the human distributions are no shares of votes.
         cautions: what a reader must know before any number: that data are simulated, say.
         notes: sentences that belong under the tables.
         differences: by stratum, system and metric, system minus its reference; Holm's correction is over the methods
@@ -98,7 +88,6 @@ class ScoredStudy:
     failed: Mapping[str, Mapping[int, str]]
     references: Mapping[str, str]
     evaluation: Evaluation
-    panel: Panel | None
     cautions: tuple[str, ...]
     notes: tuple[str, ...]
     differences: Mapping[tuple[str, str, str], Difference]
@@ -147,12 +136,12 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
     human = data.human.take(data.splits[split])
     majority = reference.name if trains_on_majority(reference.runs[0]) else None
     fit = None if fitted_on is None or majority is None else data.human.take(data.splits[fitted_on])
-    # Correcting a score takes half a second for every run, and a report of 144 runs is to be there in half a minute:
-    # people are given as bare probabilities, and floors and ceilings, which no run changes, are computed once.
-    panel = panel_of(human, [REGISTRY[name] for name in METRICS], resamples=resamples, seed=seed)
     evaluation = evaluate(
-        human.probabilities,
+        human,
         {name: system.predictions[split] for name, system in systems.items()},
+        classes=human.classes,
+        seeds={name: [run.seed for run in system.runs] for name, system in systems.items()},
+        votes=data.votes,
         metrics=METRICS,
         strata=AGREEMENT,
         majority=majority,
@@ -169,10 +158,9 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         failed=failed,
         references=references,
         evaluation=evaluation,
-        panel=panel if isinstance(panel, Panel) else None,
         cautions=(*([data.note] if data.note else []), *failures, *_different_machines(systems)),
         notes=(
-            NOT_CORRECTED if isinstance(panel, Panel) else f"no noise floors and human ceilings: {panel}",
+            *evaluation.warnings,
             *(note for note in evaluation.notes if note.split(":")[0] in (*evaluation.baselines, MAJORITY)),
         ),
         differences=_differences(evaluation, systems, references),
