@@ -10,7 +10,6 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, note, plain, text_to
-from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.evaluation.comparison.tables import shown as show
 
 if TYPE_CHECKING:
@@ -234,6 +233,8 @@ def _print_screen(
     result: Evaluation, warnings: list[str], how: list[str], *, strata: Sequence[str], notes: int
 ) -> None:
     """The verdict and one table, on one screen."""
+    from dissensus.evaluation.comparison.differences import BETTER, WORSE
+
     out = console()
     for sentence in result.verdict:
         out.print(plain(sentence), soft_wrap=True)

@@ -342,7 +342,7 @@ def wilcoxon(gaps: Floats, *, alternative: Alternative = "two-sided") -> float:
     """Exact p-value of Wilcoxon's signed-rank test that differences are symmetric around 0.
 
     For claims of papers that used it. Over seeds it takes the items as given: two systems that are equal in the
-    population and differ on the items at hand are told apart in 7 of 10 trials with 6 seeds.
+    population and differ on the items at hand are told apart in two of three trials with 6 seeds that are alike.
 
     Differences of 0 are dropped, tied ones share the mean of their ranks, and the distribution of the rank sum over all
     2^n signs is counted out, so that the value is exact with ties too. With nothing but zeros it is 1.
