@@ -168,7 +168,7 @@ def _show_results(opened: Sequence[OpenStudy], json: Path | None) -> None:
 
 
 def show_scores(scored: ScoredStudy) -> None:
-    """Print the short table of a study: the metrics of `SHOWN` by system, then baselines and a perfect model."""
+    """Print the verdict of a study and its short table: the metrics of `SHOWN` for systems, baselines, best achievable."""
     from rich.table import Table
 
     from dissensus.evaluation.comparison.scores import BEST
@@ -190,6 +190,8 @@ def show_scores(scored: ScoredStudy) -> None:
     best = [evaluation.overall.get(evaluation.systems[0], metric).best_achievable for metric in SHOWN]
     known = [None if each is None else each.estimate for each in best]
     table.add_row(BEST, *("-" if each is None else f"{each.value:.3f}" for each in known), style="dim")
+    for sentence in evaluation.verdict:
+        console().print(plain(sentence))
     console().print(table)
     seeds = len(scored.opened.study.seeds)
     note(
