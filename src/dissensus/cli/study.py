@@ -168,7 +168,7 @@ def _show_results(opened: Sequence[OpenStudy], json: Path | None) -> None:
 
 
 def show_scores(scored: ScoredStudy) -> None:
-    """Print the verdict of a study and its short table: the metrics of `SHOWN` for systems, baselines, best achievable."""
+    """Print the verdict of a study, and its short table: the metrics of `SHOWN` by system, baseline and at best."""
     from rich.table import Table
 
     from dissensus.evaluation.comparison.scores import BEST
