@@ -25,7 +25,7 @@ clean:
 
 $(VENV)/demo.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable .
+	$(PIP) --editable ".[demo]"
 	touch $@
 
 # Two peers that our curvature is compared with, without what they name as dependencies: curvlinops asks for packages that pull

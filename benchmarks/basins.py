@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import platform
 import resource
 import subprocess
@@ -38,6 +37,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 from dissensus.basins import hessian, top_eigenvalues, trace
+from dissensus.cores import available_cores
 from dissensus.training.models import build
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def main() -> None:
     if given.trace_only:
         trace_only(given.trace_only, items)
         return
-    cores = len(os.sched_getaffinity(0))
+    cores = available_cores()
     print(
         f"torch {torch.__version__}, Python {platform.python_version()}, {given.threads} thread(s) on {cores} cores of "
         f"{platform.machine()}; {items:,} images\n"

@@ -1,7 +1,7 @@
 """The annotation server on loopback: speed, exact k, crashes; beside potato and Label Studio where they are installed.
 
     python benchmarks/collect.py                       # everything; about five minutes
-    python benchmarks/collect.py --only speed          # or: paced, study, crash, peers
+    python benchmarks/collect.py --only speed          # or: paced, project, crash, peers
     python benchmarks/collect.py --potato PATH         # PATH: the `potato` program of an environment that has it
     python benchmarks/collect.py --label-studio PATH   # the same, of the `label-studio` program
 
@@ -31,34 +31,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.collect.backup import file_integrity
-from dissensus.collect.bots import Behaviour, Server, answers_of, simulate, simulated_copy
-from dissensus.collect.study import init_collect_study, read_collect_study
-from dissensus.collect.wire import Browser, ConnectionLost
+from dissensus.collect.project import init_project, read_project
+from dissensus.collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
+from dissensus.collect.simulation.wire import Browser, ConnectionLost
 
 if TYPE_CHECKING:
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 CLASSES = [str(digit) for digit in range(10)]
 GOLD = {"item0": "3", "item1": "4", "item2": "5"}
 PUBLISHED = "potato 18-27 and Label Studio 3-11 items/s in an earlier run on another day: not measured here"
 
 
-# Studies and numbers ------------------------------------------------------------------------------------------------
+# Projects and numbers ------------------------------------------------------------------------------------------------
 
 
-def make_study(folder: Path, *, items: int, k: int, quota: int, gold: bool) -> CollectStudy:
+def make_project(folder: Path, *, items: int, k: int, quota: int, gold: bool) -> Project:
     folder.mkdir(parents=True)
     with (folder / "items.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["item", "text"])
         writer.writerows([f"item{n}", f"text number {n}"] for n in range(items + 3 * gold))
-    path = init_collect_study(
+    path = init_project(
         folder, texts=folder / "items.csv", classes=CLASSES, k=k, items_per_annotator=quota, name="benchmark"
     )
     if gold:
         listed = ", ".join(f'{{ item = "{item}", yes = ["{label}"] }}' for item, label in GOLD.items())
         path.write_text(path.read_text().replace("items = []", f"items = [{listed}]", 1))
-    return read_collect_study(folder)
+    return read_project(folder)
 
 
 def cpu_seconds(process: int) -> float:
@@ -83,11 +83,11 @@ def percentiles(milliseconds: list[float]) -> str:
 # Ours ---------------------------------------------------------------------------------------------------------------
 
 
-async def enter(browser: Browser, study: CollectStudy) -> None:
+async def enter(browser: Browser, project: Project) -> None:
     """From the link to the first item."""
     await browser.get("/")
     browser.csrf = (await browser.get("/api/session")).json()["csrf"]
-    values = answers_of(study, np.zeros(len(CLASSES), dtype=np.int64), milliseconds=1000.0)["values"]
+    values = answers_of(project, np.zeros(len(CLASSES), dtype=np.int64), milliseconds=1000.0)["values"]
     forms = {
         "/consent": {"agreed": "yes"},
         "/instructions": {},
@@ -99,10 +99,10 @@ async def enter(browser: Browser, study: CollectStudy) -> None:
             raise RuntimeError(f"{path}: {reply.status} {reply.body[:200]!r}")
 
 
-async def annotate(browser: Browser, study: CollectStudy, *, until: float, every: float, measured: list[float]) -> int:
+async def annotate(browser: Browser, project: Project, *, until: float, every: float, measured: list[float]) -> int:
     """Judge items until the time is over; with `every`, one in so many seconds."""
     tab = str(uuid.uuid4())
-    answers = answers_of(study, np.arange(len(CLASSES)) % 3, milliseconds=8000.0)
+    answers = answers_of(project, np.arange(len(CLASSES)) % 3, milliseconds=8000.0)
     shown = (await browser.post("/api/next", {"tab": tab})).json()
     saved = 0
     due = time.perf_counter() + every * np.random.default_rng(id(browser) % 2**32).random()
@@ -124,17 +124,19 @@ async def annotate(browser: Browser, study: CollectStudy, *, until: float, every
 
 
 async def pressure(
-    server: Server, study: CollectStudy, *, annotators: int, seconds: float, every: float
+    server: Server, project: Project, *, annotators: int, seconds: float, every: float
 ) -> dict[str, Any]:
     browsers = [Browser("127.0.0.1", server.port) for _ in range(annotators)]
     for first in range(0, annotators, 50):
-        await asyncio.gather(*(enter(each, study) for each in browsers[first : first + 50]))
+        await asyncio.gather(*(enter(each, project) for each in browsers[first : first + 50]))
     cpu, client = cpu_seconds(server.process), time.process_time()
     measured: list[float] = []
     began = time.perf_counter()
     until = began + seconds
     saved = sum(
-        await asyncio.gather(*(annotate(each, study, until=until, every=every, measured=measured) for each in browsers))
+        await asyncio.gather(
+            *(annotate(each, project, until=until, every=every, measured=measured) for each in browsers)
+        )
     )
     took = time.perf_counter() - began
     for each in browsers:
@@ -148,16 +150,16 @@ async def pressure(
     }
 
 
-def stored_judgements(study: CollectStudy) -> int:
-    with sqlite3.connect(study.folder / "collect.sqlite") as connection:
+def stored_judgements(project: Project) -> int:
+    with sqlite3.connect(project.folder / "collect.sqlite") as connection:
         (stored,) = connection.execute("SELECT count(*) FROM judgement").fetchone()
     connection.close()
     return int(stored)
 
 
 def run_pressure(folder: Path, *, annotators: int, seconds: float, every: float) -> dict[str, Any]:
-    study = make_study(folder / "study", items=20_000, k=100, quota=1_000, gold=False)
-    copy = simulated_copy(study, folder / "simulated")
+    project = make_project(folder / "project", items=20_000, k=100, quota=1_000, gold=False)
+    copy = simulated_copy(project, folder / "simulated")
     with Server(copy) as server:
         found = asyncio.run(pressure(server, copy, annotators=annotators, seconds=seconds, every=every))
     stored = stored_judgements(copy)
@@ -190,14 +192,14 @@ def print_paced(folder: Path, seconds: float) -> None:
     )
 
 
-def print_study(folder: Path, *, items: int, k: int, annotators: int) -> None:
-    print(f"\nA whole simulated study: {items:,} items x {k}, 3 gold items, {annotators} annotators at a time.")
+def print_project(folder: Path, *, items: int, k: int, annotators: int) -> None:
+    print(f"\nA whole simulated project: {items:,} items x {k}, 3 gold items, {annotators} annotators at a time.")
     behaviour = Behaviour(
         abandon=0.3, late=0.3, duplicate=0.02, reload=0.02, second_tab=0.02, careless=0.05, exclude=0.03
     )
-    study = make_study(folder / f"study-{items}", items=items, k=k, quota=70, gold=True)
+    project = make_project(folder / f"project-{items}", items=items, k=k, quota=70, gold=True)
     found = simulate(
-        study, folder / f"simulated-{items}", annotators=annotators, behaviour=behaviour, seed=1, pace=60.0
+        project, folder / f"simulated-{items}", annotators=annotators, behaviour=behaviour, seed=1, pace=60.0
     )
     exact = found.votes_per_item == {k: items}
     print(f"  votes per item: {found.votes_per_item}; exactly {k}: {met(exact)}")
@@ -225,23 +227,23 @@ def _no_locks(folder: Path) -> None:
 
 def print_crash(folder: Path, *, kills: int, annotators: int) -> None:
     print(f"\nkill -9 under {annotators} annotators, {kills} times; bots send again with the same UUID.")
-    study = make_study(folder / "crash", items=3_000, k=6, quota=70, gold=True)
+    project = make_project(folder / "crash", items=3_000, k=6, quota=70, gold=True)
     killed: list[int] = []
 
     async def kill_some(server: Server) -> None:
         for _ in range(kills):
-            before = stored_judgements(server.study)
-            while stored_judgements(server.study) < before + 1_500:
+            before = stored_judgements(server.project)
+            while stored_judgements(server.project) < before + 1_500:
                 await asyncio.sleep(0.05)
             server.kill()
-            killed.append(stored_judgements(server.study))
-            integrity = file_integrity(server.study.folder / "collect.sqlite")
+            killed.append(stored_judgements(server.project))
+            integrity = file_integrity(server.project.folder / "collect.sqlite")
             print(f"  killed with {killed[-1]:,} answers stored; integrity {integrity}", flush=True)
             await asyncio.to_thread(server.start)
 
     behaviour = Behaviour(abandon=0.1, duplicate=0.02)
     found = simulate(
-        study,
+        project,
         folder / "crash-simulated",
         annotators=annotators,
         behaviour=behaviour,
@@ -547,7 +549,7 @@ def wait_for(port: int, server: subprocess.Popen[bytes], name: str, *, seconds: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The annotation server: speed, exact k, crashes, peers. Simulated.")
-    parser.add_argument("--only", choices=["speed", "paced", "study", "crash", "peers"], help="one part only")
+    parser.add_argument("--only", choices=["speed", "paced", "project", "crash", "peers"], help="one part only")
     parser.add_argument("--seconds", type=float, default=8.0, help="of each speed measurement")
     parser.add_argument("--potato", help="the potato program of an environment that has it")
     parser.add_argument("--label-studio", help="the label-studio program of an environment that has it")
@@ -559,9 +561,9 @@ def main() -> None:
             print_speed(folder, asked.seconds)
         if asked.only in (None, "paced"):
             print_paced(folder, max(asked.seconds, 10.0))
-        if asked.only in (None, "study"):
-            print_study(folder, items=400, k=3, annotators=100)
-            print_study(folder, items=5_000, k=6, annotators=200)
+        if asked.only in (None, "project"):
+            print_project(folder, items=400, k=3, annotators=100)
+            print_project(folder, items=5_000, k=6, annotators=200)
         if asked.only in (None, "crash"):
             print_crash(folder, kills=5, annotators=200)
         if asked.only in (None, "peers"):

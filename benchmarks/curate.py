@@ -1,14 +1,14 @@
-"""Copies among images and texts: what is found, what is wrongly found, and in what time, beside the peers.
+"""Duplicates among images and texts: what is found, what is wrongly found, and in what time, beside the peers.
 
     python benchmarks/curate.py                 # images, texts, and all of MNIST
     python benchmarks/curate.py --only images   # or: texts, mnist
 
 Two sets of 20,000 are made from real items (environment variable DISSENSUS_DATA): 14,000 as they are and 6,000 changed
-copies of some of them. Images are half MNIST and half CIFAR-10 (10 : 10 thousand), in their own sizes; texts are the
-premises and hypotheses of ChaosNLI, the comments of POPQUORN and the words of VADER. **Every pair that was not planted
-counts as wrong**, though CIFAR-10 holds real copies of its own. Peers: ImageHash's perceptual hash of 64 bits at the
-distance that is best for it in hindsight, and datasketch's MinHash LSH on lower-cased texts. Seconds are of the wall;
-those of the processor stand beside them, since others may share the machine.
+duplicates of some of them. Images are half MNIST and half CIFAR-10 (10 : 10 thousand), in their own sizes; texts are
+the premises and hypotheses of ChaosNLI, the comments of POPQUORN and the words of VADER. **Every pair that was not
+planted counts as wrong**, though CIFAR-10 holds real duplicates of its own. Peers: ImageHash's perceptual hash of 64
+bits at the distance that is best for it in hindsight, and datasketch's MinHash LSH on lower-cased texts. Seconds are
+of the wall clock; those of the processor stand beside them, since others may share the machine.
 """
 
 from __future__ import annotations
@@ -140,13 +140,13 @@ def made_texts(data: Path) -> tuple[list[Source], Pairs, Names]:
 def planted_in(
     base: Any, items: int, planted: int, changes: dict[str, Callable[..., Any]], *, seed: int
 ) -> tuple[list[Any], Pairs, Names]:
-    """Items, of which the last are changed copies of others; the planted pairs, and how each was changed."""
+    """Items, of which the last are changed duplicates of others; the planted pairs, and how each was changed."""
     generator = np.random.default_rng(seed)
     kept = [base[place] for place in generator.choice(len(base), items - planted, replace=False)]
     original = generator.choice(len(kept), planted, replace=False)
     kind = np.array(list(changes))[generator.integers(len(changes), size=planted)]
-    copies = [changes[str(how)](kept[place], generator) for place, how in zip(original, kind, strict=True)]
-    return [*kept, *copies], np.stack([original, len(kept) + np.arange(planted)], axis=1), kind
+    duplicates = [changes[str(how)](kept[place], generator) for place, how in zip(original, kind, strict=True)]
+    return [*kept, *duplicates], np.stack([original, len(kept) + np.arange(planted)], axis=1), kind
 
 
 # Peers -------------------------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def scores(found: Pairs, planted: Pairs) -> tuple[float, float, Any]:
 def compare(title: str, made: tuple[list[Source], Pairs, Names], peer: str, rival: Callable[..., Pairs]) -> bool:
     sources, planted, kinds = made
     size = sum(len(source) for source in sources)
-    sys.stdout.write(f"{title}: {size:,} items, {len(planted):,} planted copies\n")
+    sys.stdout.write(f"{title}: {size:,} items, {len(planted):,} planted duplicates\n")
     taken = {}
     met = True
     for name in ("dissensus", peer):

@@ -15,8 +15,8 @@ from dissensus.curate.simulated_digits import simulated_set
 from dissensus.dynamics import data_map, read_dynamics, uncertainty_correlations
 from dissensus.evaluation.metrics import accuracy, kl
 from dissensus.evaluation.mode_audit import ModeShift, mode_shift
-from dissensus.studies import Plan, plan_study, read_study
-from dissensus.studies.scoring import runs_by_system
+from dissensus.studies import OpenStudy, open_study, read_study
+from dissensus.studies.opening import runs_by_system
 
 if TYPE_CHECKING:
     from dissensus.arrays import Mask, Table
@@ -35,17 +35,17 @@ TARGETS = ("original", "majority", "uncertainty-weighted", "equal-weighted")
 class Part:
     """One source of the study: its test items, and what each system says of them."""
 
-    def __init__(self, plan: Plan, made: SimulatedSet) -> None:
-        self.plan, self.data, self.source = plan, plan.data, plan.study.sources[0]
+    def __init__(self, opened: OpenStudy, made: SimulatedSet) -> None:
+        self.store, self.data, self.source = opened.store, opened.data, opened.study.sources[0]
         test = self.data.splits["test"]
         self.human: LabelDistribution = self.data.human.take(test)
         self.synthetic: Table = self.data.targets["original"].take(test).probabilities
         self.truth: Table = made.truth[made.items.source == self.source][test]
-        self.runs = {(runs[0].model, runs[0].target): runs for runs in runs_by_system(plan).values()}
+        self.runs = {(runs[0].model, runs[0].target): runs for runs in runs_by_system(opened).values()}
         self.models = tuple(dict.fromkeys(model for model, _ in self.runs))
 
     def predictions(self, model: str, target: str) -> Any:
-        stored = (self.plan.store.load(run.key, dynamics=False, weights=False) for run in self.runs[model, target])
+        stored = (self.store.load(run.key, dynamics=False, weights=False) for run in self.runs[model, target])
         return np.stack([result.predictions["test"].astype(np.float64) for result in stored])
 
     def mean(self, metric: Any, reference: Table, model: str, target: str, items: Mask) -> float:
@@ -53,7 +53,7 @@ class Part:
         return float(np.mean([metric(reference[items], run[items]).mean() for run in runs]))
 
     def spearman(self, model: str, target: str) -> float:
-        dynamics = read_dynamics(self.plan.store, [run.key for run in self.runs[model, target]])
+        dynamics = read_dynamics(self.store, [run.key for run in self.runs[model, target]])
         people = self.data.human.take(self.data.splits["train"])
         found = uncertainty_correlations(people, data_map(dynamics, people, epochs=5), resamples=20)
         wanted = next(each for each in found if (each.human, each.model) == ("mean_uncertainty", "confidence"))
@@ -148,8 +148,8 @@ def _holds(does: bool | np.bool_) -> str:
 def main() -> None:
     store = sys.argv[1] if len(sys.argv) > 1 else "dissensus-runs"
     made = simulated_set()
-    plans = [plan_study(part, store) for part in read_study("soft-digits-simulated").parts]
-    parts = [Part(plan, made) for plan in plans]
+    studies = [open_study(part, store) for part in read_study("soft-digits-simulated").parts]
+    parts = [Part(opened, made) for opened in studies]
     print(f"SIMULATED. {made.about['panel']}; {made.about['digits']}. Published values in brackets.\n")
     marginals(made)
     softness(parts)

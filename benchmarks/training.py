@@ -11,7 +11,6 @@ PyTorch's FlopCounterMode) over the matrix-product rate measured in the same run
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import time
 from dataclasses import replace
@@ -23,6 +22,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.flop_counter import FlopCounterMode
 
+from dissensus.cores import available_cores
 from dissensus.labels.schemes import frequency
 from dissensus.training.data import TrainingData
 from dissensus.training.engine import train
@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--resnet-epochs", type=int, default=20, help="epochs of ResNet-18 that are timed, of 200")
     given = parser.parse_args()
     cpu = given.device == "cpu"
-    name = f"{len(os.sched_getaffinity(0))} cores of {platform.machine()}" if cpu else torch.cuda.get_device_name()
+    name = f"{available_cores()} cores of {platform.machine()}" if cpu else torch.cuda.get_device_name()
     print(f"torch {torch.__version__}, Python {platform.python_version()}, {name}\n")
     digits = simulated(2131, 457, shape=(1, 28, 28), classes=11)
     row(

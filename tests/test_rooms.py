@@ -56,13 +56,14 @@ for name in ("polars", "rich", "typer", "pandas", "pyarrow"):
     sys.modules[name] = None
 import numpy as np
 import dissensus.evaluation.metrics, dissensus.studies.running, dissensus.evaluation.evaluating
-from dissensus.studies import read_study, study_data, study_runs
+from dissensus.studies import open_study, read_study
 from dissensus.training.loop import train_loop
 from dataclasses import replace
 study = read_study("words")
 study = replace(study, training=replace(study.training, epochs=1), models=("linear",), seeds=(0,))
-data = study_data(study)
-result = train_loop(study_runs(study, data)[0], data)
+opened = open_study(study, "no-such-store")
+data = opened.data
+result = train_loop(opened.runs[0], data)
 print(dissensus.evaluation.metrics.kl(data.human.probabilities[data.splits["test"]], result.predictions["test"]).mean())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

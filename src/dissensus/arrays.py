@@ -44,14 +44,33 @@ def places_of(wanted: Names, names: Names) -> Ints:
     >>> places_of(np.array([7, 3, 5]), np.array(["5", "7"])).tolist()
     [1, -1, 0]
     """
-    if not names.size:
-        return np.full(wanted.size, -1, dtype=np.int64)
     if wanted.dtype.kind not in "iu" or names.dtype.kind not in "iu":
         text = np.dtypes.StringDType()
         wanted, names = wanted.astype(text), names.astype(text)
-    order = np.argsort(names, kind="stable")
-    nearest = order[np.minimum(np.searchsorted(names, wanted, sorter=order), names.size - 1)]
-    return np.where(names[nearest] == wanted, nearest, -1)
+    # Equal names lie side by side, the one of the list first. (NumPy 2.4 does not find all text by searchsorted.)
+    both = np.concatenate([names, wanted])
+    order = np.argsort(both, kind="stable")
+    ordered = both[order]
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: both.size]
+    found = np.empty(both.size, dtype=np.int64)
+    found[order] = order[np.flatnonzero(first)][np.cumsum(first) - 1]
+    return np.where(found < names.size, found, -1)[names.size :]
+
+
+def group_medians(values: Floats, group: Codes | Ints, *, groups: int) -> Floats:
+    """(groups,) the median of each group's known values; NaN where it has none.
+
+    >>> group_medians(np.array([1.0, 5.0, 2.0, np.nan]), np.array([0, 0, 0, 1]), groups=2).tolist()
+    [2.0, nan]
+    """
+    known = np.flatnonzero(~np.isnan(values))
+    ordered = values[known][np.lexsort((values[known], group[known]))]
+    size = np.bincount(group[known], minlength=groups)
+    first = np.cumsum(size) - size
+    some = np.flatnonzero(size)
+    out = np.full(groups, np.nan)
+    out[some] = (ordered[first[some] + (size[some] - 1) // 2] + ordered[first[some] + size[some] // 2]) / 2
+    return out
 
 
 def row_sum(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -16,15 +16,15 @@ from tests.report.studies import finished
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+def plan(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
     return finished(tmp_path_factory.mktemp("study"), measured=True)
 
 
-def test_the_table_and_the_json_say_what_was_measured(plan: Plan, tmp_path: Path) -> None:
+def test_the_table_and_the_json_say_what_was_measured(plan: OpenStudy, tmp_path: Path) -> None:
     out = tmp_path / "basins.json"
     shown = CliRunner().invoke(
         app, ["basins", str(plan.study.path), "--store", str(plan.store.folder), "--json", str(out)]
@@ -39,7 +39,7 @@ def test_the_table_and_the_json_say_what_was_measured(plan: Plan, tmp_path: Path
     assert len(told["runs"]["majority"]) == 2
 
 
-def test_an_option_goes_before_the_study_s_own_table(plan: Plan) -> None:
+def test_an_option_goes_before_the_study_s_own_table(plan: OpenStudy) -> None:
     given = ["basins", str(plan.store.folder), "--items", "20", "--surface", "0", "--density", "0", "--json", "-"]
     told = json.loads(CliRunner().invoke(app, given).stdout)
     basin = told["runs"]["soft"][0]
@@ -48,7 +48,7 @@ def test_an_option_goes_before_the_study_s_own_table(plan: Plan) -> None:
     assert basin["density"] is None
 
 
-def test_what_cannot_be_measured_is_refused(plan: Plan, tmp_path: Path) -> None:
+def test_what_cannot_be_measured_is_refused(plan: OpenStudy, tmp_path: Path) -> None:
     for given, match in (
         (["basins", str(plan.study.path), "--store", str(tmp_path / "none")], "no such run store"),
         (["basins", str(plan.store.folder), "--split", "nowhere"], "no split 'nowhere'"),

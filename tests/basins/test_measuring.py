@@ -11,7 +11,7 @@ from dissensus.basins import Basin, BasinPair, BasinSettings, compare_basins, me
 from dissensus.basins.measuring import run_objective
 from dissensus.errors import InputError
 from dissensus.training.loop import train_loop
-from dissensus.training.store import RunStore
+from dissensus.training.store import RunStore, RunWriter
 from tests.training.problems import QUICK, SGD, images, run
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def test_batch_statistics_and_the_store(tmp_path: Path) -> None:
         run(data, model="tests.basins.test_measuring:normalised", training=replace(SGD, epochs=1)), data
     )
     store = RunStore(tmp_path)
-    store.open_for_writing()
-    store.save(result)
+    writer = RunWriter(store.folder)
+    writer.save(result)
     settings = replace(FEW, items=20, density=0, surface=0, line=0)
     (basin,) = measure_basins([store.load(result.run.key)], data, settings=settings)
     assert basin.density is None

@@ -85,6 +85,25 @@ def test_an_annotator_model_writes_its_annotators_and_takes_gold(votes: Path, tm
     assert skills["eve"] == max(skills.values())
 
 
+@pytest.mark.parametrize(
+    ("gold", "sentence"),
+    [
+        ("item,class\na,dog\n", "gold.csv: there is no column 'label' among item, class; gold items need"),
+        ("item,label\na,dog\nb,\n", "gold.csv, line 3: column 'label' is empty"),
+        ("item,label\na,dog\na,cat\n", "gold.csv, line 3: item 'a' has a row already"),
+        ("", "gold.csv: the file is empty"),
+    ],
+)
+def test_broken_gold_is_refused_with_its_line(votes: Path, tmp_path: Path, gold: str, sentence: str) -> None:
+    (tmp_path / "gold.csv").write_text(gold)
+    done = dissensus(
+        "labels", votes, "--scheme", "one-coin", "--gold", tmp_path / "gold.csv", "-o", tmp_path / "labels.csv"
+    )
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert not (tmp_path / "labels.csv").exists()
+
+
 def test_a_stream_counts_the_same(votes: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
     assert dissensus("labels", votes, "-o", one).returncode == 0
@@ -103,7 +122,7 @@ def test_converting_there_and_back_changes_nothing(votes: Path, tmp_path: Path) 
 def test_data_shows_what_is_here() -> None:
     assert "words" in dissensus("data", "list").stdout
     assert "75,200 votes" in dissensus("data", "show", "words").stdout
-    assert "comes with the install" in dissensus("data", "get", "words").stderr
+    assert "comes with the package vaderSentiment" in dissensus("data", "get", "words").stderr
 
 
 def test_data_that_cannot_be_fetched_is_a_sentence_with_the_address(tmp_path: Path) -> None:
@@ -151,13 +170,13 @@ def test_a_bad_file_is_one_sentence_exit_code_2_and_nothing_written(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["labels", "words", "--scheme", "frequencey"], "is no scheme; choose frequency"),
-        (["labels", "words", "-o", "labels.doc"], "choose .csv"),
+        (["labels", "words", "--scheme", "frequencey"], "is not a scheme; choose frequency"),
+        (["labels", "words", "-o", "labels.doc"], "choose one of .csv"),
         (["labels", "words", "--annotators", "a.csv"], "has no annotators to write"),
         (["labels", "words", "--concentration", "1"], "has no option 'concentration'"),
         (["votes", "inspect", "words", "--item", "x"], "needs no --item"),
         (["votes", "inspect", "nowhere.csv"], "nowhere.csv"),
-        (["data", "show", "wrods"], "is no known dataset"),
+        (["data", "show", "wrods"], "is not a known dataset"),
         (["study", "run", "wrods"], "is no study"),
     ],
 )
@@ -189,8 +208,8 @@ def test_a_study_runs_from_the_command_line_and_resumes(tmp_path: Path) -> None:
     )
     done = dissensus("study", "run", "study.toml", "--engine", "loop", "--json", "-", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    table = json.loads(done.stdout)
-    assert [row["method"] for row in table] == ["frequency / soft", "frequency / majority"]
+    (told,) = json.loads(done.stdout)
+    assert (told["study"], told["systems"][:2]) == ("study", ["soft", "majority"])
     assert "4 runs, 0 in dissensus-runs already" in done.stderr
     again = dissensus("study", "run", "study.toml", "--engine", "loop", cwd=tmp_path)
     assert "4 runs, 4 in dissensus-runs already" in again.stderr

@@ -1,7 +1,8 @@
-"""Studies and databases to test with: every rule holds on SQLite and on a real PostgreSQL server."""
+"""Projects and databases to test with: every rule holds on SQLite and on a real PostgreSQL server."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import signal
@@ -19,13 +20,13 @@ from dissensus.collect.answers import check_answers
 from dissensus.collect.assignment import Assigned, Finished, Saved, next_item, save
 from dissensus.collect.database import open_database
 from dissensus.collect.participants import External, arrive, consent, practised
-from dissensus.collect.study import init_collect_study, read_collect_study
+from dissensus.collect.project import init_project, read_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dissensus.collect.database import Cursor, Database
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 POSTGRES = Path("/usr/lib/postgresql")
 CHECKED = """
@@ -52,15 +53,15 @@ question = "Was anything unclear?"
 """
 
 
-def make_study(folder: Path, *, items: int = 4, k: int = 2, more: str = "", **changes: str) -> CollectStudy:
-    """A study of texts t0, t1, ... with the classes a, b, c.
+def make_project(folder: Path, *, items: int = 4, k: int = 2, more: str = "", **changes: str) -> Project:
+    """A project of texts t0, t1, ... with the classes a, b, c.
 
     `changes` replace lines of its collect file by key, or by table and key (`gold__items`); `more` is written below it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "items.csv"
     table.write_text("item,text\n" + "".join(f"t{n},text {n}\n" for n in range(items)))
-    path = init_collect_study(folder, texts=table, classes=["a", "b", "c"], k=k, items_per_annotator=items)
+    path = init_project(folder, texts=table, classes=["a", "b", "c"], k=k, items_per_annotator=items)
     lines = path.read_text().splitlines()
     for key, value in {"seed": "1", **changes}.items():
         inside, _, name = key.rpartition("__")
@@ -68,21 +69,24 @@ def make_study(folder: Path, *, items: int = 4, k: int = 2, more: str = "", **ch
         place = next(n for n, line in enumerate(lines) if n >= start and line.startswith(f"{name} ="))
         lines[place] = f"{name} = {value}"
     path.write_text("\n".join([*lines, more]), encoding="utf-8")
-    return read_collect_study(folder)
+    return read_project(folder)
 
 
 @dataclass
 class Collecting:
-    """A study with its database, and a clock that only the test moves."""
+    """A project with its database, and a clock that only the test moves."""
 
-    study: CollectStudy
+    project: Project
     database: Database
     now: float = 1000.0
     saves: int = field(default=0)
 
     def write(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Calls a function of the core in a transaction, at the time it is."""
-        return self.database.write_now(lambda c: work(c, self.study, *arguments, now=self.now, **options))
+        """Calls a function of the core in a transaction, with the project and the time where it asks for them."""
+        asks = inspect.signature(work).parameters
+        first = (self.project,) if "project" in asks else ()
+        timed = {"now": self.now} if "now" in asks else {}
+        return self.database.write_now(lambda c: work(c, *first, *arguments, **timed, **options))
 
     def read(self, sql: str, *parameters: Any) -> list[Any]:
         return self.database.read_now(lambda cursor: cursor.execute(sql, parameters).fetchall())
@@ -96,9 +100,9 @@ class Collecting:
 
         def work(cursor: Cursor) -> int:
             who = None if external is None else External(platform="prolific", id=external)
-            annotator = arrive(cursor, self.study, now=self.now, external=who).annotator
-            consent(cursor, self.study, annotator, now=self.now, agreed=True)
-            practised(cursor, self.study, annotator, now=self.now, passed=True)
+            annotator = arrive(cursor, now=self.now, external=who).annotator
+            consent(cursor, annotator, now=self.now, agreed=True)
+            practised(cursor, self.project, annotator, now=self.now, passed=True)
             return annotator
 
         return self.database.write_now(work)
@@ -119,7 +123,7 @@ class Collecting:
             annotator,
             assignment=assigned.assignment,
             uuid=uuid or str(uuid4()),
-            answers=check_answers(self.study, {"values": values}),
+            answers=check_answers(self.project, {"values": values}),
         )
         return saved
 
@@ -141,12 +145,12 @@ class Collecting:
             "JOIN item ON item.id = told.id WHERE votes <> counted OR leases <> leased OR counted + leased > wanted"
         )
         assert not wrong, f"slots are miscounted: {wrong}"
-        strange = self.read(
+        wrong = self.read(
             "SELECT assignment.id FROM assignment JOIN annotator ON annotator.id = assignment.annotator "
             "JOIN item ON item.id = assignment.item "
             "WHERE (assignment.counts = 1 OR holds = 1) AND (annotator.counts = 0 OR item.role <> 'vote')"
         )
-        assert not strange, f"what must not count holds a slot: {strange}"
+        assert not wrong, f"what must not count holds a slot: {wrong}"
         idle = self.read(
             "SELECT assignment.id FROM assignment JOIN annotator ON annotator.id = assignment.annotator "
             "JOIN item ON item.id = assignment.item WHERE assignment.state = 'done' AND assignment.counts = 0 "
@@ -217,7 +221,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def in_schema(server: str, name: str) -> str:
-    """The URL of a schema of its own: one database can hold many studies."""
+    """The URL of a schema of its own: one database can hold many projects."""
     import psycopg
 
     with psycopg.connect(server, autocommit=True) as connection:
@@ -227,8 +231,8 @@ def in_schema(server: str, name: str) -> str:
 
 @pytest.fixture
 def postgres_url(postgres_server: str) -> str:
-    """A place for one study on a real server."""
-    return in_schema(postgres_server, f"study_{uuid4().hex}")
+    """A place for one project on a real server."""
+    return in_schema(postgres_server, f"project_{uuid4().hex}")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -239,15 +243,15 @@ def url(request: pytest.FixtureRequest) -> str | None:
 
 @pytest.fixture
 def collecting(url: str | None, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Collecting]]:
-    """Makes a study with a database; options are those of `make_study`. Invariants are checked at the end."""
+    """Makes a project with a database; options are those of `make_project`. Invariants are checked at the end."""
     made: list[Collecting] = []
 
     def make(**options: Any) -> Collecting:
-        study = make_study(tmp_path / f"study{len(made)}", **options)
+        project = make_project(tmp_path / f"project{len(made)}", **options)
         place = url
         if url is not None and made:
-            place = in_schema(request.getfixturevalue("postgres_server"), f"study_{uuid4().hex}")
-        made.append(Collecting(study, open_database(study, place)))
+            place = in_schema(request.getfixturevalue("postgres_server"), f"project_{uuid4().hex}")
+        made.append(Collecting(project, open_database(project, place)))
         return made[-1]
 
     yield make

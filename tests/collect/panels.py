@@ -1,4 +1,4 @@
-"""Studies with known answers, collected through the core without a server."""
+"""Projects with known answers, collected through the core without a server."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 from dissensus.collect.answers import check_answers
 from dissensus.collect.assignment import Assigned, next_item, save
 from dissensus.collect.participants import External, arrive, consent, practised
-from dissensus.collect.study import init_collect_study, read_collect_study
+from dissensus.collect.project import init_project, read_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from dissensus.collect.database import Database
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 NOW = 1_800_000_000.0
 
 
-def text_study(
+def text_project(
     folder: Path,
     *,
     items: int,
@@ -29,8 +29,8 @@ def text_study(
     classes: Sequence[str] = ("cat", "dog"),
     gold: Mapping[str, str] | None = None,
     **changes: str,
-) -> CollectStudy:
-    """A study of texts named item0, item1, ...
+) -> Project:
+    """A project of texts named item0, item1, ...
 
     `gold` names the class that an item must be given; `changes` replace lines of the collect file: budget="budget = 2".
     """
@@ -39,7 +39,7 @@ def text_study(
         writer = csv.writer(file)
         writer.writerow(["item", "text"])
         writer.writerows([f"item{n}", f"text number {n}"] for n in range(items))
-    path = init_collect_study(folder, texts=folder / "items.csv", classes=classes, k=k, items_per_annotator=items)
+    path = init_project(folder, texts=folder / "items.csv", classes=classes, k=k, items_per_annotator=items)
     text = path.read_text()
     listed = ", ".join(f'{{ item = "{item}", yes = ["{label}"] }}' for item, label in (gold or {}).items())
     text = text.replace("items = []", f"items = [{listed}]", 1)
@@ -47,17 +47,17 @@ def text_study(
         text, found = re.subn(rf"^{key} =.*$", line, text, count=1, flags=re.MULTILINE)
         assert found, f"no line begins with {key} ="
     path.write_text(text)
-    return read_collect_study(folder)
+    return read_project(folder)
 
 
-def join(database: Database, study: CollectStudy, *, external: str | None = None) -> int:
+def join(database: Database, project: Project, *, external: str | None = None) -> int:
     """A new annotator who is ready to work."""
 
     def work(cursor: Any) -> int:
         who = None if external is None else External(platform="prolific", id=external)
-        annotator = arrive(cursor, study, now=NOW, external=who).annotator
-        consent(cursor, study, annotator, now=NOW, agreed=True)
-        practised(cursor, study, annotator, now=NOW, passed=True)
+        annotator = arrive(cursor, now=NOW, external=who).annotator
+        consent(cursor, annotator, now=NOW, agreed=True)
+        practised(cursor, project, annotator, now=NOW, passed=True)
         return annotator
 
     return database.write_now(work)
@@ -65,7 +65,7 @@ def join(database: Database, study: CollectStudy, *, external: str | None = None
 
 def judge_all(
     database: Database,
-    study: CollectStudy,
+    project: Project,
     answer: Callable[[int], dict[str, Any]],
     *,
     now: float = NOW,
@@ -74,18 +74,18 @@ def judge_all(
     most: int | None = None,
 ) -> int:
     """One annotator judges what is offered; `answer(n)` gives the values for item number n, by class name or code."""
-    annotator = join(database, study, external=external)
+    annotator = join(database, project, external=external)
     judged = 0
     while most is None or judged < most:
         now += 1.0
 
         def work(cursor: Any, now: float = now) -> bool:
-            shown = next_item(cursor, study, annotator, now=now, tab="tab")
+            shown = next_item(cursor, project, annotator, now=now, tab="tab")
             if not isinstance(shown, Assigned):
                 return False
             (name,) = cursor.execute("SELECT name FROM item WHERE id = ?", (shown.item.id,)).fetchone()
             number = int(name.removeprefix("item"))
-            values = {str(study.classes.index(label)): value for label, value in answer(number).items()}
+            values = {str(project.classes.index(label)): value for label, value in answer(number).items()}
             raw = {
                 "values": values,
                 "first": {each: 100.0 * (int(each) + 1) for each in values},
@@ -95,9 +95,9 @@ def judge_all(
                 "hidden_ms": 250.0,
                 "input": "key",
             }
-            answers = check_answers(study, raw)
+            answers = check_answers(project, raw)
             save(
-                cursor, study, annotator, now=now, assignment=shown.assignment, uuid=f"{annotator:08}-{number}",
+                cursor, project, annotator, now=now, assignment=shown.assignment, uuid=f"{annotator:08}-{number}",
                 answers=answers,
             )  # fmt: skip
             return True

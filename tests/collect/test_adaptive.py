@@ -22,7 +22,7 @@ from dissensus.collect.allocation import (
 from dissensus.collect.collected import read_judgements
 from dissensus.collect.database import open_database
 from dissensus.errors import InputError
-from tests.collect.panels import NOW, judge_all, text_study
+from tests.collect.panels import NOW, judge_all, text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,57 +88,57 @@ def test_a_draw_that_leaves_items_out_for_certain_is_refused() -> None:
 
 def test_weighted_estimates_are_unbiased_where_the_plain_mean_is_not() -> None:
     """A rule that buys a vote where the first ones disagreed pulls the plain mean; the weights undo it."""
-    p, k, studies = 0.8, 3, 60_000
+    p, k, repeats = 0.8, 3, 60_000
     generator = np.random.default_rng(0)
-    yes = generator.binomial(k, p, studies)
+    yes = generator.binomial(k, p, repeats)
     base = np.column_stack([yes, k - yes]) / k
     # More likely to be asked again after a vote against: a rule that depends on the outcome.
     inclusion = np.where(yes < k, 0.9, 0.2)
-    drawn = generator.random(studies) < inclusion
-    one = np.column_stack([generator.random(studies) < p, np.zeros(studies)]).astype(float)
+    drawn = generator.random(repeats) < inclusion
+    one = np.column_stack([generator.random(repeats) < p, np.zeros(repeats)]).astype(float)
     one[:, 1] = 1 - one[:, 0]
     further = np.where(drawn[:, None], one, np.nan)
     plain = np.where(drawn[:, None], (k * base + np.nan_to_num(further)) / (k + 1), base)
     weighted = unbiased_shares(base, further, inclusion, weight=1 / (k + 1))
-    error = 3 * weighted[:, 0].std() / np.sqrt(studies)
+    error = 3 * weighted[:, 0].std() / np.sqrt(repeats)
     assert abs(weighted[:, 0].mean() - p) < error
     assert abs(plain[:, 0].mean() - p) > 3 * error
 
 
 def test_contested_items_are_planned_and_every_decision_is_kept(tmp_path: Path) -> None:
-    study = text_study(tmp_path / "study", items=10, k=3, on="on = true", max_k="max_k = 5", budget="budget = 6")
-    with open_database(study) as database:
+    project = text_project(tmp_path / "project", items=10, k=3, on="on = true", max_k="max_k = 5", budget="budget = 6")
+    with open_database(project) as database:
         for person in range(3):
             if person == 2:
                 # A round begins when nobody's vote is missing.
-                assert database.read_now(lambda cursor: plan_allocation(cursor, study)) == []
+                assert database.read_now(lambda cursor: plan_allocation(cursor, project)) == []
             judge_all(
                 database,
-                study,
+                project,
                 # Items 0 to 4 divide the panel, 5 to 9 do not.
                 lambda item, p=person: {  # type: ignore[misc]
                     "cat": "yes" if item >= 5 or (item + p) % 2 else "no",
                     "dog": "no" if item >= 5 or (item + p) % 2 else "yes",
                 },
             )
-        plan = database.read_now(lambda cursor: plan_allocation(cursor, study))
-        assert plan == database.read_now(lambda cursor: plan_allocation(cursor, study))
+        plan = database.read_now(lambda cursor: plan_allocation(cursor, project))
+        assert plan == database.read_now(lambda cursor: plan_allocation(cursor, project))
         assert [each.gain for each in plan] == sorted((each.gain for each in plan), reverse=True)
         contested = [each for each in plan if int(each.name.removeprefix("item")) < 5]
         assert len(contested) >= len(plan) - 2
-        done = database.write_now(lambda cursor: allocate(cursor, study, now=NOW + 1000))
+        done = database.write_now(lambda cursor: allocate(cursor, project, now=NOW + 1000))
         assert done == plan
         rows = database.read_now(
             lambda cursor: cursor.execute("SELECT item, wanted, inclusion, reason FROM decision ORDER BY id").fetchall()
         )
         assert rows == [(each.item, each.votes, each.inclusion, each.reason) for each in plan]
         # The new votes are asked for, and no round begins before they are there.
-        assert database.write_now(lambda cursor: allocate(cursor, study, now=NOW + 1001)) == []
-        judge_all(database, study, lambda _: {"cat": "yes", "dog": "no"}, now=NOW + 2000)
+        assert database.write_now(lambda cursor: allocate(cursor, project, now=NOW + 1001)) == []
+        judge_all(database, project, lambda _: {"cat": "yes", "dog": "no"}, now=NOW + 2000)
 
         def read(cursor: object) -> tuple[int, dict[int, float]]:
-            found = read_judgements(cursor, study)
-            place, inclusion = inclusion_of_votes(cursor, study, found)
+            found = read_judgements(cursor, project)
+            place, inclusion = inclusion_of_votes(cursor, project, found)
             assert (inclusion[place <= 3] == 1).all()
             beyond = place > 3
             return int(beyond.sum()), dict(zip(found.item[beyond].tolist(), inclusion[beyond].tolist(), strict=True))
@@ -146,15 +146,36 @@ def test_contested_items_are_planned_and_every_decision_is_kept(tmp_path: Path) 
         votes, probabilities = database.read_now(read)
         assert votes == len(plan)
         assert probabilities == {each.item: each.inclusion for each in plan}
-        second = database.write_now(lambda cursor: allocate(cursor, study, now=NOW + 3000))
+        second = database.write_now(lambda cursor: allocate(cursor, project, now=NOW + 3000))
         assert len(plan) + len(second) <= 6
         assert all(each.votes <= 5 for each in second)
 
 
-def test_a_study_that_did_not_ask_for_it_buys_nothing(tmp_path: Path) -> None:
-    study = text_study(tmp_path / "study", items=2, k=1)
-    with open_database(study) as database:
-        judge_all(database, study, lambda _: {"cat": "yes", "dog": "no"})
-        assert database.write_now(lambda cursor: allocate(cursor, study, now=NOW)) == []
-        on = replace(study, adaptive=replace(study.adaptive, on=True, budget=0))
+def test_a_vote_that_everybody_gets_since_k_was_raised_has_probability_one(tmp_path: Path) -> None:
+    """Only places beyond k were drawn for; a decision of an earlier, smaller k no longer makes a vote a lucky one."""
+    project = text_project(tmp_path / "project", items=4, k=2, on="on = true", max_k="max_k = 4", budget="budget = 2")
+    same = {"cat": "yes", "dog": "no"}
+    with open_database(project) as database:
+        judge_all(database, project, lambda _: same)
+        judge_all(database, project, lambda _: same, now=NOW + 100)
+        bought = database.write_now(lambda cursor: allocate(cursor, project, now=NOW + 1000))
+        assert {(each.votes, each.inclusion < 1) for each in bought} == {(3, True)}
+        judge_all(database, project, lambda _: same, now=NOW + 2000)
+
+        def third_votes(cursor: object, k: int) -> list[float]:
+            found = read_judgements(cursor, project)
+            place, inclusion = inclusion_of_votes(cursor, replace(project, k=k), found)
+            return [float(each) for each in inclusion[place == 3]]
+
+        drawn = [each.inclusion for each in bought]
+        assert sorted(database.read_now(lambda cursor: third_votes(cursor, 2))) == sorted(drawn)
+        assert database.read_now(lambda cursor: third_votes(cursor, 3)) == [1.0] * len(drawn)
+
+
+def test_a_project_that_did_not_ask_for_it_buys_nothing(tmp_path: Path) -> None:
+    project = text_project(tmp_path / "project", items=2, k=1)
+    with open_database(project) as database:
+        judge_all(database, project, lambda _: {"cat": "yes", "dog": "no"})
+        assert database.write_now(lambda cursor: allocate(cursor, project, now=NOW)) == []
+        on = replace(project, adaptive=replace(project.adaptive, on=True, budget=0))
         assert database.write_now(lambda cursor: allocate(cursor, on, now=NOW)) == []

@@ -1,4 +1,4 @@
-"""Simulated studies through the real server: exactly k votes whatever bots do, and the way on to a report."""
+"""Simulated projects through the real server: exactly k votes whatever bots do, and the way on to a report."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import pytest
 from PIL import Image
 
 from dissensus.collect.backup import file_integrity
-from dissensus.collect.bots import Behaviour, answers_of, make_panel, simulate, simulated_copy
 from dissensus.collect.collected import collected_votes, snapshot
-from dissensus.collect.export import export_study
-from dissensus.collect.study import LAYOUTS, init_collect_study, read_collect_study
+from dissensus.collect.export import export_project
+from dissensus.collect.project import LAYOUTS, init_project, read_project
+from dissensus.collect.simulation.bots import Behaviour, answers_of, make_crowd, simulate, simulated_copy
 from dissensus.errors import InputError
 from dissensus.labels.labelling import label
 from dissensus.report import write_report
-from dissensus.studies import plan_study, read_study, run_plan
+from dissensus.studies import plan_study, read_study, run_plan, score_study
 from dissensus.votes.simulate import simulate_responses
-from tests.collect.panels import text_study
+from tests.collect.panels import text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.collect.bots import Simulation
+    from dissensus.collect.simulation.bots import Simulation
 
 DIGITS = tuple(str(digit) for digit in range(4))
 ROUGH = Behaviour(
@@ -62,11 +62,11 @@ def stored(found: Simulation, sql: str) -> list[Any]:
 def rough(tmp_path_factory: pytest.TempPathFactory) -> Simulation:
     """40 items x 3 with people who abandon, reload, send twice, open tabs, come late, and are excluded."""
     folder = tmp_path_factory.mktemp("rough")
-    study = text_study(
-        folder / "study", items=42, k=3, classes=DIGITS, gold={"item0": "1", "item1": "2"},
+    project = text_project(
+        folder / "project", items=42, k=3, classes=DIGITS, gold={"item0": "1", "item1": "2"},
         items_per_annotator="items_per_annotator = 12",
     )  # fmt: skip
-    return simulate(study, folder / "simulated", annotators=12, behaviour=ROUGH, seed=5, pace=400.0)
+    return simulate(project, folder / "simulated", annotators=12, behaviour=ROUGH, seed=5, pace=400.0)
 
 
 def test_every_item_ends_with_exactly_k_votes(rough: Simulation) -> None:
@@ -86,11 +86,11 @@ def test_what_was_acknowledged_is_stored_once(rough: Simulation) -> None:
     assert "database is locked" not in (rough.folder / "server.log").read_text()
 
 
-def test_a_simulated_study_says_that_it_is(rough: Simulation, tmp_path: Path) -> None:
-    study = read_collect_study(rough.folder)
-    assert study.name.endswith("(simulated)")
-    with snapshot(study) as cursor:
-        assert export_study(cursor, study, tmp_path / "out").simulated
+def test_a_simulated_project_says_that_it_is(rough: Simulation, tmp_path: Path) -> None:
+    project = read_project(rough.folder)
+    assert project.name.endswith("(simulated)")
+    with snapshot(project) as cursor:
+        assert export_project(cursor, project, tmp_path / "out").simulated
 
 
 def test_images_are_recognised_and_questions_before_and_after_answered(tmp_path: Path) -> None:
@@ -99,17 +99,17 @@ def test_images_are_recognised_and_questions_before_and_after_answered(tmp_path:
     for n in range(6):
         pixels = generator.integers(0, 255, (8, 8), dtype=np.uint8)
         Image.fromarray(pixels).save(tmp_path / "images" / f"{n}.png")
-    path = init_collect_study(tmp_path / "images", classes=("a", "b"), k=2)
+    path = init_project(tmp_path / "images", classes=("a", "b"), k=2)
     path.write_text(path.read_text() + QUESTIONS)
-    study = read_collect_study(tmp_path / "images")
+    project = read_project(tmp_path / "images")
     truth = np.eye(2)[np.arange(6) % 2]
     calm = Behaviour(abandon=0.0, careless=0.0, exclude=0.0)
-    found = simulate(study, tmp_path / "simulated", annotators=2, behaviour=calm, truth=truth, seed=1)
+    found = simulate(project, tmp_path / "simulated", annotators=2, behaviour=calm, truth=truth, seed=1)
     assert found.votes_per_item == {2: 6}
-    copy = read_collect_study(found.folder)
+    copy = read_project(found.folder)
     with snapshot(copy) as cursor:
         votes = collected_votes(cursor, copy)
-        export_study(cursor, copy, tmp_path / "out", formats=("csv",))
+        export_project(cursor, copy, tmp_path / "out", formats=("csv",))
     assert set(votes.attributes) == {"age_group"}
     assert set(votes.attributes["age_group"].tolist()) <= {"young", "old"}
     told = (tmp_path / "out" / "final_answers.csv").read_text()
@@ -120,7 +120,7 @@ def test_images_are_recognised_and_questions_before_and_after_answered(tmp_path:
 
 
 def test_votes_of_a_known_panel_go_all_the_way_to_a_report(tmp_path: Path) -> None:
-    """Bots -> server -> export -> labels -> study -> report; what comes out is near what was put in."""
+    """Bots -> server -> export -> labels -> project -> report; what comes out is near what was put in."""
     generator = np.random.default_rng(2)
     items = 60
     features = generator.normal(size=(items, 5)).astype(np.float32)
@@ -128,13 +128,13 @@ def test_votes_of_a_known_panel_go_all_the_way_to_a_report(tmp_path: Path) -> No
     features[::4] *= 0.01
     logits = 3.0 * features @ generator.normal(size=(5, 7))
     truth = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    study = text_study(tmp_path / "study", items=items, k=5, classes=tuple("abcdefg"))
+    project = text_project(tmp_path / "project", items=items, k=5, classes=tuple("abcdefg"))
     honest = Behaviour(careless=0.0)
-    found = simulate(study, tmp_path / "simulated", annotators=8, behaviour=honest, truth=truth, seed=3, pace=400.0)
+    found = simulate(project, tmp_path / "simulated", annotators=8, behaviour=honest, truth=truth, seed=3, pace=400.0)
     assert found.votes_per_item == {5: items}
-    copy = read_collect_study(found.folder)
+    copy = read_project(found.folder)
     with snapshot(copy) as cursor:
-        done = export_study(cursor, copy, tmp_path / "out", formats=("parquet",))
+        done = export_project(cursor, copy, tmp_path / "out", formats=("parquet",))
     assert done.votes is not None
     labels = label(done.votes, "uncertainty-weighted")
     place = [found.items.index(name) for name in labels.items.tolist()]
@@ -167,7 +167,7 @@ epochs = 5
     )
     plan = plan_study(read_study(str(tmp_path / "study.toml")), tmp_path / "runs", engine="loop")
     assert len(list(run_plan(plan))) == 4
-    page = write_report(plan, tmp_path / "report.html")
+    page = write_report(score_study(plan.opened), tmp_path / "report.html")
     assert "collected" in page.read_text()
 
 
@@ -175,29 +175,29 @@ epochs = 5
 def test_bots_answer_every_layout_as_its_page_would(tmp_path: Path, layout: str) -> None:
     from dissensus.collect.answers import check_answers
 
-    study = text_study(tmp_path / "study", items=5, classes=DIGITS, layout=f'layout = "{layout}"')
-    panel = make_panel(study, seed=1)
+    project = text_project(tmp_path / "project", items=5, classes=DIGITS, layout=f'layout = "{layout}"')
+    crowd = make_crowd(project, seed=1)
     for bot in range(4):
-        said = panel.responses(bot, careless=bot == 3)
+        said = crowd.responses(bot, careless=bot == 3)
         for row in said:
-            raw = json.loads(json.dumps(answers_of(study, row, milliseconds=4000.0)))
-            assert len(check_answers(study, raw).values) == len(DIGITS)
+            raw = json.loads(json.dumps(answers_of(project, row, milliseconds=4000.0)))
+            assert len(check_answers(project, raw).values) == len(DIGITS)
 
 
 def test_attentive_bots_know_gold_and_are_the_same_for_a_seed(tmp_path: Path) -> None:
-    study = text_study(tmp_path / "study", items=4, classes=DIGITS, gold={"item2": "3"})
-    panel = make_panel(study, seed=1)
-    assert panel.responses(0, careless=False)[2].tolist() == [0, 0, 0, 1]
+    project = text_project(tmp_path / "project", items=4, classes=DIGITS, gold={"item2": "3"})
+    crowd = make_crowd(project, seed=1)
+    assert crowd.responses(0, careless=False)[2].tolist() == [0, 0, 0, 1]
     np.testing.assert_array_equal(
-        panel.responses(7, careless=False), make_panel(study, seed=1).responses(7, careless=False)
+        crowd.responses(7, careless=False), make_crowd(project, seed=1).responses(7, careless=False)
     )
 
 
 def test_what_cannot_be_simulated_is_refused(tmp_path: Path) -> None:
-    study = text_study(tmp_path / "study", items=4)
-    with pytest.raises(InputError, match="something already"):
-        simulated_copy(study, study.folder)
+    project = text_project(tmp_path / "project", items=4)
+    with pytest.raises(InputError, match="something in it already"):
+        simulated_copy(project, project.folder)
     with pytest.raises(InputError, match="share between 0 and 1"):
         Behaviour(abandon=1.5)
     with pytest.raises(InputError, match="truth has shape"):
-        make_panel(study, truth=np.eye(2))
+        make_crowd(project, truth=np.eye(2))

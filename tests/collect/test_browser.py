@@ -1,4 +1,4 @@
-"""A study as people meet it: in a real browser, by keyboard, by touch, with a bad connection, in two tabs.
+"""A project as people meet it: in a real browser, by keyboard, by touch, with a bad connection, in two tabs.
 
 No test waits for time to pass: where a minute matters, the page's own clock is turned forward (its timers and
 performance.now), which the tests say.
@@ -20,12 +20,12 @@ import pytest
 
 from dissensus.collect.database import open_database
 from dissensus.collect.participants import arrive, consent, practised, understood
+from dissensus.collect.project import LAYOUTS
 from dissensus.collect.security import ANNOTATOR_COOKIE
 from dissensus.collect.server import create_app, one_time_link
 from dissensus.collect.site import ServerSettings
-from dissensus.collect.study import LAYOUTS
 from tests.collect.conftest import ASKED, CHECKED
-from tests.collect.web import DIGITS, web_study
+from tests.collect.web import DIGITS, web_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from dissensus.collect.database import Cursor, Database
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 READY = "#shown:not(.waiting) #frame > *"
 HOSTILE = (
@@ -46,9 +46,9 @@ HOSTILE = (
 
 @dataclass
 class Served:
-    """A study on a real port."""
+    """A project on a real port."""
 
-    study: CollectStudy
+    project: Project
     database: Database
     app: Starlette
     url: str
@@ -58,17 +58,17 @@ class Served:
 
 
 @contextmanager
-def served(study: CollectStudy, **settings: Any) -> Iterator[Served]:
+def served(project: Project, **settings: Any) -> Iterator[Served]:
     uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-    database = open_database(study)
-    app = create_app(study, database, settings=ServerSettings(rate_limits=False, **settings))
+    database = open_database(project)
+    app = create_app(project, database, settings=ServerSettings(rate_limits=False, **settings))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="error", access_log=False))
     thread = threading.Thread(target=lambda: server.run(sockets=[listening]))
     thread.start()
     try:
-        yield Served(study, database, app, f"http://127.0.0.1:{listening.getsockname()[1]}")
+        yield Served(project, database, app, f"http://127.0.0.1:{listening.getsockname()[1]}")
     finally:
         server.should_exit = True
         thread.join()
@@ -94,16 +94,16 @@ def opened(browser: Any, *, phone: bool = False, scheme: str = "light") -> Itera
 
 def begin(page: Any, site: Served, *, at: str = "/work") -> None:
     """Somebody new at the first item (or a page before it); the pages before are filled in without being drawn."""
-    study, now = site.study, time.time()
+    project, now = site.project, time.time()
 
     def come(cursor: Cursor) -> str:
-        new = arrive(cursor, study, now=now)
-        consent(cursor, study, new.annotator, now=now, agreed=True)
+        new = arrive(cursor, now=now)
+        consent(cursor, new.annotator, now=now, agreed=True)
         if at != "/instructions":
-            practised(cursor, study, new.annotator, now=now, passed=True)
-        if at == "/work" and study.comprehension:
-            right = [each.right for each in study.comprehension]
-            understood(cursor, study, new.annotator, now=now, answers=right, attempt=0)
+            practised(cursor, project, new.annotator, now=now, passed=True)
+        if at == "/work" and project.comprehension:
+            right = [each.right for each in project.comprehension]
+            understood(cursor, project, new.annotator, now=now, answers=right, attempt=0)
         return new.token
 
     token = site.database.write_now(come)
@@ -113,13 +113,13 @@ def begin(page: Any, site: Served, *, at: str = "/work") -> None:
         page.wait_for_selector(READY)
 
 
-def answer(page: Any, study: CollectStudy) -> None:
+def answer(page: Any, project: Project) -> None:
     """A complete answer by the keys of a layout."""
-    if study.layout == "points":
+    if project.layout == "points":
         page.locator(".point input").first.fill("100")
         return
-    keys = {"rating": "3", "select-all": "1", "single-choice": "1"}.get(study.layout, "n")
-    for _ in range(1 if keys == "1" else len(study.classes)):
+    keys = {"rating": "3", "select-all": "1", "single-choice": "1"}.get(project.layout, "n")
+    for _ in range(1 if keys == "1" else len(project.classes)):
         page.keyboard.press(keys)
 
 
@@ -157,8 +157,8 @@ def violations(page: Any, axe: str) -> list[str]:
     return [f"{each['id']}: {node['html'][:200]} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
 
-def test_a_whole_study_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path, classes=DIGITS)) as site, opened(browser) as page:
+def test_a_whole_project_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
+    with served(web_project(tmp_path, classes=DIGITS)) as site, opened(browser) as page:
         page.goto(site.url)
         for screen in ("consent", "instructions"):
             page.wait_for_url(f"**/{screen}")
@@ -183,7 +183,7 @@ def test_a_whole_study_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
             assert page.evaluate("document.activeElement.id") == "next"
             page.keyboard.press("n")  # one key too many changes nothing
             submit(page, number + 1 if number < 3 else None)
-        assert page.locator("#code").inner_text() == site.study.recruitment.codes["complete"]
+        assert page.locator("#code").inner_text() == site.project.recruitment.codes["complete"]
         assert site.read("SELECT count(*), min(input), max(input) FROM judgement") == [(3, "key", "key")]
         assert site.read("SELECT value, count(*) FROM response GROUP BY value") == [(0, 27), (1, 3)]
         for order, judgement in site.read(
@@ -202,7 +202,7 @@ def test_a_whole_study_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
 
 def test_questions_before_the_items_and_after_them_by_keyboard_alone(browser: Any, axe: str, tmp_path: Path) -> None:
     """The second attempt is right; a required question that was left out is asked again by the browser."""
-    with served(web_study(tmp_path, items=1, more=CHECKED + ASKED)) as site, opened(browser) as page:
+    with served(web_project(tmp_path, items=1, more=CHECKED + ASKED)) as site, opened(browser) as page:
         begin(page, site, at="/comprehension")
         assert violations(page, axe) == [], "comprehension"
 
@@ -218,7 +218,7 @@ def test_questions_before_the_items_and_after_them_by_keyboard_alone(browser: An
         press("Tab", "Tab", "ArrowUp", "Tab", "ArrowDown", "Enter")
         page.wait_for_url("**/work")
         page.wait_for_selector(READY)
-        answer(page, site.study)
+        answer(page, site.project)
         page.keyboard.press("Enter")
         page.wait_for_url("**/questions")
         assert violations(page, axe) == [], "questions"
@@ -228,7 +228,7 @@ def test_questions_before_the_items_and_after_them_by_keyboard_alone(browser: An
         page.keyboard.type("Nothing.\nThanks")
         press("Tab", "Enter")
         page.wait_for_url("**/finish")
-        assert page.locator("#code").inner_text() == site.study.recruitment.codes["complete"]
+        assert page.locator("#code").inner_text() == site.project.recruitment.codes["complete"]
         assert site.read("SELECT name, answer FROM final_answer ORDER BY name") == [
             ("age_group", "Under 30"),
             ("feedback", "Nothing.\nThanks"),
@@ -238,7 +238,7 @@ def test_questions_before_the_items_and_after_them_by_keyboard_alone(browser: An
 
 def test_a_minute_before_an_item_goes_to_somebody_else_the_page_says_so(browser: Any, axe: str, tmp_path: Path) -> None:
     """The nine minutes are the page's, its clock is turned forward; the server's are a lease moved into the past."""
-    with served(web_study(tmp_path, items=1, k=1)) as site, opened(browser, phone=True) as page:
+    with served(web_project(tmp_path, items=1, k=1)) as site, opened(browser, phone=True) as page:
         page.clock.install()
         begin(page, site)
         page.clock.run_for(530_000)
@@ -258,7 +258,7 @@ def test_a_minute_before_an_item_goes_to_somebody_else_the_page_says_so(browser:
         with opened(browser) as other:
             begin(other, site)
         with page.expect_response("**/api/heartbeat") as beat:
-            answer(page, site.study)
+            answer(page, site.project)
         assert beat.value.json()["held"] is False
         assert page.locator("#lease").is_visible()
         submit(page, None)
@@ -268,7 +268,7 @@ def test_a_minute_before_an_item_goes_to_somebody_else_the_page_says_so(browser:
 def test_a_narrow_window_is_asked_for_more_room_and_goes_on_when_it_has_it(
     browser: Any, axe: str, tmp_path: Path
 ) -> None:
-    with served(web_study(tmp_path, changes={"least_width": "900"})) as site, opened(browser) as page:
+    with served(web_project(tmp_path, changes={"least_width": "900"})) as site, opened(browser) as page:
         page.set_viewport_size({"width": 700, "height": 800})
         page.goto(site.url)
         page.wait_for_url("**/screen")
@@ -283,24 +283,24 @@ def test_a_narrow_window_is_asked_for_more_room_and_goes_on_when_it_has_it(
 
 def test_a_quick_answer_brings_one_reminder_beside_the_next_item(browser: Any, axe: str, tmp_path: Path) -> None:
     with (
-        served(web_study(tmp_path, changes={"least_seconds_per_class": "60"})) as site,
+        served(web_project(tmp_path, changes={"least_seconds_per_class": "60"})) as site,
         opened(browser) as page,
     ):
         begin(page, site)
-        answer(page, site.study)
+        answer(page, site.project)
         submit(page, 2)
         assert "take the time" in page.locator("#pace").inner_text()
         assert violations(page, axe) == []
-        answer(page, site.study)  # nothing has to be closed first
+        answer(page, site.project)  # nothing has to be closed first
         submit(page, 3)
         assert page.locator("#pace").is_hidden()
-        answer(page, site.study)
+        answer(page, site.project)
         submit(page, None)
         assert site.read("SELECT count(*) FROM event WHERE kind = 'reminded'") == [(1,)]
 
 
 def test_keys_move_clear_and_can_be_switched_off(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path, classes=DIGITS)) as site, opened(browser) as page:
+    with served(web_project(tmp_path, classes=DIGITS)) as site, opened(browser) as page:
         begin(page, site)
         active = page.locator(".row.active > legend")
         first = active.inner_text()
@@ -330,8 +330,10 @@ def test_keys_move_clear_and_can_be_switched_off(browser: Any, tmp_path: Path) -
         assert page.locator("#answers input:checked").count() == before, "it stays switched off"
 
 
-def test_one_key_says_no_to_the_rest_only_where_the_study_wants_it_and_is_logged(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path, changes={"all_no_key": "true"})) as site, opened(browser) as page:
+def test_one_key_says_no_to_the_rest_only_where_the_project_wants_it_and_is_logged(
+    browser: Any, tmp_path: Path
+) -> None:
+    with served(web_project(tmp_path, changes={"all_no_key": "true"})) as site, opened(browser) as page:
         begin(page, site)
         page.keyboard.press("y")
         with page.expect_response("**/api/event"):
@@ -341,8 +343,8 @@ def test_one_key_says_no_to_the_rest_only_where_the_study_wants_it_and_is_logged
         assert site.read("SELECT detail FROM event WHERE kind = 'browser all-no-key'") == [('{"number": 1}',)]
 
 
-def test_a_whole_study_by_touch_on_a_phone(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path, items=2, classes=DIGITS)) as site, opened(browser, phone=True) as page:
+def test_a_whole_project_by_touch_on_a_phone(browser: Any, tmp_path: Path) -> None:
+    with served(web_project(tmp_path, items=2, classes=DIGITS)) as site, opened(browser, phone=True) as page:
         page.goto(site.url)
         page.get_by_role("button", name="I agree").tap()
         page.get_by_role("button", name="Try it out").tap()
@@ -369,10 +371,10 @@ def test_a_whole_study_by_touch_on_a_phone(browser: Any, tmp_path: Path) -> None
 
 def test_a_minute_offline_in_the_middle_loses_nothing_and_stores_once(browser: Any, tmp_path: Path) -> None:
     """The minute is the page's: its clock is turned forward by 75 s while the browser has no network."""
-    with served(web_study(tmp_path)) as site, opened(browser) as page:
+    with served(web_project(tmp_path)) as site, opened(browser) as page:
         page.clock.install()
         begin(page, site)
-        answer(page, site.study)
+        answer(page, site.project)
         page.context.set_offline(True)
         page.keyboard.press("Enter")
         page.wait_for_selector("#saved[data-state=offline]")
@@ -391,15 +393,15 @@ def test_a_minute_offline_in_the_middle_loses_nothing_and_stores_once(browser: A
         assert page.locator("#saved").inner_text() == "Saved"
         assert site.read("SELECT uuid FROM judgement") == [(kept["uuid"],)]
         for number in (3, None):
-            answer(page, site.study)
+            answer(page, site.project)
             submit(page, number)
         assert site.read("SELECT count(*) FROM judgement") == [(3,)]
 
 
 def test_an_answer_waiting_on_the_device_survives_a_closed_page(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path)) as site, opened(browser) as page:
+    with served(web_project(tmp_path)) as site, opened(browser) as page:
         begin(page, site)
-        answer(page, site.study)
+        answer(page, site.project)
         page.context.set_offline(True)
         page.keyboard.press("Enter")
         page.wait_for_selector("#saved[data-state=offline]")
@@ -413,7 +415,7 @@ def test_an_answer_waiting_on_the_device_survives_a_closed_page(browser: Any, tm
 
 
 def test_a_server_that_stumbles_is_asked_again_with_the_same_answer(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path)) as site, opened(browser) as page:
+    with served(web_project(tmp_path)) as site, opened(browser) as page:
         page.clock.install()
         begin(page, site)
         tried: list[str] = []
@@ -429,7 +431,7 @@ def test_a_server_that_stumbles_is_asked_again_with_the_same_answer(browser: Any
                 route.continue_()
 
         page.route("**/api/save", stumble)
-        answer(page, site.study)
+        answer(page, site.project)
         page.keyboard.press("Enter")
         for _ in range(20):
             page.clock.run_for(2_000)
@@ -441,7 +443,7 @@ def test_a_server_that_stumbles_is_asked_again_with_the_same_answer(browser: Any
 
 
 def test_a_reload_resumes_the_same_item_with_its_half_filled_answers(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path, classes=DIGITS)) as site, opened(browser) as page:
+    with served(web_project(tmp_path, classes=DIGITS)) as site, opened(browser) as page:
         begin(page, site)
         for key in "nuyn":
             page.keyboard.press(key)
@@ -466,7 +468,7 @@ def test_a_reload_resumes_the_same_item_with_its_half_filled_answers(browser: An
 
 
 def test_a_second_tab_asks_and_the_first_one_stops(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path)) as site, opened(browser) as page:
+    with served(web_project(tmp_path)) as site, opened(browser) as page:
         begin(page, site)
         second = page.context.new_page()
         second.goto(f"{site.url}/work")
@@ -476,7 +478,7 @@ def test_a_second_tab_asks_and_the_first_one_stops(browser: Any, tmp_path: Path)
         second.get_by_role("button", name="Continue here").click()
         second.wait_for_selector(READY)
         page.wait_for_selector("#panel:visible")
-        answer(second, site.study)
+        answer(second, site.project)
         submit(second, 2)
         page.get_by_role("button", name="Continue here").click()
         page.wait_for_selector(f'body[data-number="2"] {READY}')
@@ -485,10 +487,10 @@ def test_a_second_tab_asks_and_the_first_one_stops(browser: Any, tmp_path: Path)
 
 
 def test_going_back_shows_the_answers_and_a_problem_puts_the_item_aside(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path)) as site, opened(browser) as page:
+    with served(web_project(tmp_path)) as site, opened(browser) as page:
         begin(page, site)
         assert page.locator("#back").is_hidden()
-        answer(page, site.study)
+        answer(page, site.project)
         submit(page, 2)
         page.keyboard.press("y")
         page.locator("#back").click()
@@ -520,7 +522,7 @@ def test_going_back_shows_the_answers_and_a_problem_puts_the_item_aside(browser:
 )
 def test_every_layout_by_its_keys(browser: Any, tmp_path: Path, layout: str, keys: str, stored: list[Any]) -> None:
     changes = {"order.classes": '"fixed"'}
-    with served(web_study(tmp_path, layout=layout, changes=changes)) as site, opened(browser) as page:
+    with served(web_project(tmp_path, layout=layout, changes=changes)) as site, opened(browser) as page:
         begin(page, site)
         page.keyboard.press("Enter")
         assert page.locator("#next").get_attribute("aria-disabled") == "true"
@@ -532,7 +534,7 @@ def test_every_layout_by_its_keys(browser: Any, tmp_path: Path, layout: str, key
 
 def test_points_are_written_or_stepped_and_must_sum_to_a_hundred(browser: Any, tmp_path: Path) -> None:
     with (
-        served(web_study(tmp_path, layout="points", changes={"order.classes": '"fixed"'})) as site,
+        served(web_project(tmp_path, layout="points", changes={"order.classes": '"fixed"'})) as site,
         opened(browser) as page,
     ):
         begin(page, site)
@@ -552,8 +554,8 @@ def test_hostile_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
     texts = [*HOSTILE, "a\nb"]
     hostile = {"title": HOSTILE[0], "question": HOSTILE[1], "contact": HOSTILE[2], "name": HOSTILE[0]}
     changes = {key: json.dumps(text) for key, text in hostile.items()}
-    study = web_study(tmp_path, texts=texts, classes=HOSTILE, k=1, changes=changes)
-    with served(study) as site, opened(browser, phone=True) as page:
+    project = web_project(tmp_path, texts=texts, classes=HOSTILE, k=1, changes=changes)
+    with served(project) as site, opened(browser, phone=True) as page:
         page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
         begin(page, site)
         seen = set()
@@ -564,11 +566,11 @@ def test_hostile_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
             assert page.evaluate("document.querySelectorAll('main script, main img, legend *:not(bdi)').length") == 0
             assert "owned" not in page.title().replace(HOSTILE[0], "")
-            answer(page, study)
+            answer(page, project)
             submit(page, number + 1 if number < 5 else None)
         assert seen == set(texts)
         page.goto(f"{site.url}{one_time_link(site.app)}")
-        page.get_by_role("button", name="Come in").click()
+        page.get_by_role("button", name="Log in").click()
         for at in ("", "quality", "items", "export"):
             page.goto(f"{site.url}/researcher/{at}")
             assert page.evaluate("document.querySelectorAll('main script, main img[src=x]').length") == 0
@@ -576,7 +578,7 @@ def test_hostile_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
 
 
 def test_small_images_are_enlarged_by_whole_numbers(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path)) as site, opened(browser) as page:
+    with served(web_project(tmp_path)) as site, opened(browser) as page:
         begin(page, site)
         image = page.locator("#frame img")
         assert image.bounding_box()["width"] == 28 * 12
@@ -586,11 +588,11 @@ def test_small_images_are_enlarged_by_whole_numbers(browser: Any, tmp_path: Path
 
 
 def test_the_pages_ask_only_their_own_server(browser: Any, tmp_path: Path) -> None:
-    with served(web_study(tmp_path)) as site, opened(browser) as page:
+    with served(web_project(tmp_path)) as site, opened(browser) as page:
         asked: list[str] = []
         page.context.on("request", lambda request: asked.append(request.url))
         begin(page, site)
-        answer(page, site.study)
+        answer(page, site.project)
         submit(page, 2)
         assert len(asked) > 5
         assert all(each.startswith(site.url) for each in asked)
@@ -598,19 +600,19 @@ def test_the_pages_ask_only_their_own_server(browser: Any, tmp_path: Path) -> No
 
 def test_the_progress_page_follows_the_votes(browser: Any, tmp_path: Path) -> None:
     """Its five seconds are turned forward by the page's clock."""
-    with served(web_study(tmp_path)) as site, opened(browser) as page, opened(browser) as desk:
+    with served(web_project(tmp_path)) as site, opened(browser) as page, opened(browser) as desk:
         desk.clock.install()
         desk.goto(f"{site.url}{one_time_link(site.app)}")
-        desk.get_by_role("button", name="Come in").click()
+        desk.get_by_role("button", name="Log in").click()
         assert desk.locator(".tile dd").first.inner_text() == "0"
         begin(page, site)
-        answer(page, site.study)
+        answer(page, site.project)
         submit(page, 2)
         desk.clock.run_for(6_000)
         desk.locator(".tile", has_text="of 6 votes").locator("dd", has_text="1").wait_for()
         desk.get_by_role("button", name="Pause").click()
         desk.wait_for_selector(".pill.paused")
-        answer(page, site.study)
+        answer(page, site.project)
         page.keyboard.press("Enter")
         page.wait_for_selector("#panel:visible")
         assert "paused" in page.locator("#panel").inner_text()
@@ -621,7 +623,7 @@ def test_the_progress_page_follows_the_votes(browser: Any, tmp_path: Path) -> No
 
 def test_axe_finds_nothing_from_consent_to_code(browser: Any, axe: str, tmp_path: Path) -> None:
     with (
-        served(web_study(tmp_path, items=1, changes={"contact": '"study@example.org"'})) as site,
+        served(web_project(tmp_path, items=1, changes={"contact": '"project@example.org"'})) as site,
         opened(browser) as page,
     ):
         page.goto(site.url)
@@ -631,7 +633,7 @@ def test_axe_finds_nothing_from_consent_to_code(browser: Any, axe: str, tmp_path
         page.wait_for_selector(READY)
         page.keyboard.press("Enter")
         assert violations(page, axe) == [], "practice"
-        answer(page, site.study)
+        answer(page, site.project)
         page.locator("#next").click()
         page.wait_for_url("**/work")
         page.wait_for_selector(READY)
@@ -646,19 +648,19 @@ def test_axe_finds_nothing_from_consent_to_code(browser: Any, axe: str, tmp_path
         second.wait_for_selector("#panel:visible")
         assert violations(second, axe) == [], "open elsewhere"
         second.close()
-        answer(page, site.study)
+        answer(page, site.project)
         submit(page, None)
         assert violations(page, axe) == [], "finish"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_axe_finds_nothing_in_any_layout(browser: Any, axe: str, tmp_path: Path, layout: str) -> None:
-    with served(web_study(tmp_path, layout=layout)) as site, opened(browser) as page:
+    with served(web_project(tmp_path, layout=layout)) as site, opened(browser) as page:
         begin(page, site, at="/instructions")
         assert violations(page, axe) == [], "instructions"
         begin(page, site)
         assert violations(page, axe) == [], "an item"
-        answer(page, site.study)
+        answer(page, site.project)
         assert violations(page, axe) == [], "an answered item"
 
 
@@ -666,12 +668,15 @@ def test_axe_finds_nothing_in_any_layout(browser: Any, axe: str, tmp_path: Path,
 def test_axe_finds_nothing_on_a_phone_or_in_the_dark(
     browser: Any, axe: str, tmp_path: Path, phone: bool, scheme: str
 ) -> None:
-    with served(web_study(tmp_path, texts=["one", "two"])) as site, opened(browser, phone=phone, scheme=scheme) as page:
+    with (
+        served(web_project(tmp_path, texts=["one", "two"])) as site,
+        opened(browser, phone=phone, scheme=scheme) as page,
+    ):
         begin(page, site)
         page.keyboard.press("y")
         assert violations(page, axe) == []
         page.context.set_offline(True)
-        answer(page, site.study)
+        answer(page, site.project)
         page.keyboard.press("Enter")
         page.wait_for_selector("#notice:visible")
         assert violations(page, axe) == []
@@ -683,10 +688,10 @@ def test_axe_finds_nothing_on_a_phone_or_in_the_dark(
 
 def test_axe_finds_nothing_on_any_researcher_page(browser: Any, axe: str, tmp_path: Path) -> None:
     changes = {"adaptive.on": "true", "max_k": "4", "budget": "4"}
-    with served(web_study(tmp_path, k=1, changes=changes), password="open sesame") as site:
+    with served(web_project(tmp_path, k=1, changes=changes), password="open sesame") as site:
         with opened(browser) as page:
             begin(page, site)
-            answer(page, site.study)
+            answer(page, site.project)
             submit(page, 2)
         for phone in (False, True):
             with opened(browser, phone=phone, scheme="dark" if phone else "light") as page:
@@ -695,7 +700,7 @@ def test_axe_finds_nothing_on_any_researcher_page(browser: Any, axe: str, tmp_pa
                     assert violations(page, axe) == [], "login"
                 page.goto(f"{site.url}{one_time_link(site.app)}")
                 assert violations(page, axe) == [], "enter"
-                page.get_by_role("button", name="Come in").click()
+                page.get_by_role("button", name="Log in").click()
                 page.wait_for_url("**/researcher/progress")
                 assert violations(page, axe) == [], "progress"
                 for at in () if phone else ("", "adaptive", "export"):

@@ -18,15 +18,15 @@ from typer.testing import CliRunner
 from dissensus.cli.collect import app
 from dissensus.collect.backup import backups
 from dissensus.collect.database import open_database
-from dissensus.collect.setup_check import check_setup, study_budget
-from dissensus.collect.study import read_collect_study
+from dissensus.collect.project import read_project
+from dissensus.collect.setup_check import check_setup, project_budget
 from dissensus.errors import InputError
-from tests.collect.panels import judge_all, text_study
+from tests.collect.panels import judge_all, text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 
 def collect(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -48,7 +48,7 @@ def texts(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_folder_of_images_becomes_a_study_in_one_command(tmp_path: Path) -> None:
+def test_a_folder_of_images_becomes_a_project_in_one_command(tmp_path: Path) -> None:
     for label in ("cat", "dog"):
         (tmp_path / "pets" / label).mkdir(parents=True)
         for n in range(2):
@@ -61,13 +61,13 @@ def test_a_folder_of_images_becomes_a_study_in_one_command(tmp_path: Path) -> No
     assert f"next: dissensus collect serve {tmp_path / 'pets'}" in done.stderr
     again = collect("init", tmp_path / "pets")
     assert (again.returncode, again.stderr.count("\n")) == (2, 1)
-    assert "there is a study already" in again.stderr
+    assert "there is a project already" in again.stderr
 
 
-def test_a_study_is_served_watched_and_stopped(tmp_path: Path, texts: Path) -> None:
-    assert collect("init", tmp_path / "study", "--texts", texts, "--classes", "cat, dog").returncode == 0
-    assert "nothing has been collected yet" in collect("status", tmp_path / "study").stderr
-    command = [sys.executable, "-m", "dissensus", "collect", "serve", str(tmp_path / "study"), "--port", "0"]
+def test_a_project_is_served_watched_and_stopped(tmp_path: Path, texts: Path) -> None:
+    assert collect("init", tmp_path / "project", "--texts", texts, "--classes", "cat, dog").returncode == 0
+    assert "nothing has been collected yet" in collect("status", tmp_path / "project").stderr
+    command = [sys.executable, "-m", "dissensus", "collect", "serve", str(tmp_path / "project"), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
@@ -78,20 +78,20 @@ def test_a_study_is_served_watched_and_stopped(tmp_path: Path, texts: Path) -> N
         for link in (annotators.split()[-1], researcher.split()[1]):
             with browser.open(link) as page:
                 assert page.status == 200
-        found = json.loads(collect("status", tmp_path / "study", "--json", "-").stdout)
+        found = json.loads(collect("status", tmp_path / "project", "--json", "-").stdout)
         assert (found["items"], found["needed"], found["annotators"]) == (4, 24, {"arrived": 1})
-        second = collect("serve", tmp_path / "study", "--port", 0)
+        second = collect("serve", tmp_path / "project", "--port", 0)
         assert second.returncode == 2
-        assert "another process serves this study" in second.stderr
-        assert collect("backup", tmp_path / "study").returncode == 0
+        assert "another process serves this project" in second.stderr
+        assert collect("backup", tmp_path / "project").returncode == 0
     finally:
         server.send_signal(signal.SIGINT)
         _, remarks = server.communicate(timeout=30)
     assert server.returncode == 0
     assert "everything that was acknowledged is saved" in remarks
     assert "Traceback" not in remarks
-    study = read_collect_study(tmp_path / "study")
-    restored = collect("restore", tmp_path / "study", backups(study)[0])
+    project = read_project(tmp_path / "project")
+    restored = collect("restore", tmp_path / "project", backups(project)[0])
     assert restored.returncode == 0
     assert "is kept as" in restored.stderr
 
@@ -99,24 +99,24 @@ def test_a_study_is_served_watched_and_stopped(tmp_path: Path, texts: Path) -> N
 def test_a_port_that_is_taken_is_told(tmp_path: Path, texts: Path) -> None:
     import socket
 
-    collect("init", tmp_path / "study", "--texts", texts)
+    collect("init", tmp_path / "project", "--texts", texts)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        done = collect("serve", tmp_path / "study", "--port", taken.getsockname()[1])
+        done = collect("serve", tmp_path / "project", "--port", taken.getsockname()[1])
     assert done.returncode == 2
     assert "cannot be listened on" in done.stderr
 
 
 def test_without_the_extra_the_remedy_is_told(tmp_path: Path, texts: Path) -> None:
-    collect("init", tmp_path / "study", "--texts", texts)
+    collect("init", tmp_path / "project", "--texts", texts)
     program = (
         "import importlib.util as u, sys; find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'starlette' else find(name, *rest)\n"
         "from dissensus.cli import main; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, "collect", "serve", str(tmp_path / "study")],
+        [sys.executable, "-c", program, "collect", "serve", str(tmp_path / "project")],
         capture_output=True,
         text=True,
         check=False,
@@ -126,11 +126,11 @@ def test_without_the_extra_the_remedy_is_told(tmp_path: Path, texts: Path) -> No
 
 
 def test_what_was_collected_is_exported(tmp_path: Path) -> None:
-    study = text_study(tmp_path / "study", items=4, k=2)
-    with open_database(study) as database:
+    project = text_project(tmp_path / "project", items=4, k=2)
+    with open_database(project) as database:
         for _ in range(2):
-            judge_all(database, study, lambda _: {"cat": "yes", "dog": "unsure"})
-    done = collect("export", study.folder, "-o", tmp_path / "out", "--format", "csv", "--format", "parquet")
+            judge_all(database, project, lambda _: {"cat": "yes", "dog": "unsure"})
+    done = collect("export", project.folder, "-o", tmp_path / "out", "--format", "csv", "--format", "parquet")
     assert done.returncode == 0, done.stderr
     assert "8 judgements of 4 items" in done.stdout
     assert pl.read_parquet(tmp_path / "out" / "answers.parquet").height == 16
@@ -142,67 +142,67 @@ def test_what_was_collected_is_exported(tmp_path: Path) -> None:
         check=False,
     )
     assert "4 items" in inspected.stdout
-    again = collect("export", study.folder, "-o", tmp_path / "out")
+    again = collect("export", project.folder, "-o", tmp_path / "out")
     assert again.returncode == 2
-    assert "something already" in again.stderr
+    assert "something in it already" in again.stderr
 
 
-def test_a_rehearsal_says_that_it_is_one_and_leaves_the_study_alone(tmp_path: Path) -> None:
-    study = text_study(tmp_path / "study", items=6, k=2)
+def test_a_rehearsal_says_that_it_is_one_and_leaves_the_project_alone(tmp_path: Path) -> None:
+    project = text_project(tmp_path / "project", items=6, k=2)
     done = collect(
-        "simulate", study.folder, "--annotators", 4, "--abandon", 0, "--json", "-", "-o", tmp_path / "simulated"
+        "simulate", project.folder, "--annotators", 4, "--abandon", 0, "--json", "-", "-o", tmp_path / "simulated"
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["simulated"] is True
     assert found["votes_per_item"] == {"2": 6}
     assert found["wrong"] == []
-    assert not (study.folder / "collect.sqlite").exists()
+    assert not (project.folder / "collect.sqlite").exists()
     assert "(simulated)" in collect("status", tmp_path / "simulated").stdout
 
 
 @pytest.mark.parametrize("command", ["serve", "status", "simulate", "backup"])
-def test_a_folder_without_a_study_is_told(tmp_path: Path, command: str) -> None:
-    with pytest.raises(InputError, match="there is no study here"):
+def test_a_folder_without_a_project_is_told(tmp_path: Path, command: str) -> None:
+    with pytest.raises(InputError, match="there is no project here"):
         CliRunner().invoke(app, [command, str(tmp_path)], catch_exceptions=False)
 
 
 @pytest.mark.parametrize("command", ["serve", "status", "backup"])
 def test_a_damaged_database_is_told(tmp_path: Path, command: str) -> None:
-    study = text_study(tmp_path / "study", items=4)
-    (study.folder / "collect.sqlite").write_text("this is no database, not even nearly one" * 100)
+    project = text_project(tmp_path / "project", items=4)
+    (project.folder / "collect.sqlite").write_text("this is no database, not even nearly one" * 100)
     with pytest.raises(InputError, match=r"restore a backup|mend the database"):
-        CliRunner().invoke(app, [command, str(study.folder)], catch_exceptions=False)
+        CliRunner().invoke(app, [command, str(project.folder)], catch_exceptions=False)
 
 
-def sentences(study: CollectStudy, kind: str, **options: int) -> str:
-    return " | ".join(each.sentence for each in check_setup(study, **options) if each.kind == kind)
+def sentences(project: Project, kind: str, **options: int) -> str:
+    return " | ".join(each.sentence for each in check_setup(project, **options) if each.kind == kind)
 
 
 def test_the_set_up_check_counts_votes_people_and_money(tmp_path: Path) -> None:
-    study = text_study(
-        tmp_path / "study", items=43, k=6, gold={"item0": "cat", "item1": "dog", "item2": "cat"},
+    project = text_project(
+        tmp_path / "project", items=43, k=6, gold={"item0": "cat", "item1": "dog", "item2": "cat"},
         items_per_annotator="items_per_annotator = 20",
     )  # fmt: skip
-    budget = study_budget(study)
-    # 40 items x 6 = 240 votes, by 12 people of 20 items and 3 gold ones each; 12.5 s an item, 12 an hour plus 33 %.
+    budget = project_budget(project)
+    # 40 items x 6 = 240 votes, by 12 people of 20 items and 3 gold ones each; 12.5 s per item, 12 per hour plus 33 %.
     assert (budget.items, budget.votes, budget.annotators, budget.invited) == (40, 240, 12, 15)
     assert budget.hours == pytest.approx((240 + 36) * 12.5 / 3600)
     assert budget.money == pytest.approx(budget.hours * 12 * 1.33)
-    assert "supply 200 < demand 240 votes" in sentences(study, "warning", annotators=10)
-    assert "supply 240 >= demand 240 votes" in sentences(study, "ok", annotators=12)
-    assert "no gold item" not in sentences(study, "warning")
+    assert "supply 200 < demand 240 votes" in sentences(project, "warning", annotators=10)
+    assert "supply 240 >= demand 240 votes" in sentences(project, "ok", annotators=12)
+    assert "no gold item" not in sentences(project, "warning")
 
 
 def test_the_set_up_check_warns_of_what_people_regret(tmp_path: Path) -> None:
-    study = text_study(
-        tmp_path / "study",
+    project = text_project(
+        tmp_path / "project",
         items=4,
         k=1,
         seconds="seconds = 50",
         all_no_key="all_no_key = true",
         kind='kind = "prolific"',
     )
-    warnings = sentences(study, "warning")
+    warnings = sentences(project, "warning")
     for words in ("no gold item", "k is 1", "two lost heartbeats", "all-No key", "signed links", "no contact"):
         assert words in warnings

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from dissensus.collect.backup import file_integrity
-from dissensus.collect.bots import Behaviour, Server, answers_of, simulate, simulated_copy
-from dissensus.collect.wire import Browser, Reply
-from tests.collect.panels import text_study
+from dissensus.collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
+from dissensus.collect.simulation.wire import Browser, Reply
+from tests.collect.panels import text_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 
 def uuids(folder: Path) -> list[str]:
@@ -33,20 +33,20 @@ def uuids(folder: Path) -> list[str]:
 
 
 def test_a_killed_server_loses_no_acknowledged_answer_and_stores_none_twice(tmp_path: Path) -> None:
-    study = text_study(tmp_path / "study", items=60, k=4, items_per_annotator="items_per_annotator = 20")
+    project = text_project(tmp_path / "project", items=60, k=4, items_per_annotator="items_per_annotator = 20")
     found_sound: list[str] = []
 
     async def kill_twice(server: Server) -> None:
         for answers in (40, 110):
-            while len(uuids(server.study.folder)) < answers:
+            while len(uuids(server.project.folder)) < answers:
                 await asyncio.sleep(0.005)
             server.kill()
-            found_sound.append(file_integrity(server.study.folder / "collect.sqlite"))
+            found_sound.append(file_integrity(server.project.folder / "collect.sqlite"))
             await asyncio.to_thread(server.start)
 
     calm = Behaviour(abandon=0.1, careless=0.0, exclude=0.0)
     found = simulate(
-        study, tmp_path / "simulated", annotators=20, behaviour=calm, seed=3, pace=400.0, during=kill_twice
+        project, tmp_path / "simulated", annotators=20, behaviour=calm, seed=3, pace=400.0, during=kill_twice
     )
     kept = uuids(found.folder)
     assert found_sound == ["ok", "ok"]
@@ -76,12 +76,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-async def judge_until(browser: Browser, study: CollectStudy, *, status: int, most: int) -> tuple[list[str], Reply]:
+async def judge_until(browser: Browser, project: Project, *, status: int, most: int) -> tuple[list[str], Reply]:
     """Judge until a save is answered with a status; the UUIDs that were acknowledged, and that answer."""
     session = (await browser.get("/api/session")).json()
     browser.csrf = session["csrf"]
     shown = (await browser.post("/api/next", {"tab": "one"})).json()
-    answers = answers_of(study, np.zeros(2, dtype=np.int64), milliseconds=1000.0)
+    answers = answers_of(project, np.zeros(2, dtype=np.int64), milliseconds=1000.0)
     acknowledged: list[str] = []
     reply = Reply(0, b"", b"")
     for number in range(most):
@@ -99,16 +99,16 @@ async def judge_until(browser: Browser, study: CollectStudy, *, status: int, mos
 
 
 def test_a_full_disk_is_told_clearly_corrupts_nothing_and_is_got_over(small_disk: Path, tmp_path: Path) -> None:
-    study = simulated_copy(
-        text_study(tmp_path / "study", items=3000, k=2, items_per_annotator="items_per_annotator = 3000"),
-        small_disk / "study",
+    project = simulated_copy(
+        text_project(tmp_path / "project", items=3000, k=2, items_per_annotator="items_per_annotator = 3000"),
+        small_disk / "project",
     )
 
     async def run(server: Server) -> None:
         browser = Browser("127.0.0.1", server.port)
         await browser.get("/")
         browser.csrf = (await browser.get("/api/session")).json()["csrf"]
-        values = answers_of(study, np.zeros(2, dtype=np.int64), milliseconds=1.0)["values"]
+        values = answers_of(project, np.zeros(2, dtype=np.int64), milliseconds=1.0)["values"]
         forms = {
             "/consent": {"agreed": "yes"},
             "/instructions": {},
@@ -119,23 +119,23 @@ def test_a_full_disk_is_told_clearly_corrupts_nothing_and_is_got_over(small_disk
         ballast = small_disk / "ballast"
         free = os.statvfs(small_disk)
         ballast.write_bytes(bytes(max(free.f_bavail * free.f_frsize - 150_000, 0)))
-        before, refused = await judge_until(browser, study, status=507, most=2000)
+        before, refused = await judge_until(browser, project, status=507, most=2000)
         assert refused.status == 507, "the disk never filled up"
         assert "disk is full" in refused.json()["error"]
         assert before
-        assert set(before) <= set(uuids(study.folder))
+        assert set(before) <= set(uuids(project.folder))
         page = await browser.get("/work")
         assert page.status in (200, 507)
         ballast.unlink()
-        after, last = await judge_until(browser, study, status=201, most=5)
+        after, last = await judge_until(browser, project, status=201, most=5)
         assert last.status == 201, "it goes on by itself when there is room"
         assert len(after) == 5
-        kept = uuids(study.folder)
+        kept = uuids(project.folder)
         assert set(before) | set(after) <= set(kept)
         assert len(kept) == len(set(kept))
         browser.close()
 
-    with Server(study) as server:
+    with Server(project) as server:
         asyncio.run(run(server))
-    assert file_integrity(study.folder / "collect.sqlite") == "ok"
+    assert file_integrity(project.folder / "collect.sqlite") == "ok"
     assert "database is locked" not in server.log.read_text()

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissensus.collect.answers import Refused
-from dissensus.collect.assignment import Assigned, back, heartbeat, progress, report_problem, take_over
+from dissensus.collect.assignment import Assigned, back, heartbeat, report_problem, status_of, take_over
 from dissensus.collect.database import open_database
 from dissensus.collect.participants import annotator_by_id, break_off, delete_participant, exclude, include
 from dissensus.collect.slots import want
 from dissensus.errors import InputError
-from tests.collect.conftest import Collecting, make_study
+from tests.collect.conftest import Collecting, make_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +37,9 @@ class NothingToDoError(Exception):
 class Crowd:
     """People who do anything they can at any time. `pick` chooses among what there is."""
 
-    def __init__(self, study: Collecting, pick: Callable[[int], int]) -> None:
-        self.study, self.pick = study, pick
-        self.people: list[int] = [study.worker()]
+    def __init__(self, project: Collecting, pick: Callable[[int], int]) -> None:
+        self.project, self.pick = project, pick
+        self.people: list[int] = [project.worker()]
         self.leases: list[tuple[int, Assigned]] = []
         self.unanswered: list[tuple[int, Assigned]] = []
         self.saved: list[tuple[int, Assigned, str]] = []
@@ -54,11 +54,11 @@ class Crowd:
         return self.one_of(self.people)
 
     def arrives(self) -> None:
-        self.people.append(self.study.worker())
+        self.people.append(self.project.worker())
 
     def asks(self, tab: str = "tab") -> None:
         who = self.somebody()
-        found = self.study.next(who, tab)
+        found = self.project.next(who, tab)
         if isinstance(found, Assigned) and (who, found.assignment) not in self.known:
             self.leases.append((who, found))
             self.unanswered.append((who, found))
@@ -67,7 +67,7 @@ class Crowd:
         self.asks("second")
 
     def takes_over(self) -> None:
-        self.study.write(take_over, self.somebody(), tab="second")
+        self.project.write(take_over, self.somebody(), tab="second")
 
     def answers(self, said: str = RIGHT) -> None:
         """Answers what was not answered yet, in time or long after."""
@@ -83,52 +83,52 @@ class Crowd:
 
     def sends(self, who: int, lease: Assigned, said: str) -> None:
         self.uuids += 1
-        assert not self.study.save(who, lease, uuid=f"answer-{self.uuids}", said=said).duplicate
+        assert not self.project.save(who, lease, uuid=f"answer-{self.uuids}", said=said).duplicate
         self.saved.append((who, lease, f"answer-{self.uuids}"))
 
     def sends_again(self) -> None:
         who, lease, uuid = self.one_of(self.saved)
-        assert self.study.save(who, lease, uuid=uuid).duplicate
+        assert self.project.save(who, lease, uuid=uuid).duplicate
 
     def shows_a_sign_of_life(self) -> None:
         who, lease = self.one_of(self.leases)
-        self.study.write(heartbeat, who, assignment=lease.assignment, tab="tab")
+        self.project.write(heartbeat, who, assignment=lease.assignment, tab="tab")
 
     def reports_a_problem(self) -> None:
         who, lease = self.one_of(self.unanswered)
-        self.study.write(report_problem, who, assignment=lease.assignment, reason="blank")
+        self.project.write(report_problem, who, assignment=lease.assignment, reason="blank")
 
     def goes_back(self) -> None:
         who = self.somebody()
-        found = self.study.write(back, who)
+        found = self.project.write(back, who)
         if found is not None:
             self.unanswered.append((who, found))
 
     def gives_up(self) -> None:
-        self.study.write(break_off, self.somebody(), reason="network")
+        self.project.write(break_off, self.somebody(), reason="network")
 
     def is_excluded(self) -> None:
-        self.study.write(exclude, self.somebody(), reason="speed", by="researcher")
+        self.project.write(exclude, self.somebody(), reason="speed", by="researcher")
 
     def is_included(self) -> None:
-        self.study.write(include, self.somebody(), by="researcher")
+        self.project.write(include, self.somebody(), by="researcher")
 
     def is_deleted(self) -> None:
         who = self.somebody()
-        self.study.write(delete_participant, who)
+        self.project.write(delete_participant, who)
         self.people.remove(who)
         self.saved = [each for each in self.saved if each[0] != who]
 
     def is_abandoned(self) -> None:
-        self.study.now += self.study.study.lease_seconds + 1
+        self.project.now += self.project.project.lease_seconds + 1
 
     def time_passes(self) -> None:
-        self.study.now += 1 + self.pick(400)
+        self.project.now += 1 + self.pick(400)
 
     def more_is_wanted(self) -> None:
-        items = self.study.read("SELECT id, wanted FROM item WHERE role = 'vote' AND wanted < 4 ORDER BY id")
+        items = self.project.read("SELECT id, wanted FROM item WHERE role = 'vote' AND wanted < 4 ORDER BY id")
         item, wanted = self.one_of(items)
-        self.study.database.write_now(lambda c: want(c, item, wanted + 1, now=self.study.now, reason="more"))
+        self.project.database.write_now(lambda c: want(c, item, wanted + 1, now=self.project.now, reason="more"))
 
     @property
     def known(self) -> set[tuple[int, str]]:
@@ -138,29 +138,29 @@ class Crowd:
         # An InputError is the refusal of what is asked for somebody who was deleted.
         with contextlib.suppress(Refused, NothingToDoError, InputError):
             getattr(self, action)()
-        self.study.check()
+        self.project.check()
 
     def finish(self) -> None:
         """Honest people come until every item has its votes; it must not take more of them than votes are wanted."""
-        self.study.now += 10_000
+        self.project.now += 10_000
         for _ in range(60):
             if self.progress.complete == self.progress.items:
                 break
-            self.study.work_through(self.study.worker())
-            self.study.check()
+            self.project.work_through(self.project.worker())
+            self.project.check()
         wanted, counted = zip(
-            *self.study.read("SELECT wanted, counted FROM item WHERE role = 'vote' ORDER BY id"), strict=True
+            *self.project.read("SELECT wanted, counted FROM item WHERE role = 'vote' ORDER BY id"), strict=True
         )
         assert counted == wanted
         votes = "SELECT item, count(*) FROM assignment WHERE counts = 1 GROUP BY item ORDER BY item"
-        assert tuple(count for _, count in self.study.read(votes)) == wanted
-        assert self.study.one("SELECT count(*) FROM judgement WHERE current = 1") == self.study.one(
+        assert tuple(count for _, count in self.project.read(votes)) == wanted
+        assert self.project.one("SELECT count(*) FROM judgement WHERE current = 1") == self.project.one(
             "SELECT count(*) FROM assignment WHERE state = 'done'"
         )
 
     @property
     def progress(self) -> Any:
-        return self.study.database.read_now(lambda c: progress(c, self.study.study))
+        return self.project.database.read_now(status_of)
 
 
 ACTIONS = [
@@ -175,7 +175,7 @@ OFTEN = ["asks", "asks", "asks", "answers", "is_abandoned"]
 @given(st.lists(st.tuples(st.sampled_from(ACTIONS + 4 * OFTEN), st.integers(0, 1000)), min_size=25, max_size=60))
 def test_any_order_of_events_ends_with_exactly_k(script: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        spec = make_study(Path(folder), items=4, k=1, gold__items=GOLD, patience="0")
+        spec = make_project(Path(folder), items=4, k=1, gold__items=GOLD, patience="0")
         with open_database(spec) as database:
             crowd = Crowd(Collecting(spec, database), lambda n: n - 1)
             for action, choice in script:
@@ -196,48 +196,48 @@ def test_a_long_run_of_random_events_ends_with_exactly_k(
 
 
 def test_thirty_percent_abandonment_ends_with_exactly_k(collecting: Callable[..., Collecting]) -> None:
-    study, chance = collecting(items=20, k=3, patience="0", items_per_annotator="6"), random.Random(5)
+    project, chance = collecting(items=20, k=3, patience="0", items_per_annotator="6"), random.Random(5)
     at_work: dict[int, Assigned] = {}
     abandoned: list[tuple[int, Assigned]] = []
     arrived = 0
-    while study.one("SELECT sum(free + leased) FROM item"):
+    while project.one("SELECT sum(free + leased) FROM item"):
         while len(at_work) < 5 and arrived < 60:
-            who, arrived = study.worker(), arrived + 1
-            found = study.next(who)
+            who, arrived = project.worker(), arrived + 1
+            found = project.next(who)
             if isinstance(found, Assigned):
                 at_work[who] = found
         assert at_work or arrived < 60, "the panel ran out"
         who = chance.choice(list(at_work) or [0])
-        study.now += 30
+        project.now += 30
         if not who:
-            study.now += 600
+            project.now += 600
         elif chance.random() < 0.3 / 6:
             abandoned.append((who, at_work.pop(who)))
         else:
-            study.save(who, at_work.pop(who), uuid=f"uuid-of-{study.saves}")
-            found = study.next(who)
+            project.save(who, at_work.pop(who), uuid=f"uuid-of-{project.saves}")
+            found = project.next(who)
             if isinstance(found, Assigned):
                 at_work[who] = found
     assert abandoned
     for who, lease in abandoned:  # what they had filled in arrives when all is over
-        saved = study.save(who, lease)
+        saved = project.save(who, lease)
         assert saved.late
         assert not saved.counted
-    assert study.read("SELECT DISTINCT counted FROM item") == [(3,)]
+    assert project.read("SELECT DISTINCT counted FROM item") == [(3,)]
 
 
 def test_the_votes_of_a_deleted_participant_are_gone_and_others_give_them(
     collecting: Callable[..., Collecting],
 ) -> None:
-    study = collecting(items=3, k=2)
-    one, other = study.worker("P1"), study.worker("P2")
-    study.work_through(one)
-    study.work_through(other)
-    study.write(delete_participant, one)
-    assert study.read("SELECT DISTINCT counted FROM item") == [(1,)]
-    assert study.read("SELECT annotator, external FROM identity") == [(other, "P2")]
-    assert study.one("SELECT count(*) FROM session WHERE annotator = ?", one) == 0
-    assert study.one("SELECT count(*) FROM judgement") == 3
-    assert study.database.read_now(lambda c: annotator_by_id(c, one)).state == "deleted"
-    assert study.work_through(study.worker()) == 3
-    assert study.read("SELECT DISTINCT counted FROM item") == [(2,)]
+    project = collecting(items=3, k=2)
+    one, other = project.worker("P1"), project.worker("P2")
+    project.work_through(one)
+    project.work_through(other)
+    project.write(delete_participant, one)
+    assert project.read("SELECT DISTINCT counted FROM item") == [(1,)]
+    assert project.read("SELECT annotator, external FROM identity") == [(other, "P2")]
+    assert project.one("SELECT count(*) FROM session WHERE annotator = ?", one) == 0
+    assert project.one("SELECT count(*) FROM judgement") == 3
+    assert project.database.read_now(lambda c: annotator_by_id(c, one)).state == "deleted"
+    assert project.work_through(project.worker()) == 3
+    assert project.read("SELECT DISTINCT counted FROM item") == [(2,)]

@@ -1,4 +1,4 @@
-"""What leaves a study: votes that the other rooms read, files that spreadsheets cannot be hurt by, no names."""
+"""What leaves a project: votes that the other rooms read, files that spreadsheets cannot be hurt by, no names."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ import pytest
 from dissensus.collect.collected import collected_votes, snapshot
 from dissensus.collect.database import open_database
 from dissensus.collect.events import log_event
-from dissensus.collect.export import CODEBOOK, export_study, write_guarded_csv
+from dissensus.collect.export import CODEBOOK, export_project, write_guarded_csv
 from dissensus.collect.participants import delete_participant, exclude
 from dissensus.collect.quality import annotator_quality, class_agreement, item_quality
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
 from dissensus.votes.reading import read_votes
-from tests.collect.panels import NOW, judge_all, text_study
+from tests.collect.panels import NOW, judge_all, text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.collect.database import Database
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 WORDS = ("no", "yes", "unsure")
 
@@ -38,13 +38,13 @@ def cells(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
-def fill(database: Database, study: CollectStudy, *, people: int, first: int = 0) -> list[int]:
+def fill(database: Database, project: Project, *, people: int, first: int = 0) -> list[int]:
     return [
         judge_all(
             database,
-            study,
+            project,
             lambda item, p=person: {  # type: ignore[misc]
-                label: WORDS[(item * (k + 1) + p) % 3] for k, label in enumerate(study.classes)
+                label: WORDS[(item * (k + 1) + p) % 3] for k, label in enumerate(project.classes)
             },
             external=f"PROLIFIC-{person}",
         )
@@ -53,18 +53,18 @@ def fill(database: Database, study: CollectStudy, *, people: int, first: int = 0
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> CollectStudy:
-    return text_study(tmp_path / "study", items=5, k=3, classes=("cat", "dog", "=cmd()"))
+def project(tmp_path: Path) -> Project:
+    return text_project(tmp_path / "project", items=5, k=3, classes=("cat", "dog", "=cmd()"))
 
 
-def exported(database: Database, study: CollectStudy, folder: Path, **options: Any) -> Any:
-    return database.read_now(lambda cursor: export_study(cursor, study, folder, **options))
+def exported(database: Database, project: Project, folder: Path, **options: Any) -> Any:
+    return database.read_now(lambda cursor: export_project(cursor, project, folder, **options))
 
 
-def test_votes_are_what_people_said(study: CollectStudy, tmp_path: Path) -> None:
-    with open_database(study) as database:
-        fill(database, study, people=3)
-        votes = database.read_now(lambda cursor: collected_votes(cursor, study))
+def test_votes_are_what_people_said(project: Project, tmp_path: Path) -> None:
+    with open_database(project) as database:
+        fill(database, project, people=3)
+        votes = database.read_now(lambda cursor: collected_votes(cursor, project))
         said = database.read_now(
             lambda cursor: cursor.execute(
                 "SELECT i.name, r.class, r.value FROM response r JOIN judgement j ON j.id = r.judgement "
@@ -85,10 +85,10 @@ def test_votes_are_what_people_said(study: CollectStudy, tmp_path: Path) -> None
     assert set(votes.seconds.tolist()) == {5.0}
 
 
-def test_every_kind_of_file_reads_back_as_the_same_votes(study: CollectStudy, tmp_path: Path) -> None:
-    with open_database(study) as database:
-        fill(database, study, people=3)
-        done = exported(database, study, tmp_path / "out")
+def test_every_kind_of_file_reads_back_as_the_same_votes(project: Project, tmp_path: Path) -> None:
+    with open_database(project) as database:
+        fill(database, project, people=3)
+        done = exported(database, project, tmp_path / "out")
     labels = weighted(done.votes, "uncertainty-weighted")
     for kind in ("csv", "jsonl", "parquet"):
         classes = ("cat", "dog", "'=cmd()" if kind == "csv" else "=cmd()")
@@ -98,10 +98,10 @@ def test_every_kind_of_file_reads_back_as_the_same_votes(study: CollectStudy, tm
         np.testing.assert_allclose(again.probabilities[order], labels.probabilities)
 
 
-def test_a_spreadsheet_finds_no_formula_in_any_csv(study: CollectStudy, tmp_path: Path) -> None:
-    with open_database(study) as database:
-        fill(database, study, people=3)
-        done = exported(database, study, tmp_path / "out")
+def test_a_spreadsheet_finds_no_formula_in_any_csv(project: Project, tmp_path: Path) -> None:
+    with open_database(project) as database:
+        fill(database, project, people=3)
+        done = exported(database, project, tmp_path / "out")
     seen = Counter[str]()
     for path in done.files:
         if path.suffix == ".csv":
@@ -123,10 +123,10 @@ def test_numbers_keep_their_sign(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_manifest_is_what_sha256sum_checks(study: CollectStudy, tmp_path: Path) -> None:
-    with open_database(study) as database:
-        fill(database, study, people=2)
-        done = exported(database, study, tmp_path / "out")
+def test_the_manifest_is_what_sha256sum_checks(project: Project, tmp_path: Path) -> None:
+    with open_database(project) as database:
+        fill(database, project, people=2)
+        done = exported(database, project, tmp_path / "out")
     lines = (tmp_path / "out" / "manifest.sha256").read_text().splitlines()
     listed = {name: digest for digest, name in (line.split("  ") for line in lines)}
     assert listed == dict(done.checksums)
@@ -136,23 +136,23 @@ def test_the_manifest_is_what_sha256sum_checks(study: CollectStudy, tmp_path: Pa
     subprocess.run(["sha256sum", "-c", "--quiet", "manifest.sha256"], cwd=tmp_path / "out", check=True)
 
 
-def test_who_people_are_leaves_on_request_only_and_in_a_file_of_its_own(study: CollectStudy, tmp_path: Path) -> None:
-    with open_database(study) as database:
-        fill(database, study, people=3)
-        exported(database, study, tmp_path / "plain")
-        exported(database, study, tmp_path / "named", identities=True)
+def test_who_people_are_leaves_on_request_only_and_in_a_file_of_its_own(project: Project, tmp_path: Path) -> None:
+    with open_database(project) as database:
+        fill(database, project, people=3)
+        exported(database, project, tmp_path / "plain")
+        exported(database, project, tmp_path / "named", identities=True)
     for path in (tmp_path / "plain").iterdir():
         assert b"PROLIFIC-" not in path.read_bytes(), path.name
     telling = {path.stem for path in (tmp_path / "named").iterdir() if b"PROLIFIC-" in path.read_bytes()}
     assert telling == {"identities"}
 
 
-def test_only_what_counts_is_in_answers_and_surplus_stands_apart(study: CollectStudy, tmp_path: Path) -> None:
-    with open_database(study) as database:
-        people = fill(database, study, people=3)
-        database.write_now(lambda cursor: exclude(cursor, study, people[0], now=NOW + 50, reason="test", by="test"))
-        fill(database, study, people=2, first=3)
-        exported(database, study, tmp_path / "out")
+def test_only_what_counts_is_in_answers_and_surplus_stands_apart(project: Project, tmp_path: Path) -> None:
+    with open_database(project) as database:
+        people = fill(database, project, people=3)
+        database.write_now(lambda cursor: exclude(cursor, people[0], now=NOW + 50, reason="test", by="test"))
+        fill(database, project, people=2, first=3)
+        exported(database, project, tmp_path / "out")
         names = dict(database.read_now(lambda cursor: cursor.execute("SELECT id, pseudonym FROM annotator").fetchall()))
     answers = pl.read_parquet(tmp_path / "out" / "answers.parquet")
     assert answers.columns == list(CODEBOOK["answers"])
@@ -165,10 +165,10 @@ def test_only_what_counts_is_in_answers_and_surplus_stands_apart(study: CollectS
     assert annotators.filter(pl.col("annotator") == names[people[0]])["reason"].to_list() == ["test"]
 
 
-def test_the_order_that_was_shown_is_in_the_answers(study: CollectStudy, tmp_path: Path) -> None:
-    with open_database(study) as database:
-        fill(database, study, people=1)
-        exported(database, study, tmp_path / "out")
+def test_the_order_that_was_shown_is_in_the_answers(project: Project, tmp_path: Path) -> None:
+    with open_database(project) as database:
+        fill(database, project, people=1)
+        exported(database, project, tmp_path / "out")
         orders = database.read_now(
             lambda cursor: cursor.execute(
                 "SELECT i.name, a.class_order FROM assignment a JOIN item i ON i.id = a.item"
@@ -177,62 +177,62 @@ def test_the_order_that_was_shown_is_in_the_answers(study: CollectStudy, tmp_pat
     answers = pl.read_parquet(tmp_path / "out" / "answers.parquet")
     for name, order in orders:
         rows = answers.filter(pl.col("item") == name).sort("position")
-        assert rows["class"].to_list() == [study.classes[k] for k in json.loads(order)]
+        assert rows["class"].to_list() == [project.classes[k] for k in json.loads(order)]
 
 
-def test_a_deleted_person_is_gone_from_the_export(study: CollectStudy, tmp_path: Path) -> None:
-    with open_database(study) as database:
-        people = fill(database, study, people=2)
+def test_a_deleted_person_is_gone_from_the_export(project: Project, tmp_path: Path) -> None:
+    with open_database(project) as database:
+        people = fill(database, project, people=2)
         names = dict(database.read_now(lambda cursor: cursor.execute("SELECT id, pseudonym FROM annotator").fetchall()))
-        database.write_now(lambda cursor: delete_participant(cursor, study, people[0], now=NOW + 90))
-        exported(database, study, tmp_path / "out", identities=True)
+        database.write_now(lambda cursor: delete_participant(cursor, people[0], now=NOW + 90))
+        exported(database, project, tmp_path / "out", identities=True)
     for table in ("answers", "annotators", "sessions", "identities", "surplus"):
         text = (tmp_path / "out" / f"{table}.csv").read_text()
         assert names[people[0]] not in text, table
         assert "PROLIFIC-0" not in text, table
 
 
-def test_a_simulated_study_says_so(study: CollectStudy, tmp_path: Path) -> None:
-    with open_database(study) as database:
+def test_a_simulated_project_says_so(project: Project, tmp_path: Path) -> None:
+    with open_database(project) as database:
         database.write_now(lambda cursor: log_event(cursor, now=NOW, annotator=None, kind="simulated"))
-        done = exported(database, study, tmp_path / "out")
+        done = exported(database, project, tmp_path / "out")
     assert done.simulated
     assert "simulated: bots gave them" in (tmp_path / "out" / "codebook.md").read_text()
 
 
-def test_nothing_is_overwritten_and_nothing_half_written(study: CollectStudy, tmp_path: Path) -> None:
+def test_nothing_is_overwritten_and_nothing_half_written(project: Project, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").write_text("mine")
-    with open_database(study) as database:
-        with pytest.raises(InputError, match="something already"):
-            exported(database, study, tmp_path / "out")
-        with pytest.raises(InputError, match="no format"):
-            exported(database, study, tmp_path / "other", formats=("xls",))
+    with open_database(project) as database:
+        with pytest.raises(InputError, match="something in it already"):
+            exported(database, project, tmp_path / "out")
+        with pytest.raises(InputError, match="not a format"):
+            exported(database, project, tmp_path / "other", formats=("xls",))
         assert not (tmp_path / "other").exists()
-        assert exported(database, study, tmp_path / "empty").votes is None
+        assert exported(database, project, tmp_path / "empty").votes is None
     assert (tmp_path / "out" / "precious").read_text() == "mine"
     assert not list(tmp_path.glob(".*.part"))
 
 
-def test_a_study_is_read_while_it_is_being_served(study: CollectStudy) -> None:
-    with open_database(study) as database:
-        fill(database, study, people=1)
-        with snapshot(study) as cursor:
-            assert collected_votes(cursor, study).n_judgements == 5
-            fill(database, study, people=1, first=1)
+def test_a_project_is_read_while_it_is_being_served(project: Project) -> None:
+    with open_database(project) as database:
+        fill(database, project, people=1)
+        with snapshot(project) as cursor:
+            assert collected_votes(cursor, project).n_judgements == 5
+            fill(database, project, people=1, first=1)
             # One state of things, whatever is written meanwhile.
-            assert collected_votes(cursor, study).n_judgements == 5
-        with snapshot(study) as cursor:
-            assert collected_votes(cursor, study).n_judgements == 10
+            assert collected_votes(cursor, project).n_judgements == 5
+        with snapshot(project) as cursor:
+            assert collected_votes(cursor, project).n_judgements == 10
 
 
-def test_both_databases_are_read_alike(tmp_path: Path, study: CollectStudy, url: str | None) -> None:
-    with open_database(study, url) as database:
-        fill(database, study, people=3)
-        with snapshot(study, url) as cursor:
-            done = export_study(cursor, study, tmp_path / "out", formats=("parquet",), identities=True)
-            people, items = annotator_quality(cursor, study), item_quality(cursor, study)
-            agreement = class_agreement(cursor, study)
+def test_both_databases_are_read_alike(tmp_path: Path, project: Project, url: str | None) -> None:
+    with open_database(project, url) as database:
+        fill(database, project, people=3)
+        with snapshot(project, url) as cursor:
+            done = export_project(cursor, project, tmp_path / "out", formats=("parquet",), identities=True)
+            people, items = annotator_quality(cursor, project), item_quality(cursor, project)
+            agreement = class_agreement(cursor, project)
     assert done.votes is not None
     assert done.votes.panel_size.tolist() == [3] * 5
     assert pl.read_parquet(tmp_path / "out" / "identities.parquet")["external"].to_list() == [
@@ -255,10 +255,10 @@ def test_both_databases_are_read_alike(tmp_path: Path, study: CollectStudy, url:
 def test_every_layout_becomes_votes(
     tmp_path: Path, layout: str, said: dict[str, Any], expected: dict[str, int]
 ) -> None:
-    study = text_study(tmp_path / "study", items=2, k=1, classes=("a", "b", "c"), layout=f'layout = "{layout}"')
-    with open_database(study) as database:
-        judge_all(database, study, lambda _: said)
-        done = exported(database, study, tmp_path / "out")
+    project = text_project(tmp_path / "project", items=2, k=1, classes=("a", "b", "c"), layout=f'layout = "{layout}"')
+    with open_database(project) as database:
+        judge_all(database, project, lambda _: said)
+        done = exported(database, project, tmp_path / "out")
     votes = done.votes
     assert {votes.classes[k]: int(n) for k, n in enumerate(votes.counts[0]) if n} == expected
     amounts = pl.read_parquet(tmp_path / "out" / "answers.parquet")["amount"].drop_nulls().to_list()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dissensus.collect.assignment import back
 from dissensus.collect.gold import gold_missed
 from dissensus.collect.participants import annotator_by_id, include
-from tests.collect.conftest import make_study
+from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,27 +23,27 @@ TWO = '[{ item = "t0", yes = ["a"] }, { item = "t1", yes = ["b"], no = ["c"] }]'
 RIGHT, WRONG = "yes no no", "no no yes"
 
 
-def told(study: Collecting, annotator: int) -> Annotator:
-    return study.database.read_now(lambda c: annotator_by_id(c, annotator))
+def told(project: Collecting, annotator: int) -> Annotator:
+    return project.database.read_now(lambda c: annotator_by_id(c, annotator))
 
 
 def test_required_answers_are_per_class_and_the_others_must_not_be_yes(tmp_path: Path) -> None:
-    study = make_study(tmp_path, gold__items=TWO)
-    assert not gold_missed(study, "t0", (1, 0, 0))
-    assert not gold_missed(study, "t0", (1, 2, 2))
-    assert gold_missed(study, "t0", (2, 0, 0))
-    assert gold_missed(study, "t0", (1, 1, 0))
-    assert not gold_missed(study, "t1", (2, 1, 0))
-    assert gold_missed(study, "t1", (2, 1, 2))
+    project = make_project(tmp_path, gold__items=TWO)
+    assert not gold_missed(project, "t0", (1, 0, 0))
+    assert not gold_missed(project, "t0", (1, 2, 2))
+    assert gold_missed(project, "t0", (2, 0, 0))
+    assert gold_missed(project, "t0", (1, 1, 0))
+    assert not gold_missed(project, "t1", (2, 1, 0))
+    assert gold_missed(project, "t1", (2, 1, 2))
 
 
 def test_everybody_sees_every_gold_item_at_a_place_of_their_own(collecting: Make) -> None:
-    study = collecting(items=8, k=5, gold__items=TWO, misses_allowed="2")
+    project = collecting(items=8, k=5, gold__items=TWO, misses_allowed="2")
     for _ in range(5):
-        annotator = study.worker()
-        assert study.lease(annotator).of == 8
-        assert study.work_through(annotator) == 8
-    shown = study.read(
+        annotator = project.worker()
+        assert project.lease(annotator).of == 8
+        assert project.work_through(annotator) == 8
+    shown = project.read(
         "SELECT annotator, number FROM assignment JOIN item ON item.id = item WHERE role = 'gold' ORDER BY annotator"
     )
     assert len(shown) == 10
@@ -51,65 +51,65 @@ def test_everybody_sees_every_gold_item_at_a_place_of_their_own(collecting: Make
 
 
 def test_gold_items_do_not_count_towards_k(collecting: Make) -> None:
-    study = collecting(items=3, k=1, gold__items=ONE)
-    assert study.work_through(study.worker()) == 3
-    assert study.read("SELECT role, counted FROM item ORDER BY id") == [("gold", 0), ("vote", 1), ("vote", 1)]
-    assert study.one("SELECT count(*) FROM assignment WHERE counts = 1") == 2
+    project = collecting(items=3, k=1, gold__items=ONE)
+    assert project.work_through(project.worker()) == 3
+    assert project.read("SELECT role, counted FROM item ORDER BY id") == [("gold", 0), ("vote", 1), ("vote", 1)]
+    assert project.one("SELECT count(*) FROM assignment WHERE counts = 1") == 2
 
 
 def test_who_misses_gold_is_paid_but_replaced(collecting: Make) -> None:
-    study = collecting(items=3, k=1, gold__items=ONE)
-    careless = study.worker()
-    assert study.work_through(careless, WRONG) == 3
-    now = told(study, careless)
+    project = collecting(items=3, k=1, gold__items=ONE)
+    careless = project.worker()
+    assert project.work_through(careless, WRONG) == 3
+    now = told(project, careless)
     assert (now.paid, now.counts, now.exported, now.reason) == (True, False, False, "gold rule")
     assert (now.gold_done, now.gold_missed) == (1, 1)
-    assert study.read("SELECT sum(counted) FROM item") == [(0,)]
-    assert study.work_through(study.worker(), RIGHT) == 3
-    assert study.read("SELECT sum(counted) FROM item") == [(2,)]
+    assert project.read("SELECT sum(counted) FROM item") == [(0,)]
+    assert project.work_through(project.worker(), RIGHT) == 3
+    assert project.read("SELECT sum(counted) FROM item") == [(2,)]
 
 
 def test_so_many_misses_as_allowed_change_nothing(collecting: Make) -> None:
-    study = collecting(items=3, k=1, gold__items=ONE, misses_allowed="1")
-    careless = study.worker()
-    study.work_through(careless, WRONG)
-    assert told(study, careless).counts
-    assert told(study, careless).gold_missed == 1
+    project = collecting(items=3, k=1, gold__items=ONE, misses_allowed="1")
+    careless = project.worker()
+    project.work_through(careless, WRONG)
+    assert told(project, careless).counts
+    assert told(project, careless).gold_missed == 1
 
 
 def test_what_a_researcher_includes_no_rule_excludes_again(collecting: Make) -> None:
-    study = collecting(items=6, k=1, gold__items=TWO)
-    annotator = study.worker()
-    while told(study, annotator).counts:
-        study.save(annotator, study.lease(annotator), said=WRONG)
-    study.write(include, annotator, by="researcher", reason="the gold item was wrong")
-    study.work_through(annotator, WRONG)
-    assert told(study, annotator).counts
-    assert told(study, annotator).gold_missed == 2
+    project = collecting(items=6, k=1, gold__items=TWO)
+    annotator = project.worker()
+    while told(project, annotator).counts:
+        project.save(annotator, project.lease(annotator), said=WRONG)
+    project.write(include, annotator, by="researcher", reason="the gold item was wrong")
+    project.work_through(annotator, WRONG)
+    assert told(project, annotator).counts
+    assert told(project, annotator).gold_missed == 2
 
 
 def test_a_gold_answer_that_was_mended_by_going_back_is_no_miss(collecting: Make) -> None:
-    study = collecting(items=3, k=1, gold__items=ONE)
-    annotator = study.worker()
-    while told(study, annotator).counts:
-        study.save(annotator, study.lease(annotator), said=WRONG)
-    study.save(annotator, study.write(back, annotator), said=RIGHT)
-    now = told(study, annotator)
+    project = collecting(items=3, k=1, gold__items=ONE)
+    annotator = project.worker()
+    while told(project, annotator).counts:
+        project.save(annotator, project.lease(annotator), said=WRONG)
+    project.save(annotator, project.write(back, annotator), said=RIGHT)
+    now = told(project, annotator)
     assert now.counts
     assert now.gold_missed == 0
 
 
 def test_nothing_that_an_annotator_is_given_tells_gold_from_other_items(collecting: Make) -> None:
-    study = collecting(items=3, k=2, gold__items=ONE)
-    annotator = study.worker()
+    project = collecting(items=3, k=2, gold__items=ONE)
+    annotator = project.worker()
     for _ in range(3):
-        lease = study.lease(annotator)
+        lease = project.lease(annotator)
         assert "gold" not in repr(lease)
-        study.save(annotator, lease)
+        project.save(annotator, lease)
 
 
 def test_gold_comes_also_to_who_finds_few_other_items_left_and_not_to_who_finds_none(collecting: Make) -> None:
-    study = collecting(items=6, k=1, gold__items=TWO, misses_allowed="2", items_per_annotator="3")
-    assert study.work_through(study.worker()) == 3 + 2
-    assert study.work_through(study.worker()) == 1 + 2
-    assert [study.work_through(study.worker()) for _ in range(5)] == [0] * 5
+    project = collecting(items=6, k=1, gold__items=TWO, misses_allowed="2", items_per_annotator="3")
+    assert project.work_through(project.worker()) == 3 + 2
+    assert project.work_through(project.worker()) == 1 + 2
+    assert [project.work_through(project.worker()) for _ in range(5)] == [0] * 5

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dissensus.collect.database import open_database
-from dissensus.collect.items import StudyItem, classes_of, study_items
-from dissensus.collect.study import init_collect_study, read_collect_study
+from dissensus.collect.items import ProjectItem, classes_of, project_items
+from dissensus.collect.project import init_project, read_project
 from dissensus.errors import InputError
-from tests.collect.conftest import Collecting, make_study
-from tests.collect.test_study import images
+from tests.collect.conftest import Collecting, make_project
+from tests.collect.test_project import images
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def changed(study: Collecting | Path, old: str, new: str) -> None:
-    folder = study if not isinstance(study, Collecting) else study.study.folder
+def changed(project: Collecting | Path, old: str, new: str) -> None:
+    folder = project if not isinstance(project, Collecting) else project.project.folder
     path = folder / "collect.toml"
     text = path.read_text()
     assert old in text
@@ -28,12 +28,12 @@ def changed(study: Collecting | Path, old: str, new: str) -> None:
 def test_images_are_named_by_their_place_and_texts_by_their_column(tmp_path: Path) -> None:
     folder = images(tmp_path / "pets", "dog/1.png", "cat/2.JPG", "notes/readme.png")
     (folder / "notes" / "text.txt").write_text("not an image")
-    init_collect_study(folder)
-    assert study_items(read_collect_study(folder)) == [
-        StudyItem(name=name, media=name) for name in ("cat/2.JPG", "dog/1.png", "notes/readme.png")
+    init_project(folder)
+    assert project_items(read_project(folder)) == [
+        ProjectItem(name=name, media=name) for name in ("cat/2.JPG", "dog/1.png", "notes/readme.png")
     ]
-    texts = make_study(tmp_path / "texts", items=2)
-    assert study_items(texts) == [StudyItem(name="t0", text="text 0"), StudyItem(name="t1", text="text 1")]
+    texts = make_project(tmp_path / "texts", items=2)
+    assert project_items(texts) == [ProjectItem(name="t0", text="text 0"), ProjectItem(name="t1", text="text 1")]
 
 
 def test_classes_are_sorted_as_numbers_where_they_are(tmp_path: Path) -> None:
@@ -42,9 +42,11 @@ def test_classes_are_sorted_as_numbers_where_they_are(tmp_path: Path) -> None:
 
 
 def test_every_item_is_loaded_once_and_wants_k_votes(tmp_path: Path) -> None:
-    study = make_study(tmp_path, items=3, k=2, gold__items='[{ item = "t0", yes = ["a"] }]', practice__items='["t1"]')
+    project = make_project(
+        tmp_path, items=3, k=2, gold__items='[{ item = "t0", yes = ["a"] }]', practice__items='["t1"]'
+    )
     for _ in range(2):
-        with open_database(study) as database:
+        with open_database(project) as database:
             rows = database.read_now(
                 lambda c: c.execute("SELECT name, role, wanted FROM item ORDER BY name").fetchall()
             )
@@ -52,21 +54,21 @@ def test_every_item_is_loaded_once_and_wants_k_votes(tmp_path: Path) -> None:
 
 
 def test_items_may_be_added_but_not_taken_away(tmp_path: Path) -> None:
-    study = make_study(tmp_path, items=2)
-    open_database(study).close()
+    project = make_project(tmp_path, items=2)
+    open_database(project).close()
     table = tmp_path / "items.csv"
     table.write_text(table.read_text() + "t9,text 9\n")
-    with open_database(study) as database:
+    with open_database(project) as database:
         assert database.read_now(lambda c: c.execute("SELECT count(*) FROM item").fetchone()) == (3,)
     table.write_text("item,text\nt9,text 9\n")
-    with pytest.raises(InputError, match="item 't0' is in the study's database but no longer in its source"):
-        open_database(study)
+    with pytest.raises(InputError, match="item 't0' is in the project's database but no longer in its source"):
+        open_database(project)
 
 
 def test_an_item_that_was_shown_keeps_its_role(tmp_path: Path) -> None:
-    study = make_study(tmp_path, items=2, k=1)
-    with open_database(study) as database:
-        collecting = Collecting(study, database)
+    project = make_project(tmp_path, items=2, k=1)
+    with open_database(project) as database:
+        collecting = Collecting(project, database)
         shown = collecting.lease(collecting.worker()).item.id
         names = dict(collecting.read("SELECT id, name FROM item"))
     other = next(name for number, name in names.items() if number != shown)
@@ -78,9 +80,9 @@ def test_an_item_that_was_shown_keeps_its_role(tmp_path: Path) -> None:
         path.write_text("\n".join(lines))
         if refused:
             with pytest.raises(InputError, match="was shown as a vote item and is now a practice item"):
-                open_database(read_collect_study(tmp_path))
+                open_database(read_project(tmp_path))
         else:
-            open_database(read_collect_study(tmp_path)).close()
+            open_database(read_project(tmp_path)).close()
 
 
 @pytest.mark.parametrize(
@@ -94,34 +96,34 @@ def test_an_item_that_was_shown_keeps_its_role(tmp_path: Path) -> None:
 )
 def test_items_that_are_not_there_cannot_be_gold(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        open_database(make_study(tmp_path, items=2, **change))
+        open_database(make_project(tmp_path, items=2, **change))
 
 
 def test_k_may_be_changed_between_two_starts_without_losing_votes(tmp_path: Path) -> None:
-    study = make_study(tmp_path, items=2, k=1)
-    with open_database(study) as database:
-        collecting = Collecting(study, database)
+    project = make_project(tmp_path, items=2, k=1)
+    with open_database(project) as database:
+        collecting = Collecting(project, database)
         collecting.work_through(collecting.worker())
     changed(tmp_path, "k = 1 ", "k = 2 ")
-    study = read_collect_study(tmp_path)
-    with open_database(study) as database:
-        collecting = Collecting(study, database)
+    project = read_project(tmp_path)
+    with open_database(project) as database:
+        collecting = Collecting(project, database)
         assert collecting.work_through(collecting.worker()) == 2
         assert collecting.read("SELECT DISTINCT wanted, counted FROM item") == [(2, 2)]
     changed(tmp_path, "k = 2 ", "k = 1 ")
-    with open_database(read_collect_study(tmp_path)) as database:
+    with open_database(read_project(tmp_path)) as database:
         assert database.read_now(lambda c: c.execute("SELECT DISTINCT wanted, counted FROM item").fetchall()) == [
             (2, 2)
         ]
 
 
 def test_classes_cannot_change_once_items_were_shown_and_wording_can(tmp_path: Path) -> None:
-    study = make_study(tmp_path, items=2, k=1)
-    with open_database(study) as database:
-        collecting = Collecting(study, database)
+    project = make_project(tmp_path, items=2, k=1)
+    with open_database(project) as database:
+        collecting = Collecting(project, database)
         collecting.lease(collecting.worker())
     changed(tmp_path, "Could this", "Might this")
-    open_database(read_collect_study(tmp_path)).close()
+    open_database(read_project(tmp_path)).close()
     changed(tmp_path, '["a", "b", "c"]', '["b", "a", "c"]')
     with pytest.raises(InputError, match="classes or layout were changed after items had been shown"):
-        open_database(read_collect_study(tmp_path))
+        open_database(read_project(tmp_path))

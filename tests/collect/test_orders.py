@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dissensus.collect.orders import class_order, fraction, gold_places, shuffled
-from tests.collect.conftest import make_study
+from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,10 +37,10 @@ def test_all_shuffles_are_equally_likely() -> None:
 
 
 def test_class_orders(tmp_path: Path) -> None:
-    study = make_study(tmp_path)
+    project = make_project(tmp_path)
 
     def orders(kind: str) -> list[list[tuple[int, ...]]]:
-        setting = replace(study, class_order=kind)
+        setting = replace(project, class_order=kind)
         return [[class_order(setting, annotator, item) for item in range(5)] for annotator in range(30)]
 
     assert {order for each in orders("fixed") for order in each} == {(0, 1, 2)}
@@ -52,9 +52,9 @@ def test_class_orders(tmp_path: Path) -> None:
 
 
 def test_gold_items_come_at_different_places(tmp_path: Path) -> None:
-    study = make_study(tmp_path, gold__items='[{ item = "t0", yes = ["a"] }, { item = "t1", yes = ["a"] }]')
-    places = [gold_places(study, annotator, 10) for annotator in range(50)]
+    project = make_project(tmp_path, gold__items='[{ item = "t0", yes = ["a"] }, { item = "t1", yes = ["a"] }]')
+    places = [gold_places(project, annotator, 10) for annotator in range(50)]
     assert all(1 <= min(each) <= 5 < max(each) <= 10 for each in places)
     assert len(set(places)) > 15
-    assert gold_places(study, 0, 2) == {1, 2}
-    assert gold_places(replace(study, gold=()), 0, 10) == frozenset()
+    assert gold_places(project, 0, 2) == {1, 2}
+    assert gold_places(replace(project, gold=()), 0, 10) == frozenset()

@@ -22,7 +22,6 @@ from dissensus.collect.participants import (
     finish_code,
     include,
     misunderstood,
-    pay,
     practised,
     understood,
 )
@@ -40,129 +39,129 @@ if TYPE_CHECKING:
 CODES = '{ complete = "C", no-consent = "N", screened-out = "S", technical = "T" }'
 
 
-def told(study: Collecting, annotator: int) -> Annotator:
-    return study.database.read_now(lambda c: annotator_by_id(c, annotator))
+def told(project: Collecting, annotator: int) -> Annotator:
+    return project.database.read_now(lambda c: annotator_by_id(c, annotator))
 
 
-def code(study: Collecting, annotator: int) -> str | None:
-    return study.database.read_now(lambda c: finish_code(c, study.study, annotator))
+def code(project: Collecting, annotator: int) -> str | None:
+    return project.database.read_now(lambda c: finish_code(c, project.project, annotator))
 
 
 def test_a_session_is_known_by_its_token_which_is_not_stored(collecting: Make) -> None:
-    study = collecting()
-    arrival = study.write(arrive)
-    found = study.database.read_now(lambda c: annotator_of(c, arrival.token))
+    project = collecting()
+    arrival = project.write(arrive)
+    found = project.database.read_now(lambda c: annotator_of(c, arrival.token))
     assert found is not None
     assert (found.id, found.state) == (arrival.annotator, "arrived")
     assert (found.paid, found.counts, found.exported) == (False, True, True)
-    assert study.database.read_now(lambda c: annotator_of(c, "guessed")) is None
-    assert arrival.token not in str(study.read("SELECT * FROM session"))
+    assert project.database.read_now(lambda c: annotator_of(c, "guessed")) is None
+    assert arrival.token not in str(project.read("SELECT * FROM session"))
 
 
 def test_one_participant_is_one_annotator_even_if_they_join_again(collecting: Make) -> None:
-    study = collecting()
+    project = collecting()
     who = External(platform="prolific", id="5f", study="s", session="1")
-    first, again = study.write(arrive, external=who), study.write(arrive, external=who)
-    other = study.write(arrive, external=External(platform="mturk", id="5f"))
+    first, again = project.write(arrive, external=who), project.write(arrive, external=who)
+    other = project.write(arrive, external=External(platform="mturk", id="5f"))
     assert again.annotator == first.annotator
     assert (first.returning, again.returning, other.returning) == (False, True, False)
     assert first.token != again.token
     assert other.annotator != first.annotator
-    assert study.write(arrive).annotator != study.write(arrive).annotator
+    assert project.write(arrive).annotator != project.write(arrive).annotator
 
 
 def test_every_ending_has_a_code_of_its_own_that_appears_only_at_the_end(collecting: Make) -> None:
-    study = collecting(items=1, k=1, codes=CODES)
-    declines = study.write(arrive).annotator
-    assert code(study, declines) is None
-    assert study.write(consent, declines, agreed=False) == "no-consent"
-    assert code(study, declines) == "N"
+    project = collecting(items=1, k=1, codes=CODES)
+    declines = project.write(arrive).annotator
+    assert code(project, declines) is None
+    assert project.write(consent, declines, agreed=False) == "no-consent"
+    assert code(project, declines) == "N"
 
-    fails = study.write(arrive).annotator
-    study.write(consent, fails, agreed=True)
-    assert study.write(practised, fails, passed=False) == "consented"
-    assert study.write(practised, fails, passed=False) == "screened-out"
-    assert code(study, fails) == "S"
+    fails = project.write(arrive).annotator
+    project.write(consent, fails, agreed=True)
+    assert project.write(practised, fails, passed=False) == "consented"
+    assert project.write(practised, fails, passed=False) == "screened-out"
+    assert code(project, fails) == "S"
 
-    completes = study.worker()
-    lease = study.lease(completes)
-    assert code(study, completes) is None
-    study.save(completes, lease)
-    assert code(study, completes) is None
-    assert isinstance(study.next(completes), Finished)
-    assert code(study, completes) == "C"
-    assert told(study, completes).paid
+    completes = project.worker()
+    lease = project.lease(completes)
+    assert code(project, completes) is None
+    project.save(completes, lease)
+    assert code(project, completes) is None
+    assert isinstance(project.next(completes), Finished)
+    assert code(project, completes) == "C"
+    assert told(project, completes).paid
 
-    breaks = study.worker()
-    study.write(break_off, breaks, reason="the network died")
-    assert code(study, breaks) == "T"
+    breaks = project.worker()
+    project.write(break_off, breaks, reason="the network died")
+    assert code(project, breaks) == "T"
 
 
 def test_the_first_answer_to_the_consent_page_stands(collecting: Make) -> None:
-    study = collecting()
-    annotator = study.write(arrive).annotator
-    study.write(consent, annotator, agreed=False)
-    assert study.write(consent, annotator, agreed=True) == "no-consent"
+    project = collecting()
+    annotator = project.write(arrive).annotator
+    project.write(consent, annotator, agreed=False)
+    assert project.write(consent, annotator, agreed=True) == "no-consent"
     with pytest.raises(Refused):
-        study.next(annotator)
+        project.next(annotator)
 
 
 def test_there_is_no_practice_before_consent(collecting: Make) -> None:
-    study = collecting()
-    annotator = study.write(arrive).annotator
+    project = collecting()
+    annotator = project.write(arrive).annotator
     with pytest.raises(Refused) as refused:
-        study.write(practised, annotator, passed=True)
+        project.write(practised, annotator, passed=True)
     assert refused.value.kind == "closed"
 
 
 def test_practice_stores_no_answer(collecting: Make) -> None:
-    study = collecting(items=3, k=1, practice__items='["t0"]')
-    annotator = study.worker()
-    assert study.one("SELECT count(*) FROM judgement") == 0
-    assert study.work_through(annotator) == 2
-    assert study.read("SELECT counted FROM item WHERE role = 'practice'") == [(0,)]
+    project = collecting(items=3, k=1, practice__items='["t0"]')
+    annotator = project.worker()
+    assert project.one("SELECT count(*) FROM judgement") == 0
+    assert project.work_through(annotator) == 2
+    assert project.read("SELECT counted FROM item WHERE role = 'practice'") == [(0,)]
 
 
 def test_what_is_not_understood_twice_screens_out_and_touches_neither_pay_nor_votes(collecting: Make) -> None:
-    study = collecting(more=CHECKED, codes=CODES)
-    annotator = study.worker()
-    assert told(study, annotator).state == "practised"
+    project = collecting(more=CHECKED, codes=CODES)
+    annotator = project.worker()
+    assert told(project, annotator).state == "practised"
     with pytest.raises(Refused):
-        study.next(annotator)
+        project.next(annotator)
     right, wrong = ("Unsure", "None, one or several"), ("No", "None, one or several")
     for answers in ((), ("Unsure",), ("Unsure", "Both")):
         with pytest.raises(Refused) as refused:
-            study.write(understood, annotator, answers=answers, attempt=0)
+            project.write(understood, annotator, answers=answers, attempt=0)
         assert refused.value.kind == "illegal"
-    assert study.write(understood, annotator, answers=wrong, attempt=0) == "practised"
-    assert study.database.read_now(lambda c: misunderstood(c, annotator)) == (0,)
-    assert study.write(understood, annotator, answers=wrong, attempt=0) == "practised", "the same page again"
-    assert study.write(understood, annotator, answers=right, attempt=1) == "working"
-    assert study.write(understood, annotator, answers=wrong, attempt=1) == "working"
+    assert project.write(understood, annotator, answers=wrong, attempt=0) == "practised"
+    assert project.database.read_now(lambda c: misunderstood(c, annotator)) == (0,)
+    assert project.write(understood, annotator, answers=wrong, attempt=0) == "practised", "the same page again"
+    assert project.write(understood, annotator, answers=right, attempt=1) == "working"
+    assert project.write(understood, annotator, answers=wrong, attempt=1) == "working"
 
-    other = study.worker()
+    other = project.worker()
     for attempt, state in enumerate(("practised", "screened-out")):
-        assert study.write(understood, other, answers=wrong, attempt=attempt) == state
-    now = told(study, other)
+        assert project.write(understood, other, answers=wrong, attempt=attempt) == state
+    now = told(project, other)
     assert (now.misunderstood, now.counts, now.gold_missed) == (2, True, 0)
-    assert code(study, other) == "S"
+    assert code(project, other) == "S"
 
-    new = study.write(arrive).annotator
+    new = project.write(arrive).annotator
     with pytest.raises(Refused) as refused:
-        study.write(understood, new, answers=right, attempt=0)
+        project.write(understood, new, answers=right, attempt=0)
     assert refused.value.kind == "closed"
 
 
 def test_final_answers_come_before_the_code_stand_and_are_deleted_with_the_participant(collecting: Make) -> None:
-    study = collecting(items=1, k=2, more=ASKED, codes=CODES)
-    one, other = study.worker(), study.worker()
+    project = collecting(items=1, k=2, more=ASKED, codes=CODES)
+    one, other = project.worker(), project.worker()
     with pytest.raises(Refused) as refused:
-        study.write(answer_questions, one, answers={"age_group": "Under 30"})
+        project.write(answer_questions, one, answers={"age_group": "Under 30"})
     assert refused.value.kind == "closed"
     for annotator in (one, other):
-        study.work_through(annotator)
-        assert code(study, annotator) is None
-        assert told(study, annotator).paid
+        project.work_through(annotator)
+        assert code(project, annotator) is None
+        assert told(project, annotator).paid
     for answers, kind in (
         ({}, "incomplete"),
         ({"feedback": "none"}, "incomplete"),
@@ -171,97 +170,89 @@ def test_final_answers_come_before_the_code_stand_and_are_deleted_with_the_parti
         ({"age_group": "Under 30", "feedback": ""}, "illegal"),
     ):
         with pytest.raises(Refused) as refused:
-            study.write(answer_questions, one, answers=answers)
+            project.write(answer_questions, one, answers=answers)
         assert refused.value.kind == kind
-    study.write(answer_questions, one, answers={"age_group": "Under 30", "feedback": "Fine."})
-    study.write(answer_questions, one, answers={"age_group": "60 or older"})
-    study.write(answer_questions, other, answers={"age_group": "60 or older"})
-    assert code(study, one) == code(study, other) == "C"
-    assert study.database.read_now(final_answers) == {
+    project.write(answer_questions, one, answers={"age_group": "Under 30", "feedback": "Fine."})
+    project.write(answer_questions, one, answers={"age_group": "60 or older"})
+    project.write(answer_questions, other, answers={"age_group": "60 or older"})
+    assert code(project, one) == code(project, other) == "C"
+    assert project.database.read_now(final_answers) == {
         one: {"age_group": "Under 30", "feedback": "Fine."},
         other: {"age_group": "60 or older"},
     }
-    study.write(delete_participant, one)
-    assert study.database.read_now(final_answers) == {other: {"age_group": "60 or older"}}
-    assert "Fine" not in str(study.read("SELECT * FROM event"))
+    project.write(delete_participant, one)
+    assert project.database.read_now(final_answers) == {other: {"age_group": "60 or older"}}
+    assert "Fine" not in str(project.read("SELECT * FROM event"))
 
 
 def test_breaking_off_gives_the_lease_back_and_keeps_what_was_saved(collecting: Make) -> None:
-    study = collecting(items=2, k=1)
-    annotator = study.worker()
-    study.save(annotator, study.lease(annotator))
-    study.lease(annotator)
-    study.write(break_off, annotator, reason="browser")
-    assert study.read("SELECT sum(counted), sum(leased) FROM item") == [(1, 0)]
-    assert study.work_through(study.worker()) == 1
+    project = collecting(items=2, k=1)
+    annotator = project.worker()
+    project.save(annotator, project.lease(annotator))
+    project.lease(annotator)
+    project.write(break_off, annotator, reason="browser")
+    assert project.read("SELECT sum(counted), sum(leased) FROM item") == [(1, 0)]
+    assert project.work_through(project.worker()) == 1
 
 
 def test_excluding_refills_and_does_not_touch_pay(collecting: Make) -> None:
-    study = collecting(items=3, k=1)
-    annotator = study.worker()
-    study.work_through(annotator)
-    study.write(exclude, annotator, reason="too quick", by="researcher")
-    now = told(study, annotator)
+    project = collecting(items=3, k=1)
+    annotator = project.worker()
+    project.work_through(annotator)
+    project.write(exclude, annotator, reason="too quick", by="researcher")
+    now = told(project, annotator)
     assert (now.paid, now.counts, now.exported, now.reason) == (True, False, False, "too quick")
-    assert study.read("SELECT DISTINCT counted FROM item") == [(0,)]
-    assert study.work_through(study.worker()) == 3
+    assert project.read("SELECT DISTINCT counted FROM item") == [(0,)]
+    assert project.work_through(project.worker()) == 3
 
 
 def test_including_counts_again_what_still_has_a_slot(collecting: Make) -> None:
-    study = collecting(items=3, k=1)
-    annotator, other = study.worker(), study.worker()
-    study.work_through(annotator)
-    study.write(exclude, annotator, reason="too quick", by="researcher")
-    study.save(other, study.lease(other))
-    study.write(include, annotator, by="researcher", reason="looked at it")
-    now = told(study, annotator)
+    project = collecting(items=3, k=1)
+    annotator, other = project.worker(), project.worker()
+    project.work_through(annotator)
+    project.write(exclude, annotator, reason="too quick", by="researcher")
+    project.save(other, project.lease(other))
+    project.write(include, annotator, by="researcher", reason="looked at it")
+    now = told(project, annotator)
     assert (now.counts, now.exported, now.reason) == (True, True, None)
-    assert study.read("SELECT DISTINCT counted FROM item") == [(1,)]
-    assert study.one("SELECT count(*) FROM assignment WHERE annotator = ? AND counts = 1", annotator) == 2
+    assert project.read("SELECT DISTINCT counted FROM item") == [(1,)]
+    assert project.one("SELECT count(*) FROM assignment WHERE annotator = ? AND counts = 1", annotator) == 2
 
 
 def test_including_gives_an_open_lease_its_slot_back(collecting: Make) -> None:
-    study = collecting(items=1, k=1)
-    annotator = study.worker()
-    lease = study.lease(annotator)
-    study.write(exclude, annotator, reason="?", by="researcher")
-    study.write(include, annotator, by="researcher")
-    assert isinstance(study.next(study.worker()), Nothing)
-    assert study.save(annotator, lease).counted
-
-
-def test_pay_is_a_flag_of_its_own(collecting: Make) -> None:
-    study = collecting()
-    annotator = study.worker()
-    study.write(pay, annotator, paid=True, by="researcher")
-    now = told(study, annotator)
-    assert (now.paid, now.counts, now.exported) == (True, True, True)
+    project = collecting(items=1, k=1)
+    annotator = project.worker()
+    lease = project.lease(annotator)
+    project.write(exclude, annotator, reason="?", by="researcher")
+    project.write(include, annotator, by="researcher")
+    assert isinstance(project.next(project.worker()), Nothing)
+    assert project.save(annotator, lease).counted
 
 
 def test_a_deleted_participant_is_gone_for_good_and_may_come_again_as_somebody_new(collecting: Make) -> None:
-    study = collecting()
+    project = collecting()
     who = External(platform="prolific", id="gone")
-    arrival = study.write(arrive, external=who)
-    study.write(delete_participant, arrival.annotator)
-    assert study.database.read_now(lambda c: annotator_of(c, arrival.token)) is None
+    arrival = project.write(arrive, external=who)
+    project.write(delete_participant, arrival.annotator)
+    assert project.database.read_now(lambda c: annotator_of(c, arrival.token)) is None
     for act in (exclude, include):
         with pytest.raises(InputError, match="deleted"):
-            study.write(act, arrival.annotator, reason="?", by="researcher")
-    assert study.write(arrive, external=who).annotator != arrival.annotator
+            project.write(act, arrival.annotator, reason="?", by="researcher")
+    assert project.write(arrive, external=who).annotator != arrival.annotator
 
 
 def test_everything_is_in_the_event_log_in_order(collecting: Make) -> None:
-    study = collecting(items=1, k=1)
-    annotator = study.worker("P1")
-    study.work_through(annotator)
-    study.write(exclude, annotator, reason="speed", by="researcher")
-    study.write(delete_participant, annotator)
-    kinds = [kind for (kind,) in study.read("SELECT kind FROM event ORDER BY id")]
+    project = collecting(items=1, k=1)
+    annotator = project.worker("P1")
+    project.work_through(annotator)
+    project.write(exclude, annotator, reason="speed", by="researcher")
+    project.write(delete_participant, annotator)
+    kinds = [kind for (kind,) in project.read("SELECT kind FROM event ORDER BY id")]
     assert kinds == ["arrived", "consented", "practised", "leased", "saved", "finished", "excluded", "deleted"]
-    assert "P1" not in str(study.read("SELECT * FROM event"))
+    assert "P1" not in str(project.read("SELECT * FROM event"))
 
 
 def test_there_is_no_annotator_of_an_unknown_number(collecting: Make) -> None:
-    study = collecting()
+    project = collecting()
     with pytest.raises(InputError, match="no annotator 99"):
-        told(study, 99)
+        told(project, 99)

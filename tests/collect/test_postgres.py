@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dissensus.collect.backup import back_up
 from dissensus.collect.database import open_database
 from dissensus.errors import InputError
-from tests.collect.conftest import Collecting, in_schema, make_study
+from tests.collect.conftest import Collecting, in_schema, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 def test_a_server_that_cannot_be_reached_is_told_in_one_sentence(tmp_path: Path) -> None:
     pytest.importorskip("psycopg", reason="the package psycopg is not installed")
     with pytest.raises(InputError, match="PostgreSQL cannot be used") as error:
-        open_database(make_study(tmp_path), f"postgresql://nobody@/none?host={tmp_path}")
+        open_database(make_project(tmp_path), f"postgresql://nobody@/none?host={tmp_path}")
     assert "\n" not in str(error.value)
 
 
-def test_two_studies_live_in_two_schemas_of_one_database(postgres_server: str, tmp_path: Path) -> None:
-    one, two = make_study(tmp_path / "one", items=2), make_study(tmp_path / "two", items=3)
+def test_two_projects_live_in_two_schemas_of_one_database(postgres_server: str, tmp_path: Path) -> None:
+    one, two = make_project(tmp_path / "one", items=2), make_project(tmp_path / "two", items=3)
     with (
         open_database(one, in_schema(postgres_server, "one")) as first,
         open_database(two, in_schema(postgres_server, "two")) as second,
@@ -36,9 +37,9 @@ def test_two_studies_live_in_two_schemas_of_one_database(postgres_server: str, t
 def test_lost_connections_are_told_and_made_anew(postgres_url: str, tmp_path: Path) -> None:
     import psycopg
 
-    study = make_study(tmp_path)
-    with open_database(study, postgres_url) as database:
-        collecting = Collecting(study, database)
+    project = make_project(tmp_path)
+    with open_database(project, postgres_url) as database:
+        collecting = Collecting(project, database)
         annotator = collecting.worker()
         with psycopg.connect(postgres_url, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
@@ -62,8 +63,8 @@ def test_a_reader_may_look_while_another_process_serves(postgres_url: str, tmp_p
 
     from dissensus.collect.postgres import read_only_postgres
 
-    study = make_study(tmp_path)
-    with open_database(study, postgres_url):
+    project = make_project(tmp_path)
+    with open_database(project, postgres_url):
         reader = read_only_postgres(postgres_url)
         assert reader.cursor().execute("SELECT count(*) FROM item WHERE wanted > ?", (0,)).fetchone() == (4,)
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
@@ -72,7 +73,6 @@ def test_a_reader_may_look_while_another_process_serves(postgres_url: str, tmp_p
 
 
 def test_backups_of_postgresql_are_left_to_its_own_tool(postgres_url: str, tmp_path: Path) -> None:
-    with open_database(make_study(tmp_path), postgres_url) as database:
-        with pytest.raises(InputError, match="pg_dump"):
-            database.copy_to(tmp_path / "copy.sqlite")
-        assert database.integrity() == "ok"
+    project = make_project(tmp_path)
+    with open_database(project, postgres_url) as database, pytest.raises(InputError, match="pg_dump"):
+        back_up(database, project)

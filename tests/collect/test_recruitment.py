@@ -17,7 +17,7 @@ from dissensus.collect.recruitment import (
     way_back,
 )
 from dissensus.errors import InputError
-from tests.collect.web import visited, web_study
+from tests.collect.web import visited, web_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ def test_a_plain_link_names_nobody_whatever_it_says() -> None:
 
 @pytest.mark.parametrize("lost", PERSON)
 @pytest.mark.parametrize("value", [None, "", "a b", "x" * 200, "<script>", "{{%PROLIFIC_PID%}}"])
-def test_a_link_without_a_name_or_with_a_strange_one_is_refused(lost: str, value: str | None) -> None:
+def test_a_link_without_a_name_or_with_a_malformed_one_is_refused(lost: str, value: str | None) -> None:
     query = {**PERSON, lost: value or ""} if value is not None else {k: v for k, v in PERSON.items() if k != lost}
     with pytest.raises(NotInvited, match="from Prolific"):
         external_of("prolific", query)
@@ -169,10 +169,10 @@ def test_work_is_handed_in_to_mturk_and_to_nobody_who_says_to_be_it() -> None:
 
 
 def test_who_joins_again_from_prolific_is_the_same_participant(tmp_path: Path) -> None:
-    study = web_study(tmp_path, changes={"recruitment.kind": '"prolific"'})
+    project = web_project(tmp_path, changes={"recruitment.kind": '"prolific"'})
     link = "/?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1"
-    with visited(study) as site:
-        first = site.visitor().work(study, link=link)
+    with visited(project) as site:
+        first = site.visitor().work(project, link=link)
         item = first.next()
         second = site.visitor()
         assert second.open(link).url.path == "/work"
@@ -180,19 +180,19 @@ def test_who_joins_again_from_prolific_is_the_same_participant(tmp_path: Path) -
         assert site.read("SELECT count(*) FROM annotator") == [(1,)]
         refused = site.visitor().open("/")
         assert (refused.status_code, "from Prolific" in refused.text) == (403, True)
-        second.finish(study) if second.tab == first.tab else first.finish(study)
+        second.finish(project) if second.tab == first.tab else first.finish(project)
         page = first.open("/finish")
-        code = study.recruitment.codes["complete"]
+        code = project.recruitment.codes["complete"]
         assert f"https://app.prolific.com/submissions/complete?cc={code}" in page.text
 
 
-def test_a_study_with_a_key_set_lets_in_signed_links_only(tmp_path: Path, key: Any) -> None:
-    folder = tmp_path / "study"
-    study = web_study(folder, changes={"recruitment.kind": '"prolific"\njwks = "jwks.json"'})
+def test_a_project_with_a_key_set_lets_in_signed_links_only(tmp_path: Path, key: Any) -> None:
+    folder = tmp_path / "project"
+    project = web_project(folder, changes={"recruitment.kind": '"prolific"\njwks = "jwks.json"'})
     write_keys(folder / "jwks.json", key)
-    with pytest.raises(InputError, match="base URL"), visited(study):
+    with pytest.raises(InputError, match="base URL"), visited(project):
         pass
-    with visited(study, base_url=AUDIENCE) as site:
+    with visited(project, base_url=AUDIENCE) as site:
         site.time[0] = now = time.time()
         visitor = site.visitor(base_url=AUDIENCE)
         assert visitor.open("/?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1").status_code == 403
@@ -203,14 +203,14 @@ def test_a_study_with_a_key_set_lets_in_signed_links_only(tmp_path: Path, key: A
 
 
 def test_on_mturk_a_preview_makes_nobody_and_the_end_is_handed_in(tmp_path: Path) -> None:
-    study = web_study(tmp_path, changes={"recruitment.kind": '"mturk"'})
-    with visited(study) as site:
+    project = web_project(tmp_path, changes={"recruitment.kind": '"mturk"'})
+    with visited(project) as site:
         visitor = site.visitor()
         preview = visitor.open("/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=H")
         assert "preview" in preview.text
         assert site.read("SELECT count(*) FROM annotator") == [(0,)]
         link = "/?workerId=W&assignmentId=A1&hitId=H&turkSubmitTo=https%3A%2F%2Fwww.mturk.com"
-        visitor.work(study, link=link).finish(study)
+        visitor.work(project, link=link).finish(project)
         page = visitor.open("/finish")
         assert 'action="https://www.mturk.com/mturk/externalSubmit"' in page.text
         assert 'name="assignmentId" value="A1"' in page.text

@@ -18,7 +18,7 @@ from starlette.routing import Mount, Route
 
 from dissensus.collect.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE
 from tests.collect.conftest import ASKED, CHECKED
-from tests.collect.web import ORIGIN, legal_values, visited, web_study
+from tests.collect.web import ORIGIN, legal_values, visited, web_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,17 +109,17 @@ class Walk:
 
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
-    study = web_study(
+    project = web_project(
         tmp_path_factory.mktemp("walk"),
         items=6,
         k=3,
         changes={"adaptive.on": "true", "max_k": "4", "budget": "9", "least_width": "900"},
         more=CHECKED + ASKED,
     )
-    with visited(study, rate_limits=False, password="open sesame") as site:
+    with visited(project, rate_limits=False, password="open sesame") as site:
         one, other = site.annotator(), site.annotator()
         done = other.next()
-        item = other.save(done, legal_values(study)).json()["next"]
+        item = other.save(done, legal_values(project)).json()["next"]
         mine = one.next()
         ((number, pseudonym),) = site.read(
             "SELECT annotator.id, pseudonym FROM annotator JOIN assignment ON annotator.id = assignment.annotator "
@@ -180,7 +180,7 @@ def bodies(walk: Walk) -> dict[str, Any]:
         "answer-0": "Unsure",
         "kind": "image-failed",
         "detail": {},
-        "answers": {"values": legal_values(walk.site.study)},
+        "answers": {"values": legal_values(walk.site.project)},
     }
 
 
@@ -208,7 +208,7 @@ def test_an_annotator_reaches_nothing_of_another_and_nothing_of_the_researcher(w
     token = data.draw(st.sampled_from([walk.one.token, walk.other.token, walk.researcher.token]), label="token")
     before = walk.state()
     answer = asked(walk.one, method, at, body, token=token)
-    assert walk.state() == before, "the second annotator's work or the study was changed"
+    assert walk.state() == before, "the second annotator's work or the project was changed"
     assert answer.status_code < 500, answer.text
     sent = [at, json.dumps(body)]
     told = answer.text if "image" not in answer.headers.get("content-type", "") else ""

@@ -1,4 +1,4 @@
-"""A study by HTTP: from the link to the code, and the researcher's side of it."""
+"""A project by HTTP: from the link to the code, and the researcher's side of it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 
 from dissensus.collect.database import DiskFull
 from dissensus.collect.participants import final_answers
+from dissensus.collect.project import LAYOUTS, read_project
 from dissensus.collect.security import ANNOTATOR_COOKIE
 from dissensus.collect.server import create_app
 from dissensus.collect.site import ServerSettings
-from dissensus.collect.study import LAYOUTS, read_collect_study
 from tests.collect.conftest import ASKED, CHECKED
-from tests.collect.web import legal_values, practice_answers, right_answers, visited, web_study
+from tests.collect.web import legal_values, practice_answers, right_answers, visited, web_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Visited]:
-    with visited(web_study(tmp_path / "study"), password="open sesame") as served:
+    with visited(web_project(tmp_path / "project"), password="open sesame") as served:
         yield served
 
 
@@ -39,16 +39,16 @@ def test_the_link_leads_through_consent_instructions_and_practice_to_the_code(si
     assert visitor.open("/").url.path == "/consent"
     assert visitor.form("/consent", agreed="yes").url.path == "/instructions"
     assert visitor.form("/instructions").url.path == "/practice"
-    visitor.work(site.study)
-    assert visitor.finish(site.study) == 3
+    visitor.work(site.project)
+    assert visitor.finish(site.project) == 3
     page = visitor.open("/work")
     assert page.url.path == "/finish"
-    assert site.study.recruitment.codes["complete"] in page.text
+    assert site.project.recruitment.codes["complete"] in page.text
 
 
 def test_two_visitors_give_every_item_its_two_votes(site: Visited) -> None:
     for _ in range(2):
-        site.annotator().finish(site.study)
+        site.annotator().finish(site.project)
     assert site.read("SELECT counted, wanted FROM item ORDER BY id") == [(2, 2)] * 3
 
 
@@ -56,7 +56,7 @@ def test_the_code_is_not_shown_before_the_last_answer_is_stored(site: Visited) -
     visitor = site.annotator()
     page = visitor.open("/finish")
     assert page.url.path == "/work"
-    assert site.study.recruitment.codes["complete"] not in page.text
+    assert site.project.recruitment.codes["complete"] not in page.text
 
 
 def test_who_does_not_agree_gets_the_code_for_that_and_no_item(site: Visited) -> None:
@@ -64,7 +64,7 @@ def test_who_does_not_agree_gets_the_code_for_that_and_no_item(site: Visited) ->
     visitor.open("/")
     page = visitor.form("/consent", agreed="no")
     assert page.url.path == "/finish"
-    assert site.study.recruitment.codes["no-consent"] in page.text
+    assert site.project.recruitment.codes["no-consent"] in page.text
     assert visitor.post("/api/next", tab="tab").status_code == 409
     assert visitor.open("/").url.path == "/finish"
 
@@ -87,25 +87,25 @@ def test_practice_is_failed_by_leaving_classes_open_and_ends_after_two_attempts(
     assert "left without an answer" in again.text
     page = visitor.form("/practice", answers="[]")
     assert page.url.path == "/finish"
-    assert site.study.recruitment.codes["screened-out"] in page.text
+    assert site.project.recruitment.codes["screened-out"] in page.text
     assert site.read("SELECT count(*) FROM judgement") == [(0,)]
 
 
-# What a study may ask besides.
+# What a project may ask besides.
 
 
 def at_comprehension(site: Visited) -> Visitor:
     visitor = site.visitor()
     visitor.open("/")
     visitor.form("/consent", agreed="yes")
-    page = visitor.form("/practice", answers=practice_answers(site.study))
+    page = visitor.form("/practice", answers=practice_answers(site.project))
     assert page.url.path == "/comprehension"
     return visitor
 
 
 def test_comprehension_questions_come_before_the_items_and_have_two_attempts(tmp_path: Path) -> None:
     wrong = {"answer-0": "Yes", "answer-1": "None, one or several"}
-    with visited(web_study(tmp_path, more=CHECKED)) as site:
+    with visited(web_project(tmp_path, more=CHECKED)) as site:
         visitor = at_comprehension(site)
         assert 'value="Unsure"' in visitor.open("/work").text
         assert visitor.post("/api/next", tab="tab").status_code == 409
@@ -116,15 +116,15 @@ def test_comprehension_questions_come_before_the_items_and_have_two_attempts(tmp
         again = visitor.form("/comprehension", wrong)
         assert again.url.path == "/comprehension"
         assert again.text.count("Your last answer was not right.") == 1
-        assert visitor.form("/comprehension", right_answers(site.study)).url.path == "/work"
-        assert visitor.finish(site.study) == 3
+        assert visitor.form("/comprehension", right_answers(site.project)).url.path == "/work"
+        assert visitor.finish(site.project) == 3
 
         fails = at_comprehension(site)
         fails.form("/comprehension", wrong)
         page = fails.form("/comprehension", wrong)
         assert page.url.path == "/finish"
-        assert site.study.recruitment.codes["screened-out"] in page.text
-        assert fails.form("/comprehension", right_answers(site.study)).url.path == "/finish"
+        assert site.project.recruitment.codes["screened-out"] in page.text
+        assert fails.form("/comprehension", right_answers(site.project)).url.path == "/finish"
         assert site.read("SELECT state, misunderstood, counts, gold_missed FROM annotator ORDER BY id") == [
             ("finished", 1, 1, 0),
             ("screened-out", 2, 1, 0),
@@ -140,7 +140,7 @@ def test_comprehension_questions_come_before_the_items_and_have_two_attempts(tmp
 
 
 def test_a_page_of_comprehension_questions_that_is_sent_twice_is_one_attempt(tmp_path: Path) -> None:
-    with visited(web_study(tmp_path, more=CHECKED)) as site:
+    with visited(web_project(tmp_path, more=CHECKED)) as site:
         visitor = at_comprehension(site)
         wrong = {"answer-0": "Yes", "answer-1": "Exactly one", "attempt": "0"}
         for _ in range(3):
@@ -148,23 +148,23 @@ def test_a_page_of_comprehension_questions_that_is_sent_twice_is_one_attempt(tmp
         assert site.read("SELECT misunderstood FROM annotator") == [(1,)]
 
 
-def test_nobody_is_kept_at_questions_that_were_taken_out_of_the_study(tmp_path: Path) -> None:
-    with visited(web_study(tmp_path, more=CHECKED)) as site:
+def test_nobody_is_kept_at_questions_that_were_taken_out_of_the_project(tmp_path: Path) -> None:
+    with visited(web_project(tmp_path, more=CHECKED)) as site:
         cookies = at_comprehension(site).client.cookies
     path = tmp_path / "collect.toml"
     path.write_text(path.read_text().replace(CHECKED, ""))
-    with visited(read_collect_study(tmp_path)) as site:
+    with visited(read_project(tmp_path)) as site:
         visitor = site.visitor()
         visitor.client.cookies.update(cookies)
         assert visitor.open("/").url.path == "/work"
 
 
 def test_final_questions_come_before_the_code_and_are_stored_by_name(tmp_path: Path) -> None:
-    with visited(web_study(tmp_path, more=ASKED)) as site:
-        code = site.study.recruitment.codes["complete"]
+    with visited(web_project(tmp_path, more=ASKED)) as site:
+        code = site.project.recruitment.codes["complete"]
         visitor = site.annotator()
         assert visitor.open("/questions").url.path == "/work"
-        visitor.finish(site.study)
+        visitor.finish(site.project)
         assert site.read("SELECT state, paid FROM annotator") == [("finished", 1)], "work done is paid without answers"
         page = visitor.open("/finish")
         assert (page.url.path, code in page.text) == ("/questions", False)
@@ -184,7 +184,7 @@ def test_final_questions_come_before_the_code_and_are_stored_by_name(tmp_path: P
         assert "lines" not in str(site.read("SELECT detail FROM event")), "the log takes nobody's own words"
 
         other = site.annotator()
-        other.finish(site.study)
+        other.finish(site.project)
         other.open("/questions")
         assert other.form("/questions", {"answer-0": "60 or older"}).url.path == "/finish"
         assert site.database.read_now(final_answers)[2] == {"age_group": "60 or older"}
@@ -205,10 +205,10 @@ name = "hostile"
 question = "{hostile}"
 options = ["{hostile} 1", "{hostile} 2"]
 """
-    with visited(web_study(tmp_path, more=more)) as site:
+    with visited(web_project(tmp_path, more=more)) as site:
         seen = at_comprehension(site).open("/comprehension").text
         visitor = site.annotator()
-        visitor.finish(site.study)
+        visitor.finish(site.project)
         for page in (seen, visitor.open("/finish").text):
             assert "<script>owned" not in page
             assert page.count("&lt;script&gt;owned()&lt;/script&gt;") == 5
@@ -217,7 +217,7 @@ options = ["{hostile} 1", "{hostile} 2"]
 
 
 def test_a_window_too_small_is_recorded_and_may_end_without_having_taken_part(tmp_path: Path) -> None:
-    with visited(web_study(tmp_path, changes={"least_width": "900"})) as site:
+    with visited(web_project(tmp_path, changes={"least_width": "900"})) as site:
         visitor = site.visitor()
         assert 'name="least-width" content="900"' in visitor.open("/").text
         detail = {"width": 390, "height": 844}
@@ -227,14 +227,14 @@ def test_a_window_too_small_is_recorded_and_may_end_without_having_taken_part(tm
         assert visitor.open("/").url.path == "/consent", "the same person may come back with a larger one"
         page = visitor.form("/screen")
         assert page.url.path == "/finish"
-        assert site.study.recruitment.codes["technical"] in page.text
+        assert site.project.recruitment.codes["technical"] in page.text
         assert site.read("SELECT kind, detail FROM event WHERE kind IN ('browser small-screen', 'technical')") == [
             ("browser small-screen", '{"height": 844, "width": 390}'),
             ("technical", '{"reason": "small screen"}'),
         ]
 
 
-def test_any_window_will_do_unless_the_study_says_so(site: Visited) -> None:
+def test_any_window_will_do_unless_the_project_says_so(site: Visited) -> None:
     visitor = site.visitor()
     assert "least-width" not in visitor.open("/").text
     assert visitor.open("/screen").url.path == "/consent"
@@ -244,7 +244,7 @@ def test_any_window_will_do_unless_the_study_says_so(site: Visited) -> None:
 
 def test_quick_answers_bring_one_reminder_which_is_recorded_and_stops_nothing(tmp_path: Path) -> None:
     quick, slow = ({"values": {"0": "no", "1": "no", "2": "no"}, "total_ms": ms} for ms in (899, 900))
-    with visited(web_study(tmp_path, items=4, changes={"least_seconds_per_class": "0.3"})) as site:
+    with visited(web_project(tmp_path, items=4, changes={"least_seconds_per_class": "0.3"})) as site:
         visitor = site.annotator()
         told, hurried = visitor.next(), []
         for answers in (slow, quick, quick, quick):
@@ -261,7 +261,7 @@ def test_quick_answers_bring_one_reminder_which_is_recorded_and_stops_nothing(tm
         assert not other.save(item, {}, answers=quick, uuid="q" * 32).json()["hurried"], "a duplicate is no new answer"
 
 
-def test_nobody_is_reminded_unless_the_study_says_so(site: Visited) -> None:
+def test_nobody_is_reminded_unless_the_project_says_so(site: Visited) -> None:
     visitor = site.annotator()
     values = {"0": "no", "1": "no", "2": "no"}
     assert not visitor.save(visitor.next(), {}, answers={"values": values, "total_ms": 1}).json()["hurried"]
@@ -270,7 +270,7 @@ def test_nobody_is_reminded_unless_the_study_says_so(site: Visited) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_saves_what_is_complete_and_refuses_the_rest(tmp_path: Path, layout: str) -> None:
-    with visited(web_study(tmp_path, layout=layout)) as site:
+    with visited(web_project(tmp_path, layout=layout)) as site:
         visitor = site.annotator()
         item = visitor.next()
         assert item["layout"] == layout
@@ -279,7 +279,7 @@ def test_every_layout_saves_what_is_complete_and_refuses_the_rest(tmp_path: Path
             answer = visitor.save(item, values)
             assert answer.status_code == 422, (values, answer.text)
             assert answer.json()["kind"] in ("incomplete", "illegal")
-        answer = visitor.save(item, legal_values(site.study))
+        answer = visitor.save(item, legal_values(site.project))
         assert answer.status_code == 201
         assert answer.json()["next"]["number"] == 2
 
@@ -287,8 +287,8 @@ def test_every_layout_saves_what_is_complete_and_refuses_the_rest(tmp_path: Path
 def test_an_answer_that_arrives_twice_is_stored_once_and_told_so(site: Visited) -> None:
     visitor = site.annotator()
     item, name = visitor.next(), uuid.uuid4().hex
-    first = visitor.save(item, legal_values(site.study), uuid=name).json()
-    second = visitor.save(item, legal_values(site.study), uuid=name).json()
+    first = visitor.save(item, legal_values(site.project), uuid=name).json()
+    second = visitor.save(item, legal_values(site.project), uuid=name).json()
     assert (first["duplicate"], second["duplicate"]) == (False, True)
     assert first["next"]["assignment"] == second["next"]["assignment"]
     assert site.read("SELECT count(*) FROM judgement") == [(1,)]
@@ -306,14 +306,14 @@ def test_asking_again_gives_the_same_item_with_its_draft(site: Visited) -> None:
 
 
 def test_nothing_a_browser_gets_tells_the_file_or_that_an_item_is_gold(tmp_path: Path) -> None:
-    study = web_study(tmp_path, items=4, changes={"items_per_annotator": "3"})
+    project = web_project(tmp_path, items=4, changes={"items_per_annotator": "3"})
     text = (tmp_path / "collect.toml").read_text()
     (tmp_path / "collect.toml").write_text(
         text.replace("items = []                   # such", 'items = [{ item = "item0.png", yes = ["cat"] }] # such')
     )
-    study = read_collect_study(tmp_path)
-    assert study.gold
-    with visited(study) as site:
+    project = read_project(tmp_path)
+    assert project.gold
+    with visited(project) as site:
         visitor = site.annotator()
         told = visitor.next()
         for _ in range(4):
@@ -327,7 +327,7 @@ def test_nothing_a_browser_gets_tells_the_file_or_that_an_item_is_gold(tmp_path:
             picture = visitor.get(told["item"]["src"])
             assert picture.headers["content-type"] == "image/png"
             assert "item" not in str(picture.headers)
-            told = visitor.save(told, legal_values(study)).json()["next"]
+            told = visitor.save(told, legal_values(project)).json()["next"]
         assert told["state"] == "finished"
 
 
@@ -362,7 +362,7 @@ def test_a_heartbeat_prolongs_the_lease(site: Visited) -> None:
 def test_an_item_that_ran_out_is_taken_up_again_or_told_to_be_gone_and_its_answer_is_kept_as_late(
     tmp_path: Path,
 ) -> None:
-    with visited(web_study(tmp_path, items=1, k=1)) as site:
+    with visited(web_project(tmp_path, items=1, k=1)) as site:
         visitor = site.annotator()
         item = visitor.next()
 
@@ -377,14 +377,14 @@ def test_an_item_that_ran_out_is_taken_up_again_or_told_to_be_gone_and_its_answe
         other = site.annotator()
         theirs = other.next()
         assert beat() == {"expires_in": 0.0, "mine": True, "held": False}
-        other.save(theirs, legal_values(site.study))
-        assert visitor.save(item, legal_values(site.study)).json()["late"]
+        other.save(theirs, legal_values(site.project))
+        assert visitor.save(item, legal_values(site.project)).json()["late"]
         assert site.read("SELECT counts, late FROM assignment ORDER BY id") == [(0, 1), (1, 0)]
 
 
 def test_going_back_to_a_done_item_does_not_tell_that_it_runs_out(site: Visited) -> None:
     visitor = site.annotator()
-    visitor.save(visitor.next(), legal_values(site.study))
+    visitor.save(visitor.next(), legal_values(site.project))
     site.time[0] += 599
     assert visitor.post("/api/back", tab=visitor.tab).json()["expires_in"] == 600.0
 
@@ -424,7 +424,7 @@ def test_a_browser_may_only_tell_known_events(site: Visited) -> None:
 @pytest.mark.parametrize("body", ["", "[]", "null", "{", '"text"'])
 def test_what_is_no_json_object_is_refused_in_one_sentence(site: Visited, body: str) -> None:
     visitor = site.annotator()
-    headers = {"Origin": "http://study.test", "X-CSRF-Token": visitor.token}
+    headers = {"Origin": "http://project.test", "X-CSRF-Token": visitor.token}
     answer = visitor.request("POST", "/api/next", content=body, headers=headers)
     assert answer.status_code == 400
     assert answer.json()["error"].endswith(".")
@@ -436,10 +436,10 @@ def test_while_paused_answers_are_stored_and_no_item_is_handed_out(site: Visited
     assert researcher.form("/researcher/pause").url.path == "/researcher/progress"
     told = visitor.post("/api/next", tab=visitor.tab)
     assert (told.status_code, told.json()["state"]) == (503, "paused")
-    saved = visitor.save(item, legal_values(site.study))
+    saved = visitor.save(item, legal_values(site.project))
     assert (saved.status_code, saved.json()["next"]["state"]) == (201, "paused")
     # A server that is started again is still paused.
-    assert create_app(site.study, site.database, settings=ServerSettings()).state.site.paused
+    assert create_app(site.project, site.database, settings=ServerSettings()).state.site.paused
     researcher.form("/researcher/resume")
     assert visitor.next()["number"] == 2
 
@@ -453,17 +453,17 @@ def test_a_full_disk_is_told_plainly_and_nothing_is_acknowledged(site: Visited, 
 
     with monkeypatch.context() as patched:
         patched.setattr(site.database, "write", full)
-        answer = visitor.save(item, legal_values(site.study))
+        answer = visitor.save(item, legal_values(site.project))
         assert (answer.status_code, answer.json()["kind"]) == (507, "disk-full")
         page = site.visitor().open("/")
         assert page.status_code == 507
         assert "no room" in page.text
-    assert visitor.save(item, legal_values(site.study)).status_code == 201
+    assert visitor.save(item, legal_values(site.project)).status_code == 201
 
 
 def test_a_failure_of_ours_says_nothing_about_the_machine(site: Visited, monkeypatch: Any) -> None:
     async def broken(work: Any) -> Any:
-        raise RuntimeError("secret path /srv/study")
+        raise RuntimeError("secret path /srv/project")
 
     visitor = site.annotator()
     with monkeypatch.context() as patched:
@@ -475,7 +475,7 @@ def test_a_failure_of_ours_says_nothing_about_the_machine(site: Visited, monkeyp
 
 def test_a_deleted_participant_is_nobody(site: Visited) -> None:
     visitor, researcher = site.annotator(), site.researcher()
-    visitor.finish(site.study)
+    visitor.finish(site.project)
     ((annotator,),) = site.read("SELECT id FROM annotator")
     refused = researcher.form("/researcher/annotator/delete", annotator=str(annotator))
     assert refused.status_code == 422
@@ -503,7 +503,7 @@ def test_a_one_time_link_works_once_and_only_by_a_press(site: Visited) -> None:
 
     link, first, second = one_time_link(site.app), site.visitor(), site.visitor()
     for visitor in (first, second, first):
-        assert "Come in" in visitor.open(link).text
+        assert "Log in" in visitor.open(link).text
     assert first.form(link).url.path == "/researcher/progress"
     assert second.form(link).status_code == 403
     late, other = one_time_link(site.app), site.visitor()
@@ -519,7 +519,7 @@ def test_every_researcher_page_is_drawn_before_and_after_answers(site: Visited) 
         for path in ("", "progress", "quality", "items", "adaptive", "export"):
             page = researcher.open(f"/researcher/{path}")
             assert page.status_code == 200, page.text
-        site.annotator().finish(site.study)
+        site.annotator().finish(site.project)
         researcher.form("/researcher/reveal", show="yes")
     told = researcher.get("/researcher/api/progress").json()
     assert (told["counted"], told["needed"], told["items"]) == (6, 6, 3)
@@ -533,7 +533,7 @@ def test_supply_is_compared_with_demand(site: Visited) -> None:
 
 def test_excluding_needs_a_reason_refills_k_and_can_be_undone(site: Visited) -> None:
     visitor, researcher = site.annotator(), site.researcher()
-    visitor.finish(site.study)
+    visitor.finish(site.project)
     ((annotator,),) = site.read("SELECT id FROM annotator")
     assert researcher.form("/researcher/annotator/exclude", annotator=str(annotator)).status_code == 422
     page = researcher.form("/researcher/annotator/exclude", annotator=str(annotator), reason="asleep")
@@ -548,7 +548,7 @@ def test_excluding_needs_a_reason_refills_k_and_can_be_undone(site: Visited) -> 
 
 def test_answers_are_hidden_until_asked_for_and_that_is_logged(site: Visited) -> None:
     for _ in range(2):
-        site.annotator().finish(site.study)
+        site.annotator().finish(site.project)
     researcher = site.researcher()
     assert "said-bar" not in researcher.open("/researcher/items").text
     assert "said-bar" in researcher.form("/researcher/reveal", show="yes").text
@@ -557,10 +557,10 @@ def test_answers_are_hidden_until_asked_for_and_that_is_logged(site: Visited) ->
 
 
 def test_the_archive_holds_the_answers_and_ids_only_on_request(tmp_path: Path) -> None:
-    study = web_study(tmp_path, changes={"recruitment.kind": '"prolific"'})
-    with visited(study) as site:
+    project = web_project(tmp_path, changes={"recruitment.kind": '"prolific"'})
+    with visited(project) as site:
         link = "/?PROLIFIC_PID=abc123&STUDY_ID=s1&SESSION_ID=x1"
-        site.visitor().work(study, link=link).finish(study)
+        site.visitor().work(project, link=link).finish(project)
         researcher = site.researcher()
         for asked in ("", "yes"):
             answer = researcher.form("/researcher/export/download", identities=asked)
@@ -573,7 +573,7 @@ def test_the_archive_holds_the_answers_and_ids_only_on_request(tmp_path: Path) -
         assert [each["identities"] for each in logged] == [False, True]
 
 
-def test_a_simulated_study_says_so_on_every_page(site: Visited) -> None:
+def test_a_simulated_project_says_so_on_every_page(site: Visited) -> None:
     from dissensus.collect.events import log_event
 
     researcher = site.researcher()
@@ -584,10 +584,10 @@ def test_a_simulated_study_says_so_on_every_page(site: Visited) -> None:
 
 
 def test_an_adaptive_round_wants_more_votes_of_single_items(tmp_path: Path) -> None:
-    study = web_study(tmp_path, items=4, changes={"adaptive.on": "true", "max_k": "4", "budget": "4"})
-    with visited(study) as site:
+    project = web_project(tmp_path, items=4, changes={"adaptive.on": "true", "max_k": "4", "budget": "4"})
+    with visited(project) as site:
         for said in ("yes", "no"):
-            site.annotator().finish(study, said)
+            site.annotator().finish(project, said)
         researcher = site.researcher()
         page = researcher.open("/researcher/adaptive")
         assert "Begin this round now" in page.text
@@ -601,9 +601,9 @@ def test_who_comes_back_without_a_platform_is_known_by_the_cookie(site: Visited)
     assert visitor.open("/").url.path == "/work"
     assert visitor.next()["assignment"] == item["assignment"]
     assert len(site.read("SELECT id FROM annotator")) == 1
-    stranger = site.visitor()
-    stranger.client.cookies.set(ANNOTATOR_COOKIE, "made-up")
-    assert stranger.open("/").url.path == "/consent"
+    outsider = site.visitor()
+    outsider.client.cookies.set(ANNOTATOR_COOKIE, "made-up")
+    assert outsider.open("/").url.path == "/consent"
     assert len(site.read("SELECT id FROM annotator")) == 2
 
 
@@ -611,17 +611,17 @@ def test_a_server_that_is_started_again_knows_its_annotators_and_their_pictures(
     visitor = site.annotator()
     item = visitor.next()
     visitor.client._transport = httpx.ASGITransport(
-        create_app(site.study, site.database, settings=ServerSettings(clock=lambda: site.time[0]))
+        create_app(site.project, site.database, settings=ServerSettings(clock=lambda: site.time[0]))
     )
     assert visitor.get(item["item"]["src"]).status_code == 404
     assert visitor.next()["item"]["src"] == item["item"]["src"]
     assert visitor.get(item["item"]["src"]).status_code == 200
-    assert visitor.save(item, legal_values(site.study)).status_code == 201
+    assert visitor.save(item, legal_values(site.project)).status_code == 201
 
 
-def test_practice_shows_the_items_that_the_study_names(tmp_path: Path) -> None:
-    study = web_study(tmp_path, items=4, changes={"practice.items": '["item2.png", "item3.png"]'})
-    with visited(study) as site:
+def test_practice_shows_the_items_that_the_project_names(tmp_path: Path) -> None:
+    project = web_project(tmp_path, items=4, changes={"practice.items": '["item2.png", "item3.png"]'})
+    with visited(project) as site:
         visitor = site.visitor()
         visitor.open("/")
         visitor.form("/consent", agreed="yes")
@@ -630,8 +630,8 @@ def test_practice_shows_the_items_that_the_study_names(tmp_path: Path) -> None:
         assert len(sources) == 2
         assert {visitor.get(each).status_code for each in sources} == {200}
         assert site.visitor().get(sources[0]).status_code == 404
-        visitor.work(study)
-        assert visitor.finish(study) == 2
+        visitor.work(project)
+        assert visitor.finish(project) == 2
 
 
 def test_looking_at_the_link_without_opening_it_makes_nobody(site: Visited) -> None:

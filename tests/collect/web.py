@@ -1,4 +1,4 @@
-"""Visitors of a served study, by HTTP without a network, and studies for them to visit."""
+"""Visitors of a served project, by HTTP without a network, and projects for them to visit."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 from PIL import Image
 
 from dissensus.collect.database import open_database
+from dissensus.collect.project import init_project, read_project
 from dissensus.collect.security import RESEARCHER_COOKIE
 from dissensus.collect.server import create_app, one_time_link
 from dissensus.collect.site import ServerSettings
-from dissensus.collect.study import init_collect_study, read_collect_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from dissensus.collect.database import Database
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
-ORIGIN = "http://study.test"
+ORIGIN = "http://project.test"
 DIGITS = tuple(str(digit) for digit in range(10))
 
 
-def web_study(
+def web_project(
     folder: Path,
     *,
     items: int = 3,
@@ -42,8 +42,8 @@ def web_study(
     texts: Sequence[str] | None = None,
     changes: Mapping[str, str] | None = None,
     more: str = "",
-) -> CollectStudy:
-    """A study of small images, or of the texts given.
+) -> Project:
+    """A project of small images, or of the texts given.
 
     ``changes`` replaces lines of its collect file by key, or by table and key (``order.items``); ``more`` is written
     below it.
@@ -53,14 +53,14 @@ def web_study(
         random = np.random.default_rng(0)
         for each in range(items):
             Image.fromarray(random.integers(0, 256, (28, 28), dtype=np.uint8)).save(folder / f"item{each}.png")
-        path = init_collect_study(folder, classes=classes, k=k, layout=layout, items_per_annotator=items)
+        path = init_project(folder, classes=classes, k=k, layout=layout, items_per_annotator=items)
     else:
         import csv
 
         with (folder / "texts.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerows([("item", "text"), *((f"t{place}", text) for place, text in enumerate(texts))])
-        path = init_collect_study(
+        path = init_project(
             folder, texts=folder / "texts.csv", classes=classes, k=k, layout=layout, items_per_annotator=len(texts)
         )
     written = path.read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ def web_study(
         assert old is not None, key
         written = written[:start] + written[start:].replace(old[0], f"{name} = {line}", 1)
     path.write_text(written + more, encoding="utf-8")
-    return read_collect_study(folder)
+    return read_project(folder)
 
 
 @dataclass
@@ -117,14 +117,14 @@ class Visitor:
         sent = {"Origin": ORIGIN, "X-CSRF-Token": self.token} if headers is None else dict(headers)
         return self.request("POST", path, json=body, headers=sent)
 
-    def work(self, study: CollectStudy, *, link: str = "/") -> Visitor:
+    def work(self, project: Project, *, link: str = "/") -> Visitor:
         """Arrive and go as far as the first item."""
         self.open(link)
         self.form("/consent", agreed="yes")
         self.form("/instructions")
-        page = self.form("/practice", answers=practice_answers(study))
-        if study.comprehension:
-            page = self.form("/comprehension", right_answers(study))
+        page = self.form("/practice", answers=practice_answers(project))
+        if project.comprehension:
+            page = self.form("/comprehension", right_answers(project))
         assert page.url.path == "/work", page.text
         return self
 
@@ -138,45 +138,45 @@ class Visitor:
         posted = {"uuid": uuid.uuid4().hex, "assignment": item["assignment"], "tab": self.tab, **body}
         return self.post("/api/save", **{"answers": {"values": values, "total_ms": 4000, "input": "key"}, **posted})
 
-    def finish(self, study: CollectStudy, said: str = "no") -> int:
+    def finish(self, project: Project, said: str = "no") -> int:
         """Answer until there is nothing left; how many items that were."""
         told, done = self.next(), 0
         while told["state"] == "item":
-            answer = self.save(told, {str(each): said for each in range(len(study.classes))})
+            answer = self.save(told, {str(each): said for each in range(len(project.classes))})
             assert answer.status_code == 201, answer.text
             told, done = answer.json()["next"], done + 1
         assert told["state"] == "finished", told
         return done
 
 
-def legal_values(study: CollectStudy) -> dict[str, Any]:
-    """A complete answer in the layout of a study."""
-    names = [str(each) for each in range(len(study.classes))]
-    if study.layout == "rating":
+def legal_values(project: Project) -> dict[str, Any]:
+    """A complete answer in the layout of a project."""
+    names = [str(each) for each in range(len(project.classes))]
+    if project.layout == "rating":
         return dict.fromkeys(names, 3)
-    if study.layout == "points":
+    if project.layout == "points":
         return dict.fromkeys(names, 0) | {"0": 60, "1": 40}
-    if study.layout == "single-choice":
+    if project.layout == "single-choice":
         return {"1": "yes"}
     return dict.fromkeys(names, "no")
 
 
-def practice_answers(study: CollectStudy) -> str:
+def practice_answers(project: Project) -> str:
     import json
 
-    return json.dumps([{"values": legal_values(study)}] * max(1, len(study.practice)))
+    return json.dumps([{"values": legal_values(project)}] * max(1, len(project.practice)))
 
 
-def right_answers(study: CollectStudy) -> dict[str, str]:
+def right_answers(project: Project) -> dict[str, str]:
     """To the comprehension questions."""
-    return {f"answer-{place}": each.right for place, each in enumerate(study.comprehension)}
+    return {f"answer-{place}": each.right for place, each in enumerate(project.comprehension)}
 
 
 @dataclass
 class Visited:
-    """A study that is served, its database, and a clock that only the test moves."""
+    """A project that is served, its database, and a clock that only the test moves."""
 
-    study: CollectStudy
+    project: Project
     database: Database
     app: Starlette
     runner: asyncio.Runner
@@ -190,7 +190,7 @@ class Visited:
         return Visitor(self.runner, client)
 
     def annotator(self) -> Visitor:
-        return self.visitor().work(self.study)
+        return self.visitor().work(self.project)
 
     def researcher(self) -> Visitor:
         """Somebody who came in by a one-time link."""
@@ -206,14 +206,14 @@ class Visited:
 
 
 @contextmanager
-def visited(study: CollectStudy, **settings: Any) -> Iterator[Visited]:
-    """Serve a study to visitors."""
+def visited(project: Project, **settings: Any) -> Iterator[Visited]:
+    """Serve a project to visitors."""
     time = [1_000_000.0]
-    database = open_database(study)
+    database = open_database(project)
     try:
-        app = create_app(study, database, settings=ServerSettings(clock=lambda: time[0], **settings))
+        app = create_app(project, database, settings=ServerSettings(clock=lambda: time[0], **settings))
         with asyncio.Runner() as runner:
-            site = Visited(study, database, app, runner, time)
+            site = Visited(project, database, app, runner, time)
             yield site
             for client in site.clients:
                 runner.run(client.aclose())

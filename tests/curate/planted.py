@@ -1,4 +1,4 @@
-"""Made sets with planted copies: items, the pairs that were planted, and how close what was found comes."""
+"""Made sets with planted duplicates: items, the pairs that were planted, and how close what was found comes."""
 
 from __future__ import annotations
 

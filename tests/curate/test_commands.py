@@ -52,7 +52,7 @@ def test_from_sources_to_a_datasheet(sources: Path) -> None:
         "--groups", folder / "groups.csv", "--json", folder / "found.json",
     )  # fmt: skip
     assert found.exit_code == 0, found.output
-    assert "2 exact and 1 near pairs in 3 groups; without copies 97 are left" in found.output
+    assert "2 exact and 1 near pairs in 3 groups; without duplicates 97 are left" in found.output
     told = json.loads((folder / "found.json").read_text())
     assert told["leaks"] == [{"between": ["test", "train"], "exact_pairs": 2, "near_pairs": 1}]
     clean = pl.read_csv(folder / "clean.csv")
@@ -70,7 +70,7 @@ def test_from_sources_to_a_datasheet(sources: Path) -> None:
     assert sizes == [10, 30]
     sheet = run("datasheet", folder / "splits.csv", "--groups", folder / "groups.csv", "-o", folder / "sheet.md")
     assert sheet.exit_code == 0, sheet.output
-    assert "100 items were looked at, and 3 groups of copies found" in (folder / "sheet.md").read_text()
+    assert "100 items were looked at, and 3 groups of duplicates found" in (folder / "sheet.md").read_text()
 
 
 def test_leaks_between_the_splits_of_a_table_of_texts(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_leaks_between_the_splits_of_a_table_of_texts(tmp_path: Path) -> None:
     assert pl.read_csv(tmp_path / "clean.csv", infer_schema=False)["item"].to_list() == ["2", "3"]
     (tmp_path / "splits.csv").write_text("item,split\n1,a\n2,a\n3,b\n", encoding="utf-8")
     by_file = run("duplicates", table, "--split", tmp_path / "splits.csv")
-    assert "no copy lies across splits" in by_file.output
+    assert "no duplicate lies across splits" in by_file.output
     (tmp_path / "splits.csv").write_text("item,split\n1,a\n2,a\n", encoding="utf-8")
     assert "item '3' has no split" in refused("duplicates", table, "--split", tmp_path / "splits.csv")
     assert "neither a file nor a column" in refused("duplicates", table, "--split", "nothing")

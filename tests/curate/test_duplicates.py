@@ -1,4 +1,4 @@
-"""Copies are found however they were changed, and hardly anything else is."""
+"""Duplicates are found however they were changed, and hardly anything else is."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def texts(name: str, lines: list[str]) -> Source:
 def test_changed_photographs_are_found_and_no_others(how: str) -> None:
     generator = np.random.default_rng(1)
     base = photographs(400)
-    copies = np.stack([changed(image, how, generator) for image in base[:100]])
-    found = find_duplicates([images("base", base), images("copies", copies)])
+    duplicates = np.stack([changed(image, how, generator) for image in base[:100]])
+    found = find_duplicates([images("base", base), images("duplicates", duplicates)])
     recall, precision = scores(found, np.stack([np.arange(100), 400 + np.arange(100)], axis=1))
     assert recall >= 0.99
     assert precision >= 0.99
@@ -52,8 +52,8 @@ def test_digits_and_real_photographs_with_planted_copies(data: Path) -> None:
         assert pixels is not None
         base = pixels[:1500]
         how = generator.choice(["shifted", "encoded", "brightened", "all"], 500)
-        copies = np.stack([changed(image, str(each), generator) for image, each in zip(base, how, strict=False)])
-        sources.append(images(name, np.concatenate([base, copies])))
+        duplicates = np.stack([changed(image, str(each), generator) for image, each in zip(base, how, strict=False)])
+        sources.append(images(name, np.concatenate([base, duplicates])))
         planted.append(begin + np.stack([np.arange(500), 1500 + np.arange(500)], axis=1))
         begin += 2000
     recall, precision = scores(find_duplicates(sources), np.concatenate(planted))
@@ -75,14 +75,14 @@ def test_ones_are_alike_and_not_copies(data: Path) -> None:
 
 def test_the_similarity_is_the_correlation_where_two_images_overlap() -> None:
     base = photographs(30)
-    copy = brightened(shifted(base[4], 2, -3), 0.8, 10)
-    one, other, similarity = near_images(on_canvas([np.concatenate([base, copy[None]])]))
+    duplicate = brightened(shifted(base[4], 2, -3), 0.8, 10)
+    one, other, similarity = near_images(on_canvas([np.concatenate([base, duplicate[None]])]))
     assert (one.tolist(), other.tolist()) == ([4], [30])
-    expected = np.corrcoef(base[4, 0, :-2, 3:].ravel(), copy[0, 2:, :-3].ravel())[0, 1]
+    expected = np.corrcoef(base[4, 0, :-2, 3:].ravel(), duplicate[0, 2:, :-3].ravel())[0, 1]
     assert similarity[0] == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_copy_of_another_size_is_found() -> None:
+def test_a_duplicate_of_another_size_is_found() -> None:
     base = photographs(200, size=64)
     small = base[:20].reshape(20, 1, 32, 2, 32, 2).mean(axis=(3, 5)).astype(np.uint8)
     found = find_duplicates([images("large", base), images("small", small)])
@@ -107,7 +107,7 @@ def test_exact_copies_and_which_of_them_is_kept() -> None:
     by_split = find_duplicates([first, second], near=False, splits=splits)
     assert by_split.clean().items.tolist() == ["first-1", "second-0", "second-1", "second-2"]
     grouped = by_split.grouped()
-    assert grouped.columns["copy_of"].tolist() == [
+    assert grouped.columns["duplicate_of"].tolist() == [
         "second:second-1",
         "",
         "second:second-2",
@@ -172,7 +172,7 @@ def sentences(n: int) -> list[str]:
 def test_changed_texts_are_found_and_no_others(change: Any) -> None:
     base = sentences(600)
     long = [place for place, text in enumerate(base) if len(text) > 90][:150]
-    found = find_duplicates([texts("base", base), texts("copies", [change(base[place]) for place in long])])
+    found = find_duplicates([texts("base", base), texts("duplicates", [change(base[place]) for place in long])])
     recall, precision = scores(found, np.stack([long, len(base) + np.arange(len(long))], axis=1))
     assert recall >= 0.99
     assert precision >= 0.99
@@ -231,7 +231,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
 
 
 def test_images_need_neither_torch_nor_polars() -> None:
-    """A study on a bare machine curates its own images; people who only look for copies need no PyTorch."""
+    """A study on a bare machine curates its own images; people who only look for duplicates need no PyTorch."""
     program = """
 import sys
 for name in ("torch", "polars", "rich", "typer"):

@@ -35,7 +35,7 @@ def test_a_list_comes_back_from_its_file(tmp_path: Path, kind: str) -> None:
     ("text", "sentence"),
     [
         ("name\n1\n", "no column 'item' among name"),
-        ("item\n", "the list has no items"),
+        ("item\n", "holds no rows"),
         ("item,source\n1,a\n2,a\n1,a\n", "item '1' is there twice"),
     ],
 )

@@ -11,7 +11,7 @@ from dissensus.curate.labelled import classes_of, features_of, labelled_data
 from dissensus.datasets import Source
 from dissensus.dynamics import data_map
 from dissensus.errors import InputError
-from dissensus.training import Run, Training, train
+from dissensus.training import Training, run_on, train
 
 
 def bars(n: int = 200, wrong: int = 10) -> Source:
@@ -47,8 +47,7 @@ def test_the_map_is_that_of_the_same_runs() -> None:
     )
     settings = Training(epochs=3, dynamics=True)
     runs = [
-        Run(model="linear", target="original", delivery="majority", seed=k, training=settings, data=data.fingerprint)
-        for k in (5, 6)
+        run_on(data, model="linear", target="original", delivery="majority", seed=k, training=settings) for k in (5, 6)
     ]
     expected = data_map([result.dynamics["train"] for result in train(runs, data, engine="loop")], code, epochs=3)
     np.testing.assert_allclose(mapped.columns["confidence"], expected.confidence, atol=1e-6)
@@ -86,8 +85,8 @@ def test_what_cannot_be_mapped_is_refused() -> None:
     unlabelled = Source(name="bare", items=source.items, images=source.images)
     with pytest.raises(InputError, match="source 'bare' has no labels"):
         map_items([unlabelled])
-    stranger = ItemList(items=np.array(["x"]), sources=np.array(["bars"]))
+    outsider = ItemList(items=np.array(["x"]), sources=np.array(["bars"]))
     with pytest.raises(InputError, match="item 'x' of source 'bars' is not among the sources"):
-        map_items([source], only=stranger)
+        map_items([source], only=outsider)
     with pytest.raises(InputError, match="regions begin at"):
         map_items([source], model="linear", epochs=1, seeds=1, engine="loop", regions={"easy": 0.5})

@@ -61,6 +61,35 @@ def test_what_runs_out_is_said_and_others_take_its_part() -> None:
     assert "region 'hard' of label 'c': at least 6 wanted and 5 there" in short
 
 
+def test_exactly_as_many_as_there_are_is_no_shortfall() -> None:
+    items = ItemList(
+        items=np.array(list("abcd")), sources=np.full(4, "made"), columns={"label": np.array(list("xxyy"))}
+    )
+    assert select_items(items, 4, quotas={"label": None}).shortfalls == ()
+
+
+def test_a_column_that_only_a_floor_names_is_shared_by_what_is_there() -> None:
+    items = mapped(2000)
+    floor = Floor(column="region", value="hard", least=1)
+    chosen = select_items(items, 400, quotas={"label": None}, floors=[floor])
+    for region in ("easy", "ambiguous", "hard", "other"):
+        for label in "abcde":
+            there = counted(items, region, label) / (items.columns["label"] == label).sum()
+            assert abs(counted(chosen.items, region, label) - 80 * there) <= 1
+
+
+def test_of_two_floors_for_the_same_items_the_higher_counts() -> None:
+    floors = [Floor(column="region", value="hard", least=least) for least in (30, 10)]
+    for order in (floors, floors[::-1]):
+        chosen = select_items(mapped(), 100, quotas={"region": {"easy": 0.9, "hard": 0.1}}, floors=order)
+        assert (chosen.items.columns["region"] == "hard").sum() == 30
+
+
+def test_the_largest_remainders_are_rounded_up() -> None:
+    share, none = np.array([0.57, 0.23, 0.2]), np.zeros(3, dtype=np.int64)
+    assert apportion(10, share, least=none, most=np.full(3, 99)).tolist() == [6, 2, 2]
+
+
 def test_more_than_there_is_gives_all_there_is() -> None:
     items = mapped(100)
     hard = int((items.columns["region"] == "hard").sum())

@@ -17,7 +17,7 @@ ITEMS = ItemList(
         "group": np.array(["1", "", "", "1"]),
     },
 )
-COPIES = ItemList(
+DUPLICATES = ItemList(
     items=np.array(["0", "1", "2", "3", "4", "5"]),
     sources=np.array(["scans"] * 4 + ["pens|inks"] * 2),
     columns={
@@ -29,15 +29,14 @@ COPIES = ItemList(
 
 
 def test_every_number_is_that_of_the_lists() -> None:
-    sheet = datasheet(ITEMS, name="Digits", copies=COPIES, licences={"scans": "CC0"})
+    sheet = datasheet(ITEMS, name="Digits", duplicates=DUPLICATES, licences={"scans": "CC0"})
     assert sheet.startswith("# Datasheet: Digits\n")
     assert "4 items. 2 classes: a 3, b 1." in sheet
     assert "| scans | 4 | 2 | CC0 |" in sheet
     assert "| pens\\|inks | 2 | 2 | not stated |" in sheet
-    assert (
-        "2 groups of copies found; 3 items were removed, so that one of each is left (1 exact copies, 2 near)" in sheet
-    )
-    assert "1 groups lay across sources. Copies across splits: not stated." in sheet
+    assert "2 groups of duplicates found; 3 items were removed" in sheet
+    assert "one of each is left (1 exact and 2 near duplicates)" in sheet
+    assert "1 groups lay across sources. Duplicates across splits: not stated." in sheet
     assert "| easy | 3 | 3 | 0 |" in sheet
     assert "| train | 3 | 2 | 1 |" in sheet
     assert "0 groups lie across splits." in sheet
@@ -48,7 +47,7 @@ def test_what_is_not_known_is_not_stated() -> None:
     for sentence in (
         "Classes: not stated.",
         "| not stated | not stated | 1 | not stated |",
-        "Whether copies were looked for: not stated.",
+        "Whether duplicates were looked for: not stated.",
         "Regions of a data map: not stated.",
         "Recommended splits: not stated.",
         "Annotators: not stated. Agreement: not stated.",

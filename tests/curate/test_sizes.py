@@ -1,4 +1,4 @@
-"""More items a class, more accuracy; the same numbers on one core or two."""
+"""More items per class, more accuracy; the same numbers on one core or two."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_workers_give_the_numbers_of_one_core(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("one_core")
 def test_a_size_that_a_class_does_not_have_is_refused() -> None:
-    with pytest.raises(InputError, match="101 items a class, and class 'a' has 100 to train on"):
+    with pytest.raises(InputError, match="101 items per class, and class 'a' has 100 to train on"):
         size_curve(noisy(300, 0), noisy(30, 1), sizes=[50, 101])
     # A fifth is held out where no test items are given.
     with pytest.raises(InputError, match="has 80 to train on"):

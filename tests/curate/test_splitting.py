@@ -79,6 +79,21 @@ def test_a_seed_splits_the_same_whatever_the_order_of_items() -> None:
     assert one.columns["split"].tolist() != third.columns["split"].tolist()
 
 
+def test_shares_become_whole_sizes_by_largest_remainders() -> None:
+    made = split_groups(items_of([0] * 11), {"train": 0.7, "validation": 0.1, "test": 0.2}, by=[])
+    # 7.7, 1.1 and 2.2 items: the one item that is left goes where most of an item is missing.
+    assert made.sizes == {"train": 8, "validation": 1, "test": 2}
+
+
+def test_a_group_counts_to_the_stratum_of_most_of_its_items() -> None:
+    # Twenty groups with two items of one stratum and one of another; ten are mostly of stratum 0, ten of stratum 1.
+    strata = [stratum for k in range(20) for stratum in ((0, 1, 0) if k < 10 else (1, 1, 0))]
+    groups = [f"g{k}" for k in range(20) for _ in range(3)]
+    made = split_groups(items_of(strata, groups), {"a": 30, "b": 30}, by=["region"], group="group", seed=4)
+    first = np.array([made.items.columns["split"][3 * k] == "a" for k in range(20)])
+    assert (first[:10].sum(), first[10:].sum()) == (5, 5)
+
+
 def test_sizes_that_do_not_add_up_are_refused() -> None:
     with pytest.raises(InputError, match="the sizes sum to 11 and there are 10 items"):
         split_groups(items_of([0] * 10), {"a": 5, "b": 6}, by=[])

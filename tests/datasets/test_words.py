@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dissensus.datasets import DATASETS, get
 from dissensus.datasets.text import character_ngrams
 from dissensus.datasets.words import lexicon_path, read_words, word_texts
 from dissensus.errors import InputError
@@ -16,6 +20,25 @@ def test_words_are_7520_terms_with_ten_ratings_each() -> None:
     assert (votes.panel_size == 10).all()
     assert len(set(votes.items.tolist())) == 7_520
     assert votes.ordered
+
+
+def test_without_the_package_of_the_ratings_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert DATASETS["words"].present()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"vaderSentiment, which is not installed; get it with `pip install vader"):
+        read_words()
+    for name in ("words", "words-9"):
+        assert not DATASETS[name].present()
+        with pytest.raises(InputError, match="pip install vaderSentiment"):
+            get(name)
+
+
+def test_the_package_of_the_ratings_is_installed_for_the_demo_and_for_tests_alone() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert not [each for each in project["dependencies"] if "vader" in each.lower()]
+    extras = project["optional-dependencies"]
+    assert [name for name, needs in extras.items() if any("vader" in each.lower() for each in needs)] == ["demo"]
+    assert "demo" in extras["dev"][0]
 
 
 def test_the_mean_rating_is_the_lexicons_own() -> None:

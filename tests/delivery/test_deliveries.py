@@ -7,10 +7,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from dissensus.delivery import DELIVERIES, deliver
+from dissensus.delivery import DELIVERIES, HARD, deliver
 from dissensus.errors import InputError
 from dissensus.labels.schemes import dirichlet, frequency, weighted
 from dissensus.votes.simulate import simulate_responses, simulate_votes
+from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
     from dissensus.labels.distribution import LabelDistribution
@@ -26,6 +27,15 @@ def as_distributions(targets: torch.Tensor, n_classes: int = 4) -> torch.Tensor:
 
 
 # --- the contract that every delivery keeps ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DELIVERIES)
+def test_hard_deliveries_are_those_that_see_only_the_majority(name: str) -> None:
+    surer = frequency(votes_from_counts(LABELS.counts + 5 * LABELS.one_hot().astype(np.int64)))
+    assert (surer.one_hot() == LABELS.one_hot()).all()
+    one, other = (deliver(name, labels, seed=3) for labels in (LABELS, surer))
+    same = all(torch.equal(one(epoch), other(epoch)) for epoch in range(5))
+    assert same == (name in HARD)
 
 
 @pytest.mark.parametrize("name", DELIVERIES)
@@ -168,7 +178,7 @@ def posterior() -> LabelDistribution:
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [
-        ("softest", {}, "is no delivery; choose soft"),
+        ("softest", {}, "is not a delivery; choose soft"),
         ("soft", {"keep": 3}, "has no option 'keep'"),
         ("stale-sls", {"keep": 0}, "at least 1 epoch"),
         ("label-smoothing", {"smoothing": 1.5}, "choose 0 to 1"),

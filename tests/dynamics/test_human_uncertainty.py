@@ -89,14 +89,6 @@ def test_a_resample_is_ranked_anew(seed: int, levels: int) -> None:
                     assert np.isnan(values[resample, h, m])
 
 
-def test_the_blocks_of_resamples_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    human, model = rng.normal(size=(1, 30)), rng.normal(size=(2, 30))
-    whole = resampled_spearman(human, model, resamples=50, seed=3)
-    monkeypatch.setattr("dissensus.dynamics.rank_correlation.DRAWS", 100)
-    np.testing.assert_array_equal(resampled_spearman(human, model, resamples=50, seed=3), whole)
-
-
 def test_intervals_hold_the_true_correlation_about_as_often_as_they_say() -> None:
     # Spearman's of a bivariate normal with Pearson's r is 6 / pi asin(r / 2).
     truth, rng, held = 6 / np.pi * np.arcsin(0.6 / 2), np.random.default_rng(0), 0

@@ -16,7 +16,7 @@ from dissensus.dynamics import data_map, data_maps, read_dynamics
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.training.loop import train_loop
-from dissensus.training.store import RunStore
+from dissensus.training.store import RunStore, RunWriter
 from tests.dynamics.runs import people, recorded
 from tests.training.problems import SGD, images, run
 
@@ -213,11 +213,11 @@ def test_runs_of_an_engine_are_mapped_from_the_store(tmp_path: Path) -> None:
     data = images(items=120)
     training = replace(SGD, epochs=12, learning_rate=0.1)
     store = RunStore(tmp_path)
-    store.open_for_writing()
+    writer = RunWriter(store.folder)
     specs = [run(data, training=training, seed=seed) for seed in range(2)]
     results = [train_loop(each, data) for each in specs]
     for result in results:
-        store.save(result)
+        writer.save(result)
     dynamics = read_dynamics(store, [each.key for each in specs])
     human = data.human.take(data.splits["train"])
     made = data_map(dynamics, human)

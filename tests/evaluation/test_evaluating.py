@@ -25,9 +25,9 @@ from dissensus.votes.table import Votes, votes_from_counts
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dissensus.bootstrap import Estimate
     from dissensus.evaluation.finite_panel.finding import Finding
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.estimate import Estimate
 
 CLASSES = ("cat", "dog", "owl")
 
@@ -268,6 +268,27 @@ def test_the_verdict_says_who_is_closest_and_what_speaks_against_it() -> None:
     assert "p < 0.001 (Holm)" in result.verdict[0]
     again = evaluate(human, {"a": good, "b": good.copy()}, classes=CLASSES, metrics=["soft_nll"], resamples=50)
     assert "chance alone" in again.verdict[2]
+
+
+def test_the_verdict_names_a_metric_that_is_worse_within_a_stratum() -> None:
+    """Closer on the whole and on every stratum by soft NLL, but far too unsure of what people agree on."""
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random((400, 1)) < 0.5, np.eye(3)[rng.integers(0, 3, 400)], np.full((400, 3), 1 / 3))
+    human = frequency(votes_from_counts(rng.multinomial(12, truth), classes=CLASSES))
+    agreed = (human.entropy == 0)[:, None]
+    wrong = np.roll(human.probabilities, 1, axis=1)
+    # On agreed items the reference is sure and now and then wrong; the other is right and only half sure.
+    sure = np.where(rng.random((400, 1)) < 0.15, wrong, human.probabilities)
+    sure = np.where(agreed, 0.97 * sure + 0.01, 0.1 * human.probabilities + 0.9 * np.array([0.98, 0.01, 0.01]))
+    soft = np.where(agreed, 0.7 * human.probabilities + 0.1, 0.6 * human.probabilities + 0.4 / 3)
+    result = evaluate(
+        human, {"sure": sure, "soft": soft}, classes=CLASSES, metrics=["soft_nll", "abs_entce"], resamples=200
+    )
+    assert result.verdict[0].startswith("soft is closest to people")
+    assert result.difference(by="agreement", stratum="unanimous").get("soft", "soft_nll").mark != WORSE
+    assert result.verdict[2].startswith(
+        "But on the items 'unanimous' (by agreement) its EntCE is worse than that of sure"
+    )
 
 
 def test_an_empty_stratum_is_empty_and_an_undefined_metric_undefined_not_zero_nor_nan() -> None:

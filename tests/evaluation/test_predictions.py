@@ -14,7 +14,8 @@ from scipy.special import softmax
 from dissensus.errors import InputError
 from dissensus.evaluation.predictions import Predictions, align_predictions, read_column, read_predictions
 from dissensus.labels.schemes import frequency
-from dissensus.labels.writing import write_labels, write_table
+from dissensus.labels.writing import write_labels
+from dissensus.table_file import write_table
 from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
             write(frame(), whole)
         cut = tmp_path / f"cut{ending}"
         cut.write_bytes(whole.read_bytes()[:-40])
-        refused(cut, "no whole")
+        refused(cut, "whole (npz|Parquet) file")
 
 
 @settings(max_examples=40)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissensus.errors import InputError
-from dissensus.labels.annotator_models import AnnotatorModel, locate
+from dissensus.labels.annotator_models import AnnotatorModel
 from dissensus.labels.mace import mace
 from dissensus.labels.updating import ANNOTATOR_MODELS
 from dissensus.votes.simulate import simulate_responses, simulate_votes
@@ -213,12 +213,3 @@ def test_the_fit_stops_within_the_tolerance_and_says_so(fit: Fit) -> None:
     assert f"not converged after 2 iterations at log-likelihood {cut.log_likelihood[-1]:,.1f} nats" in cut.report()
     assert cut.report().endswith("raise max_iterations")
     assert cut.report() in repr(cut)
-
-
-@given(st.lists(st.integers(-50, 50), min_size=1, unique=True), st.lists(st.integers(-60, 60)))
-def test_names_are_located(names: list[int], wanted: list[int]) -> None:
-    expected = [names.index(name) if name in names else -1 for name in wanted]
-    numbers, text = np.array(names, dtype=np.int64), np.array([str(n) for n in names], dtype=np.dtypes.StringDType())
-    for known in (numbers, text):
-        assert locate(known, np.array(wanted, dtype=np.int64)).tolist() == expected
-        assert locate(known, np.array([str(n) for n in wanted], dtype=np.dtypes.StringDType())).tolist() == expected

@@ -10,11 +10,11 @@ import torch
 from tests.ood.problems import image_study, trained
 
 if TYPE_CHECKING:
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
 
 
 @pytest.fixture(scope="session")
-def images(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+def images(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("stripes")
     return trained(image_study(folder), folder / "store")

@@ -12,7 +12,7 @@ from dissensus.studies import plan_study, read_study, run_plan
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
 
 SIDE = 14
 STUDY = """\
@@ -74,8 +74,9 @@ def word_study(folder: Path) -> Path:
     return path
 
 
-def trained(study: Path, store: Path) -> Plan:
+def trained(study: Path, store: Path) -> OpenStudy:
     """The study with all its runs in the store."""
     plan = plan_study(read_study(str(study)), store, engine="loop", device="cpu")
     list(run_plan(plan))
-    return plan
+    plan.writer.close()
+    return plan.opened

@@ -1,4 +1,4 @@
-"""Stored runs on strange items: from weights to measures with intervals."""
+"""OOD detection of stored runs: from weights to measures with intervals."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from dissensus.errors import InputError
-from dissensus.ood import MEASURES, SCORES, OodResult, OodSettings, auroc, fpr95_familiar_positive, measure_ood
-from dissensus.studies.scoring import runs_by_system
+from dissensus.ood import MEASURES, SCORES, OodResult, OodSettings, auroc, fpr95_in_distribution_positive, measure_ood
+from dissensus.studies.opening import runs_by_system
 from dissensus.training.restoring import trained_model
 from tests.ood.problems import noise
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
     from dissensus.training import RunResult
 
 SYSTEMS = ("majority", "label-smoothing")
 
 
-def systems(plan: Plan) -> dict[str, list[RunResult]]:
+def systems(plan: OpenStudy) -> dict[str, list[RunResult]]:
     return {name: [plan.store.load(run.key) for run in runs] for name, runs in runs_by_system(plan).items()}
 
 
@@ -38,13 +38,13 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def measured(images: Plan, odd: Path) -> OodResult:
-    return measure_ood(systems(images), images.data, OodSettings(strange={"noise": odd}, k=5, resamples=200))
+def measured(images: OpenStudy, odd: Path) -> OodResult:
+    return measure_ood(systems(images), images.data, OodSettings(sets={"noise": odd}, k=5, resamples=200))
 
 
 def test_every_set_score_system_and_measure_is_there_with_its_interval(measured: OodResult) -> None:
     assert measured.systems == SYSTEMS
-    assert (measured.split, measured.familiar, measured.strange[0].items) == ("test", 90, 80)
+    assert (measured.split, measured.in_distribution, measured.sets[0].items) == ("test", 90, 80)
     assert len(measured.measures) == len(SCORES) * 2 * len(MEASURES)
     for row in measured.measures:
         assert row.value.value == pytest.approx(np.mean(row.by_seed))
@@ -56,8 +56,8 @@ def test_every_set_score_system_and_measure_is_there_with_its_interval(measured:
     assert not measured.notes()
 
 
-def test_the_measures_of_msp_follow_from_the_stored_predictions(measured: OodResult, images: Plan) -> None:
-    """Familiar items' probabilities were stored when the run was trained; strange ones are computed here anew."""
+def test_the_measures_of_msp_follow_from_the_stored_predictions(measured: OodResult, images: OpenStudy) -> None:
+    """Probabilities of ID items were stored when the run was trained; those of OOD items are computed here anew."""
     mean, deviation = images.data.normalisation
     x = torch.from_numpy(((noise(80) / 255 - mean) / deviation).astype(np.float32))
     for system, results in systems(images).items():
@@ -68,11 +68,13 @@ def test_the_measures_of_msp_follow_from_the_stored_predictions(measured: OodRes
             sides = tuple(np.sort(each, axis=1)[:, :-1].sum(axis=1) for each in (result.predictions["test"], q))
             found = measured.get("noise", "msp", system=system).by_seed[number]
             assert found == pytest.approx(auroc(*sides), abs=0.002)
-            found = measured.get("noise", "msp", system=system, measure="fpr95-familiar-positive").by_seed[number]
-            assert found == pytest.approx(fpr95_familiar_positive(*sides), abs=0.03)
+            found = measured.get("noise", "msp", system=system, measure="fpr95-in-distribution-positive").by_seed[
+                number
+            ]
+            assert found == pytest.approx(fpr95_in_distribution_positive(*sides), abs=0.03)
 
 
-def test_noise_is_stranger_than_stripes_to_what_looks_at_features(measured: OodResult) -> None:
+def test_noise_is_out_of_distribution_to_what_looks_at_features(measured: OodResult) -> None:
     for score in ("mahalanobis", "knn"):
         assert measured.get("noise", score, system="majority").value.value > 0.9
 
@@ -89,8 +91,8 @@ def test_differences_are_paired_over_seeds(measured: OodResult) -> None:
 def test_histograms_count_every_item_of_every_seed(measured: OodResult) -> None:
     assert len(measured.histograms) == len(SCORES) * 2
     for each in measured.histograms:
-        assert len(each.edges) == len(each.familiar) + 1 == len(each.stranger) + 1
-        assert (sum(each.familiar), sum(each.stranger)) == (2 * 90, 2 * 80)
+        assert len(each.edges) == len(each.in_distribution) + 1 == len(each.ood) + 1
+        assert (sum(each.in_distribution), sum(each.ood)) == (2 * 90, 2 * 80)
         assert (np.diff(each.edges) > 0).all()
 
 
@@ -99,40 +101,40 @@ def test_a_result_survives_json(measured: OodResult) -> None:
 
 
 def test_the_same_settings_give_the_same_result_and_runs_may_come_one_by_one(
-    measured: OodResult, images: Plan, odd: Path
+    measured: OodResult, images: OpenStudy, odd: Path
 ) -> None:
     def one_by_one(results: list[RunResult]) -> Iterator[RunResult]:
         yield from results
 
     lazily = {name: one_by_one(results) for name, results in systems(images).items()}
-    again = measure_ood(lazily, images.data, OodSettings(strange={"noise": odd}, k=5, resamples=200))
+    again = measure_ood(lazily, images.data, OodSettings(sets={"noise": odd}, k=5, resamples=200))
     assert again == measured
 
 
-def test_a_subset_of_items_is_drawn_by_the_seed(images: Plan, odd: Path) -> None:
+def test_a_subset_of_items_is_drawn_by_the_seed(images: OpenStudy, odd: Path) -> None:
     one = {"majority": systems(images)["majority"][:1]}
-    settings = OodSettings(strange={"noise": odd}, scores=("energy",), items=30, resamples=0)
+    settings = OodSettings(sets={"noise": odd}, scores=("energy",), items=30, resamples=0)
     first, again, other = (measure_ood(one, images.data, replace(settings, seed=seed)) for seed in (0, 0, 1))
-    assert (first.familiar, first.strange[0].items, first.strange[0].there) == (30, 30, 80)
+    assert (first.in_distribution, first.sets[0].items, first.sets[0].there) == (30, 30, 80)
     assert first == again
     assert first.measures != other.measures
     assert first.measures[0].value.low is None
 
 
-def test_items_in_both_sets_are_told(images: Plan, tmp_path: Path) -> None:
+def test_items_in_both_sets_are_told(images: OpenStudy, tmp_path: Path) -> None:
     test, train = images.data.splits["test"], images.data.splits["train"]
     both = images.data.features[np.concatenate([test[:4], train[:3]])]
-    np.savez(tmp_path / "copies.npz", images=np.concatenate([np.rint(both * 255).astype(np.uint8), noise(10)]))
-    settings = OodSettings(strange={"copies": tmp_path / "copies.npz"}, scores=("msp",), resamples=0)
+    np.savez(tmp_path / "duplicates.npz", images=np.concatenate([np.rint(both * 255).astype(np.uint8), noise(10)]))
+    settings = OodSettings(sets={"duplicates": tmp_path / "duplicates.npz"}, scores=("msp",), resamples=0)
     found = measure_ood({"majority": systems(images)["majority"][:1]}, images.data, settings)
-    assert (found.strange[0].familiar_too, found.strange[0].trained_on) == (4, 3)
-    assert "of 17 strange items 4 are also familiar items and 3 training items" in found.notes()[0]
+    assert (found.sets[0].in_distribution_too, found.sets[0].trained_on) == (4, 3)
+    assert "of 17 OOD items 4 are also in-distribution items and 3 also training items" in found.notes()[0]
 
 
-def test_seeds_that_only_one_system_has_are_not_paired(images: Plan, odd: Path) -> None:
+def test_seeds_that_only_one_system_has_are_not_paired(images: OpenStudy, odd: Path) -> None:
     given = systems(images)
     given["label-smoothing"] = given["label-smoothing"][1:]
-    settings = OodSettings(strange={"noise": odd}, scores=("msp",), resamples=20)
+    settings = OodSettings(sets={"noise": odd}, scores=("msp",), resamples=20)
     found = measure_ood(given, images.data, settings).difference("noise", "msp", system="label-smoothing")
     assert found is not None
     assert found.seeds == 1
@@ -140,8 +142,8 @@ def test_seeds_that_only_one_system_has_are_not_paired(images: Plan, odd: Path) 
     assert not measure_ood(given, images.data, settings).differences
 
 
-def test_what_cannot_be_measured_is_refused(images: Plan, odd: Path) -> None:
-    settings = OodSettings(strange={"noise": odd}, scores=("msp",), resamples=0)
+def test_what_cannot_be_measured_is_refused(images: OpenStudy, odd: Path) -> None:
+    settings = OodSettings(sets={"noise": odd}, scores=("msp",), resamples=0)
     results = systems(images)["majority"]
     bad: list[tuple[dict[str, Any], str | None, str]] = [
         ({}, None, "there are no systems"),
@@ -168,7 +170,7 @@ def test_what_cannot_be_measured_is_refused(images: Plan, odd: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"strange": {}}, "no strange set"),
+        ({"sets": {}}, "no OOD set is given"),
         ({"scores": ()}, "name at least one"),
         ({"scores": ("msp", "msp")}, "each once"),
         ({"scores": ("mps",)}, "'mps' is not one of the scores"),
@@ -181,4 +183,4 @@ def test_what_cannot_be_measured_is_refused(images: Plan, odd: Path) -> None:
 )
 def test_settings_that_mean_nothing_are_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        OodSettings(**{"strange": {"odd": "odd.npz"}, **change})
+        OodSettings(**{"sets": {"odd": "odd.npz"}, **change})

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus.ood.outputs import model_outputs
-from dissensus.ood.scores import SCORES, energy, entropy, knn, mahalanobis, max_logit, msp, odin, strangeness
+from dissensus.ood.scores import SCORES, energy, entropy, knn, mahalanobis, max_logit, msp, odin, ood_scores
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
@@ -148,10 +148,10 @@ def test_features_of_maps_are_flattened_and_a_layer_that_is_not_there_is_refused
         model_outputs(model, x, layer="body")
 
 
-def test_strangeness_scores_each_set_as_the_functions_do() -> None:
+def test_each_set_is_scored_as_the_functions_do() -> None:
     model, sets = net(), {"near": normal(12, 6).float(), "far": normal(8, 6, seed=1).float() * 20}
     training, labels = normal(90, 6, seed=2).float(), torch.arange(90) % 3
-    found = strangeness(model, sets, training=training, labels=labels, k=3, epsilon=0.01)
+    found = ood_scores(model, sets, training=training, labels=labels, k=3, epsilon=0.01)
     seen = model_outputs(model, training).features
     assert seen is not None
     assert {name: set(each) for name, each in found.items()} == {"near": set(SCORES), "far": set(SCORES)}
@@ -168,22 +168,22 @@ def test_strangeness_scores_each_set_as_the_functions_do() -> None:
             assert found[name][score] == pytest.approx(values.numpy(), rel=1e-5)
 
 
-def test_strangeness_is_the_same_every_time() -> None:
+def test_scores_are_the_same_every_time() -> None:
     model, sets = net(), {"some": normal(40, 6).float()}
-    once, again = (strangeness(model, sets, scores=("msp", "odin")) for _ in range(2))
+    once, again = (ood_scores(model, sets, scores=("msp", "odin")) for _ in range(2))
     assert all((once["some"][score] == again["some"][score]).all() for score in once["some"])
 
 
 def test_a_score_that_misses_what_it_needs_says_so() -> None:
     with pytest.raises(InputError, match="mahalanobis needs training features"):
-        strangeness(net(), {"some": normal(4, 6).float()}, scores=("msp", "mahalanobis"))
+        ood_scores(net(), {"some": normal(4, 6).float()}, scores=("msp", "mahalanobis"))
     with pytest.raises(InputError, match="'mps' is not one of the scores msp"):
-        strangeness(net(), {"some": normal(4, 6).float()}, scores=("mps",))
+        ood_scores(net(), {"some": normal(4, 6).float()}, scores=("mps",))
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_far_items_are_stranger_by_every_score(name: str) -> None:
-    """A classifier of two clusters; strange items lie between them, and far from both in a third direction."""
+def test_far_items_are_out_of_distribution_by_every_score(name: str) -> None:
+    """A classifier of two clusters; OOD items lie between them, and far from both in a third direction."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     x = rng.normal(0, 0.5, (400, 3))
@@ -191,8 +191,8 @@ def test_far_items_are_stranger_by_every_score(name: str) -> None:
     linear = nn.Linear(3, 2)
     linear.load_state_dict({"weight": torch.tensor([[-2.0, 0, 0], [2.0, 0, 0]]), "bias": torch.zeros(2)})
     odd = rng.normal([0, 4, 0], 0.3, (100, 3))
-    inputs = {key: torch.from_numpy(each).float() for key, each in {"familiar": x[:100], "strange": odd}.items()}
-    found = strangeness(
+    inputs = {key: torch.from_numpy(each).float() for key, each in {"near": x[:100], "far": odd}.items()}
+    found = ood_scores(
         linear,
         inputs,
         scores=(name,),
@@ -200,5 +200,5 @@ def test_far_items_are_stranger_by_every_score(name: str) -> None:
         labels=torch.from_numpy(y[100:]),
         k=5,
     )
-    assert found["strange"][name].min() > np.median(found["familiar"][name])
+    assert found["far"][name].min() > np.median(found["near"][name])
     assert SCORES[name].reference

@@ -8,28 +8,34 @@ import pytest
 import torch
 
 from dissensus.report import write_report
-from dissensus.report.results import read_results
+from dissensus.report.training_dynamics import read_training_dynamics
+from dissensus.studies import score_study
 from tests.report.studies import finished
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.report.results import Results
-    from dissensus.studies import Plan
+    from dissensus.report.training_dynamics import TrainingDynamics
+    from dissensus.studies import OpenStudy, ScoredStudy
 
 torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
     return finished(tmp_path_factory.mktemp("study"), measured=True)
 
 
 @pytest.fixture(scope="session")
-def results(plan: Plan) -> Results:
-    return read_results(plan, resamples=100, seed=0)
+def results(opened: OpenStudy) -> ScoredStudy:
+    return score_study(opened, resamples=100)
 
 
 @pytest.fixture(scope="session")
-def page(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report(plan, tmp_path_factory.mktemp("report") / "report.html", resamples=100)
+def dynamics(results: ScoredStudy) -> TrainingDynamics:
+    return read_training_dynamics(results)
+
+
+@pytest.fixture(scope="session")
+def page(results: ScoredStudy, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(results, tmp_path_factory.mktemp("report") / "report.html")

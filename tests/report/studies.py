@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from dissensus.studies import plan_study, read_study, run_plan
+from dissensus.studies import open_study, plan_study, read_study, run_plan
+from dissensus.studies.measuring import study_basins, study_ood
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
 
 SCRIPT = "</script><script>window.hacked = 1</script>"
 IMAGE = '"><img src=x onerror="window.hacked = 2">'
@@ -40,6 +41,7 @@ features = "features.npz"
 train = 0.6
 validation = 0.2
 test = 0.2
+seed = 1
 
 [grid]
 deliveries = ["majority", "soft"]
@@ -66,7 +68,7 @@ line = 5
 path = 5
 
 [ood]
-strange = { "<u>far</u>" = "far.npz" }
+sets = { "<u>far</u>" = "far.npz" }
 scores = ["msp", "energy"]
 resamples = 50
 """
@@ -75,7 +77,7 @@ resamples = 50
 def make_study(folder: Path, *, images: bool = False, measured: bool = False, items: int = 100) -> Path:
     """Files of a study in a folder: five annotators, three classes, features that tell the class.
 
-    Where it is measured too, its runs are to have basins, and to meet strange items.
+    Where it is measured too, its runs get basins, and OOD detection is measured.
     """
     generator = np.random.default_rng(0)
     truth = generator.integers(0, 3, items)
@@ -105,9 +107,13 @@ def make_study(folder: Path, *, images: bool = False, measured: bool = False, it
     return path
 
 
-def finished(folder: Path, *, images: bool = False, measured: bool = False) -> Plan:
+def finished(folder: Path, *, images: bool = False, measured: bool = False) -> OpenStudy:
     """A small study with all its runs in its store."""
     study = read_study(make_study(folder, images=images, measured=measured))
-    for _ in run_plan(plan_study(study, folder / "store", engine="loop", device="cpu")):
-        pass
-    return plan_study(study, folder / "store", engine="loop", device="cpu")
+    plan = plan_study(study, folder / "store", engine="loop", device="cpu")
+    list(run_plan(plan))
+    plan.writer.close()
+    if measured:
+        study_basins(plan.opened)
+        study_ood(plan.opened)
+    return open_study(study, folder / "store")

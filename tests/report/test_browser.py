@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dissensus.report import write_report
+from dissensus.studies import score_study
 from tests.report.studies import CLASSES, IMAGE, LONG, SCRIPT, finished
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def test_hovering_a_point_of_a_data_map_shows_its_item(browser: Any, page: Path)
 
 
 def test_hovering_an_item_that_is_an_image_shows_the_image(browser: Any, tmp_path: Path) -> None:
-    written = write_report(finished(tmp_path, images=True), tmp_path / "report.html", resamples=50)
+    written = write_report(score_study(finished(tmp_path, images=True), resamples=50), tmp_path / "report.html")
     with opened(browser, written) as (tab, heard):
         row = tab.evaluate(ROWS)[0]
         x, y = tab.evaluate(POINT, ["map-0", row["variability0"], row["confidence0"]])

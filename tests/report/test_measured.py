@@ -1,4 +1,4 @@
-"""Basins and strange items in the report."""
+"""Basins and out-of-distribution detection in the report."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 
 from dissensus.report.landscape import basin_tables, landscape
-from dissensus.report.strange_items import detection, score_histograms
+from dissensus.report.ood import detection, score_histograms
 from dissensus.studies.measuring import study_basins, study_ood
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.ood import OodResult
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
     from dissensus.studies.measuring import StudyBasins
 
 
 @pytest.fixture(scope="module")
-def basins(plan: Plan) -> StudyBasins:
-    return study_basins(plan)
+def basins(opened: OpenStudy) -> StudyBasins:
+    return study_basins(opened)
 
 
 @pytest.fixture(scope="module")
-def ood(plan: Plan) -> OodResult:
-    return study_ood(plan)
+def ood(opened: OpenStudy) -> OodResult:
+    return study_ood(opened)
 
 
 def test_the_table_says_on_which_loss_and_items_and_how_each_compares(basins: StudyBasins) -> None:
@@ -70,7 +70,7 @@ def test_histograms_hold_shares_of_both_kinds_of_items(ood: OodResult) -> None:
     section = score_histograms(ood)
     assert [figure.title for figure in section.figures] == ["<u>far</u>: msp", "<u>far</u>: energy"]
     rows = section.data["ood-0-msp"]
-    for items in ("familiar", "strange"):
+    for items in ("in-distribution", "out-of-distribution"):
         of = [row["share"] for row in rows if row["items"] == items and row["method"] == "soft"]
         assert sum(of) == pytest.approx(1)
 
@@ -78,7 +78,7 @@ def test_histograms_hold_shares_of_both_kinds_of_items(ood: OodResult) -> None:
 def test_the_page_has_both_parts_and_their_files(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "How flat are the minima?" in text
-    assert "Does the model notice strange items?" in text
+    assert "Does the model notice out-of-distribution items?" in text
     assert "<u>far</u>:" not in text
     files = {path.name for path in (page.parent / "report-files").iterdir()}
     assert {"basins.csv", "basin-pairs.md", "ood-0.tex", "spectra.svg", "surface-1.png", "ood-0-energy.pdf"} <= files

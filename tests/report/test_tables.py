@@ -15,7 +15,7 @@ from dissensus.votes.annotators import annotator_agreement
 from tests.report.studies import SCRIPT
 
 if TYPE_CHECKING:
-    from dissensus.report.results import Results
+    from dissensus.studies import ScoredStudy
 
 TABLE = Table(
     slug="t",
@@ -26,7 +26,7 @@ TABLE = Table(
 )
 
 
-def test_cells_are_mean_and_sd_over_seeds_of_the_predictions(results: Results) -> None:
+def test_cells_are_mean_and_sd_over_seeds_of_the_predictions(results: ScoredStudy) -> None:
     table = comparison(results)
     assert table is not None
     rows = {row.name: row for row in table.rows}
@@ -38,14 +38,14 @@ def test_cells_are_mean_and_sd_over_seeds_of_the_predictions(results: Results) -
     assert rows["soft"].cells[0].text.startswith(f"{np.mean(each):.3f} ± {np.std(each, ddof=1):.3f}")
 
 
-def test_there_is_a_table_for_each_stratum_with_items(results: Results) -> None:
+def test_there_is_a_table_for_each_stratum_with_items(results: ScoredStudy) -> None:
     sizes = {name: int(items.sum()) for name, items in results.human.strata.items()}
     tables = all_tables(results)
     assert [table.slug for table in tables] == [f"comparison-{name}" for name, size in sizes.items() if size]
     assert f"({sizes['varied']:,})" in tables[-1].title
 
 
-def test_marks_follow_the_differences(results: Results) -> None:
+def test_marks_follow_the_differences(results: ScoredStudy) -> None:
     found = results.differences[("all", "soft", "kl")]
     for mark in (BETTER, WORSE, ""):
         table = comparison(replace(results, differences={("all", "soft", "kl"): replace(found, mark=mark)}))
@@ -66,8 +66,8 @@ def test_nothing_becomes_markup_in_markdown_and_latex() -> None:
 
 
 @pytest.mark.parametrize("shown", [2, 30])
-def test_annotators_left_out_of_the_table_are_in_the_csv_and_are_counted(results: Results, shown: int) -> None:
-    votes = results.plan.data.votes
+def test_annotators_left_out_of_the_table_are_in_the_csv_and_are_counted(results: ScoredStudy, shown: int) -> None:
+    votes = results.opened.data.votes
     assert votes is not None
     table = annotators(annotator_agreement(votes), shown=shown)
     assert len(table.rows) == min(shown, 5)

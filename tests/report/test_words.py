@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from dissensus.bootstrap import Estimate
 from dissensus.evaluation.comparison.differences import Difference
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import accuracy, kl
 from dissensus.report.words import answer, excludes_zero, interval, significance
-from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
-    from dissensus.report.results import Results
+    from dissensus.studies import ScoredStudy
 
 FOUND = Difference(
     system="soft",
@@ -33,7 +33,7 @@ FOUND = Difference(
 )
 
 
-def test_the_answer_says_what_the_predictions_say(results: Results) -> None:
+def test_the_answer_says_what_the_predictions_say(results: ScoredStudy) -> None:
     human = results.human.probabilities
     runs = {name: system.predictions[results.split] for name, system in results.systems.items()}
     scores = {name: np.mean([kl(human, run).mean() for run in each]) for name, each in runs.items()}
@@ -53,7 +53,7 @@ def test_the_answer_says_what_the_predictions_say(results: Results) -> None:
     assert expected in text
 
 
-def test_where_nothing_beats_the_reference_the_answer_says_so(results: Results) -> None:
+def test_where_nothing_beats_the_reference_the_answer_says_so(results: ScoredStudy) -> None:
     turned = replace(
         results,
         references={"linear": "soft"},
@@ -92,7 +92,7 @@ def test_no_interval_says_nothing_and_zero_has_no_sign() -> None:
     assert re.fullmatch(r"95 % interval −0\.500 to 0\.000", interval(Estimate(0.0, -0.5, -0.0001)))
 
 
-def test_with_several_models_each_has_its_own_sentence_and_reference(results: Results) -> None:
+def test_with_several_models_each_has_its_own_sentence_and_reference(results: ScoredStudy) -> None:
     twins = {
         f"{model}: {system.method}": replace(system, name=f"{model}: {system.method}", model=model)
         for model in ("small", "large")

@@ -14,14 +14,14 @@ from dissensus.errors import InputError
 from dissensus.report import figures, write_report
 from dissensus.report.items import class_colours, clipped, data_uri, images, in_words, thinned, votes_in_words
 from dissensus.report.page import as_script
-from dissensus.studies import plan_study, read_study
+from dissensus.studies import open_study, read_study, score_study
 from tests.report.studies import HOSTILE, make_study
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.report.results import Results
-    from dissensus.studies import Plan
+    from dissensus.report.training_dynamics import TrainingDynamics
+    from dissensus.studies import OpenStudy, ScoredStudy
 
 
 class Scripts(HTMLParser):
@@ -37,16 +37,16 @@ class Scripts(HTMLParser):
 
 
 def test_a_study_with_missing_runs_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    plan = plan_study(read_study(make_study(tmp_path)), tmp_path / "store", engine="loop", device="cpu")
+    opened = open_study(read_study(make_study(tmp_path)), tmp_path / "store")
     with pytest.raises(InputError, match=r"4 of 4 runs are not in .*run the study first"):
-        write_report(plan, tmp_path / "report.html")
-    assert not list(tmp_path.glob("report*"))
+        score_study(opened)
+    assert not (tmp_path / "store").exists()
 
 
-def test_a_place_that_cannot_be_written_is_refused(plan: Plan, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_refused(results: ScoredStudy, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
-        write_report(plan, tmp_path / "file" / "report.html", resamples=10)
+        write_report(results, tmp_path / "file" / "report.html")
 
 
 def test_the_page_has_our_scripts_only_and_loads_nothing(page: Path) -> None:
@@ -78,8 +78,8 @@ def test_json_in_a_script_has_nothing_that_could_end_it_and_means_the_same(value
     assert json.loads(written) == {value: value}
 
 
-def test_points_of_a_data_map_are_those_of_the_dynamics(results: Results) -> None:
-    section = figures.data_maps(results, seed=0)
+def test_points_of_a_data_map_are_those_of_the_dynamics(results: ScoredStudy, dynamics: TrainingDynamics) -> None:
+    section = figures.data_maps(results, dynamics, seed=0)
     expected = data_map(results.dynamics(results.systems["soft"]), results.people_on_training_items, epochs=3)
     rows = section.data["map-items"]
     np.testing.assert_allclose([row["confidence1"] for row in rows], expected.confidence, atol=5e-5)
@@ -89,14 +89,16 @@ def test_points_of_a_data_map_are_those_of_the_dynamics(results: Results) -> Non
     assert "drawn at random" not in section.note
 
 
-def test_thinned_points_are_told(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thinned_points_are_told(
+    results: ScoredStudy, dynamics: TrainingDynamics, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(figures, "POINTS", 10)
-    section = figures.data_maps(results, seed=0)
+    section = figures.data_maps(results, dynamics, seed=0)
     assert len(section.data["map-items"]) == 10
     assert f"10 of {len(results.people_on_training_items)} items, drawn at random" in section.note
 
 
-def test_squares_of_entropies_count_every_item(results: Results) -> None:
+def test_squares_of_entropies_count_every_item(results: ScoredStudy) -> None:
     section = figures.entropies(results)
     for rows in section.data.values():
         assert sum(row["items"] for row in rows) == len(results.human)
@@ -145,8 +147,8 @@ def test_colours_of_classes_are_distinct_where_classes_are_few_and_a_scale_where
     assert len(set(class_colours(9, ordered=True))) == 9
 
 
-def test_what_a_reader_must_know_of_the_data_stands_above_the_answer(plan: Plan, tmp_path: Path) -> None:
-    noted = replace(plan, data=replace(plan.data, note="simulated panel: <b>no people</b>"))
-    text = write_report(noted, tmp_path / "noted.html", resamples=10).read_text(encoding="utf-8")
+def test_what_a_reader_must_know_of_the_data_stands_above_the_answer(opened: OpenStudy, tmp_path: Path) -> None:
+    noted = replace(opened, data=replace(opened.data, note="simulated panel: <b>no people</b>"))
+    text = write_report(score_study(noted, resamples=10), tmp_path / "noted.html").read_text(encoding="utf-8")
     above, below = text.index("Simulated panel: &lt;b&gt;no people"), text.index('<div class="answer">')
     assert above < below

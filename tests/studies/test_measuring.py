@@ -1,4 +1,4 @@
-"""Basins and strange items as parts of a study: measured once, kept, found again."""
+"""Basins and OOD detection as parts of a study: measured once, kept, found again."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import torch
 
 from dissensus.basins.summary import summarise_basins
 from dissensus.errors import InputError
-from dissensus.studies import measuring, plan_study, read_study
+from dissensus.studies import measuring, open_study, read_study
 from tests.report.studies import finished, make_study
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
 
 torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenStudy:
     return finished(tmp_path_factory.mktemp("study"), measured=True)
 
 
-def test_every_run_has_a_basin_on_the_same_loss_and_items(plan: Plan) -> None:
-    found = measuring.study_basins(plan)
+def test_every_run_has_a_basin_on_the_same_loss_and_items(opened: OpenStudy) -> None:
+    found = measuring.study_basins(opened)
     assert {name: len(basins) for name, basins in found.systems.items()} == {"majority": 2, "soft": 2}
     assert len({basin.measured_on for basins in found.systems.values() for basin in basins}) == 1
     assert [(each.first, each.second, len(each.pairs)) for each in found.pairs] == [
@@ -37,30 +37,30 @@ def test_every_run_has_a_basin_on_the_same_loss_and_items(plan: Plan) -> None:
     ]
 
 
-def test_what_was_measured_is_not_measured_again(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, strange = measuring.study_basins(plan), measuring.study_ood(plan)
+def test_what_was_measured_is_not_measured_again(opened: OpenStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, detected = measuring.study_basins(opened), measuring.study_ood(opened)
     for name in ("measure_basins", "compare_basins", "measure_ood"):
         monkeypatch.setattr(measuring, name, None)
-    again = measuring.study_basins(plan)
+    again = measuring.study_basins(opened)
     for name, basins in first.systems.items():
         assert [basin.to_dict() for basin in again.systems[name]] == [basin.to_dict() for basin in basins]
-    assert measuring.study_ood(plan) == strange
-    assert measuring.study_ood(plan).systems == ("majority", "soft")
+    assert measuring.study_ood(opened) == detected
+    assert measuring.study_ood(opened).systems == ("majority", "soft")
 
 
-def test_a_changed_strange_set_is_measured_anew(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    measuring.study_ood(plan)
-    far = plan.study.folder / "far.npz"
+def test_a_changed_ood_set_is_measured_anew(opened: OpenStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    measuring.study_ood(opened)
+    far = opened.study.folder / "far.npz"
     kept = far.read_bytes()
     np.savez(far, features=np.zeros((30, 3), dtype=np.float32))
     monkeypatch.setattr(measuring, "measure_ood", None)
     with pytest.raises(TypeError, match="not callable"):
-        measuring.study_ood(plan)
+        measuring.study_ood(opened)
     far.write_bytes(kept)
 
 
-def test_a_summary_is_over_seeds_with_ratios_by_seed(plan: Plan) -> None:
-    found = measuring.study_basins(plan)
+def test_a_summary_is_over_seeds_with_ratios_by_seed(opened: OpenStudy) -> None:
+    found = measuring.study_basins(opened)
     rows = {(row.system, row.quantity): row for row in summarise_basins(found.systems, reference="majority")}
     traces = {name: [basin.trace.value for basin in basins] for name, basins in found.systems.items()}
     soft = rows["soft", "trace"]
@@ -71,12 +71,12 @@ def test_a_summary_is_over_seeds_with_ratios_by_seed(plan: Plan) -> None:
     assert soft.error == max(basin.trace.error for basin in found.systems["soft"])
 
 
-def test_basins_of_different_items_are_not_put_together(plan: Plan) -> None:
+def test_basins_of_different_items_are_not_put_together(opened: OpenStudy) -> None:
     from dataclasses import replace
 
-    found = measuring.study_basins(plan)
-    assert plan.study.basins is not None
-    other = measuring.study_basins(plan, replace(plan.study.basins, items=20))
+    found = measuring.study_basins(opened)
+    assert opened.study.basins is not None
+    other = measuring.study_basins(opened, replace(opened.study.basins, items=20))
     with pytest.raises(InputError, match="measured on different losses or items"):
         summarise_basins({"a": found.systems["soft"], "b": other.systems["soft"]}, reference="a")
 
@@ -84,11 +84,11 @@ def test_basins_of_different_items_are_not_put_together(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("tables", "told"),
     [
-        ("[basins]\nprobs = 3", r"line 25: 'probs' is no key in \[basins\]; did you mean 'probes'"),
-        ("[basins]\nitems = 1", r"line 25: 'items' is refused: .*2 or more"),
-        ("[ood]\nitems = 5", r"line 24: 'strange' must name strange sets"),
-        ("[ood]\nstrange = { a = 'a.npz' }\nscores = ['mps']", r"line 26: 'scores' is refused: .*'mps'"),
-        ("[ood]\nstrange = 'a.npz'", r"line 25: 'strange' must name strange sets"),
+        ("[basins]\nprobs = 3", r"line 26: 'probs' is no key in \[basins\]; did you mean 'probes'"),
+        ("[basins]\nitems = 1", r"line 26: 'items' is refused: .*2 or more"),
+        ("[ood]\nitems = 5", r"line 25: 'sets' must name out-of-distribution sets"),
+        ("[ood]\nsets = { a = 'a.npz' }\nscores = ['mps']", r"line 27: 'scores' is refused: .*'mps'"),
+        ("[ood]\nsets = 'a.npz'", r"line 26: 'sets' must name out-of-distribution sets"),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, tables: str, told: str) -> None:
@@ -99,8 +99,8 @@ def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, tables: str, tol
 
 
 def test_a_study_without_tables_says_what_is_missing(tmp_path: Path) -> None:
-    plan = plan_study(read_study(make_study(tmp_path)), tmp_path / "store", engine="loop", device="cpu")
+    opened = open_study(read_study(make_study(tmp_path)), tmp_path / "store")
     with pytest.raises(InputError, match=r"no \[basins\] table"):
-        measuring.study_basins(plan)
-    with pytest.raises(InputError, match="no strange sets"):
-        measuring.study_ood(plan)
+        measuring.study_basins(opened)
+    with pytest.raises(InputError, match="no out-of-distribution sets"):
+        measuring.study_ood(opened)

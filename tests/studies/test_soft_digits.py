@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.studies import plan_study, read_study, run_plan, study_data
-from dissensus.studies.scoring import evaluate_study, trains_on_majority
+from dissensus.studies import plan_study, read_study, run_plan, score_study
+from dissensus.studies.data import study_data
+from dissensus.studies.scored import trains_on_majority
 from tests.datasets.soft_digits_file import simulated_judgements, soft_digits_columns, write_soft_digits
 
 if TYPE_CHECKING:
@@ -85,11 +86,11 @@ def test_a_study_of_several_sources_is_not_run_as_one(file: Path) -> None:
 def test_a_study_runs_on_the_file_and_is_scored_against_its_majority(file: Path, tmp_path: Path) -> None:
     plan = plan_study(read_study(written(tmp_path)), tmp_path / "runs", engine="loop")
     assert len(list(run_plan(plan))) == 6
-    evaluation = evaluate_study(plan, resamples=20)
-    assert "majority + temperature" in evaluation.systems
-    hard = {run.target for run in plan.runs if trains_on_majority(run)}
+    scored = score_study(plan.opened, resamples=20)
+    assert "majority + temperature" in scored.evaluation.systems
+    hard = {run.target for run in plan.opened.runs if trains_on_majority(run)}
     assert hard == {"majority"}
-    assert any("has no votes" in note for note in evaluation.notes)
+    assert any("has no votes" in note for note in scored.notes)
 
 
 def test_splits_that_are_written_take_the_place_of_the_brought(file: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_study_file_says_what_it_means(tmp_path: Path) -> None:
     assert study.splits == {"train": 0.8, "validation": 0.1, "test": 0.1}
     assert study.split_seed == 7
     assert study.targets == (Target("frequency"), Target("frequency", 5, 1))
-    assert study.targets[1].name == "frequency, 5 votes"
+    assert study.targets[1].name == "frequency, 5 votes, seed 1"
     assert study.methods == (Method("soft"), Method("stale-sls", {"keep": 5}))
     assert study.seeds == (3, 4, 5)
     assert study.training.epochs == 9

@@ -9,7 +9,7 @@ import numpy as np
 
 from dissensus.labels.schemes import frequency, majority
 from dissensus.training.data import TrainingData, split_items
-from dissensus.training.run import Run
+from dissensus.training.run import Run, run_on
 from dissensus.training.settings import REGIMES
 from dissensus.votes.simulate import simulate_votes
 
@@ -36,12 +36,7 @@ def images(items: int = 220, side: int = 14, channels: int = 1, classes: int = 4
 
 
 def run(data: TrainingData, /, **change: Any) -> Run:
-    given: dict[str, Any] = {
-        "model": "simple-ffn",
-        "target": "frequency",
-        "delivery": "soft",
-        "seed": 0,
-        "training": QUICK,
-        "data": data.fingerprint,
-    }
-    return Run(**{**given, **change})
+    """A quick soft run on the data, with what the test changes; another `data` or `source` are put in at the end."""
+    given = {"model": "simple-ffn", "target": "frequency", "delivery": "soft", "seed": 0, "training": QUICK, **change}
+    fingerprints = {name: given.pop(name) for name in ("data", "source") if name in given}
+    return replace(run_on(data, **given), **fingerprints)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dissensus.delivery import DELIVERIES
 from dissensus.errors import InputError
 from dissensus.training.data import TrainingData, split_items
 from dissensus.training.loop import train_loop
@@ -111,20 +112,27 @@ def test_selection_needs_its_split() -> None:
         train_loop(run(data, training=QUICK), data)
 
 
-def test_the_selection_metric_is_the_one_that_was_asked_for() -> None:
-    """A majority run selected on its own loss, on soft NLL and on accuracy keeps a record of each."""
-    found = {}
-    for selection in ("loss", "soft-nll", "accuracy"):
-        settings = replace(QUICK, epochs=2, patience=None, selection=selection)
-        result = train_loop(run(DATA, delivery="majority", training=settings), DATA)
-        rows = DATA.splits["validation"]
-        human = DATA.human.take(rows)
-        if result.chosen_epoch == 1:
-            q = result.predictions["validation"].astype(np.float64)
-            compared = human.probabilities if selection == "soft-nll" else human.one_hot()
-            expected = -(compared * np.log(q)).sum(axis=1).mean()
-            if selection == "accuracy":
-                expected = -(q.argmax(axis=1) == human.majority().label).mean()
-            assert result.history["selection"][-1] == pytest.approx(expected, rel=1e-4)
-            found[selection] = True
-    assert found
+@pytest.mark.parametrize("selection", ["loss", "soft-nll", "accuracy"])
+@pytest.mark.parametrize("delivery", [*DELIVERIES])
+def test_a_run_is_selected_on_what_was_asked_for(delivery: str, selection: str) -> None:
+    """On its own target as the loss sees it in the mean, on people's distribution, or on their majority."""
+    settings = replace(QUICK, epochs=1, patience=None, selection=selection)  # type: ignore[arg-type]
+    result = train_loop(run(DATA, delivery=delivery, training=settings), DATA)
+    assert result.chosen_epoch == 0
+    human = DATA.human.take(DATA.splits["validation"])
+    q = result.predictions["validation"].astype(np.float64)
+    majority = selection == "loss" and delivery in ("majority", "label-smoothing", "mixup")
+    compared = human.one_hot() if majority else human.probabilities
+    expected = -(compared * np.log(q)).sum(axis=1).mean()
+    if selection == "accuracy":
+        expected = -(q.argmax(axis=1) == human.majority().label).mean()
+    assert result.history["selection"][0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_an_item_in_the_middle_of_its_place_decides_its_split() -> None:
+    """Of 3 items a group at 0.5 / 0.5 the places are 1/6, 3/6 and 5/6, and a place on the edge belongs to the next."""
+    splits = split_items(np.repeat([0, 1], 3), {"train": 0.5, "test": 0.5}, seed=0)
+    assert [len(splits[name]) for name in ("train", "test")] == [2, 4]
+    shares = {"train": 0.4, "validation": 0.4, "test": 0.2}
+    assert [len(part) for part in split_items(np.zeros(5, dtype=np.int64), shares, seed=0).values()] == [2, 2, 1]
+    assert [len(part) for part in split_items(np.zeros(4, dtype=np.int64), shares, seed=0).values()] == [2, 1, 1]

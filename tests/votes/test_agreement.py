@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from statsmodels.stats import inter_rater
 
+from dissensus.bootstrap import distinct_rows, resampled_weights
 from dissensus.errors import InputError
 from dissensus.votes.agreement import (
     TITLES,
@@ -22,7 +23,6 @@ from dissensus.votes.agreement import (
     krippendorff_alpha,
     pairwise_agreement,
 )
-from dissensus.votes.estimate import distinct_rows, resampled_weights
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import Votes, votes_from_counts
 from tests.votes.popquorn import popquorn
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from dissensus.bootstrap import Estimate
     from dissensus.votes.agreement import Level
-    from dissensus.votes.estimate import Estimate
 
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
 

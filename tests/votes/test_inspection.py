@@ -205,7 +205,7 @@ def test_printing_gives_a_screenful() -> None:
 
 def test_no_votes_at_all_are_refused() -> None:
     votes = ratings()
-    with pytest.raises(InputError, match="not one vote"):
+    with pytest.raises(InputError, match="no votes to inspect"):
         inspect(votes.take_judgements(np.array([], dtype=np.int64)))
 
 

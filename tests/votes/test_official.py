@@ -487,7 +487,7 @@ def test_varierr_gives_several_votes_in_one_judgement(tmp_path: Path) -> None:
 
 
 def test_lewidi_annotators_are_described_by_the_file_beside(tmp_path: Path) -> None:
-    # The official file ends its lists with a comma, which is no JSON.
+    # The official file ends its lists with a comma, which is not JSON.
     (tmp_path / "VariErrNLI_annotators_meta.json").write_text(
         '{\n\t"Ann1":{\n\t\t"Gender":"Female",\n\t\t"Age":"22",\n\t},\n\t"Ann3":{"Gender":"Male"}\n}'
     )
@@ -545,7 +545,7 @@ REFUSED: dict[str, tuple[str, str, Any, str]] = {
         "cifar-10h",
         "cifar10h-raw.csv",
         first(cifar_trials(), cifar10_test_test_idx=10_000),
-        r"line 2: 10000 in column 'cifar10_test_test_idx' is no whole number",
+        r"line 2: 10000 in column 'cifar10_test_test_idx' is not a whole number",
     ),
     "image of a check": (
         "cifar-10h",
@@ -587,7 +587,7 @@ REFUSED: dict[str, tuple[str, str, Any, str]] = {
         "popquorn",
         "raw_data.csv",
         first(popquorn_ratings(), politeness="6.0"),
-        "line 2: '6.0' in column 'politeness' is no whole number from 1 to 5",
+        "line 2: '6.0' in column 'politeness' is not a whole number from 1 to 5",
     ),
     "rating missing": ("popquorn", "raw_data.csv", first(popquorn_ratings(), politeness=""), "line 2: .*is empty"),
     "some users missing": ("popquorn", "raw_data.csv", first(popquorn_ratings(), user_id=""), "'user_id' is empty"),
@@ -618,7 +618,7 @@ REFUSED: dict[str, tuple[str, str, Any, str]] = {
         "label-studio",
         "export.json",
         [*label_studio_tasks(), {"text": "raw"}],
-        "entry 4: this is no annotated task",
+        "entry 4: this is not an annotated task",
     ),
     "no votes": ("label-studio", "export.json", label_studio_tasks()[2:], "no annotation answers a question"),
     "regions": (
@@ -637,7 +637,7 @@ REFUSED: dict[str, tuple[str, str, Any, str]] = {
         "label-studio",
         "export.json",
         [{"id": 1, "annotations": [annotation(5, rating(123_456))]}],
-        "a rating of 123456 is no place on a scale",
+        "a rating of 123456 is not a place on a scale",
     ),
     "rating of zero": (
         "label-studio",

@@ -341,7 +341,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "two times for one judgement": (
         "item,worker,class,response,seconds\n1,a,x,yes,1\n1,a,y,no,2\n",
         {},
-        ["annotator 'a', item '1'", "one time a judgement"],
+        ["annotator 'a', item '1'", "one time per judgement"],
     ),
     "an attribute that changes": (
         "item,worker,label,age\n1,a,x,30\n2,a,x,31\n",
@@ -392,7 +392,7 @@ BROKEN: dict[str, tuple[str, bytes, list[str]]] = {
     "UTF-16": ("v.csv", LONG.encode("utf-16"), ["line 1", "UTF-8"]),
     "broken UTF-8 in JSONL": ("v.jsonl", b'{"item":1,"label":"a"}\n{"item":1,"label":"\xff"}\n', ["line 2", "UTF-8"]),
     "broken JSON": ("v.jsonl", b'{"item":1,"label":"a"}\n\n{"item":2,"lab\n', ["line 3", "not JSON"]),
-    "JSON without objects": ("v.jsonl", b"[1,2]\n", ["line 1", "no object"]),
+    "JSON without objects": ("v.jsonl", b"[1,2]\n", ["line 1", "not an object"]),
     "JSON of no use": ("v.jsonl", b'{"item":{"a":1},"label":"x"}\n', ["line 1", "column 'item'"]),
     "a missing key": ("v.jsonl", b'{"item":1,"label":"x"}\n{"item":2}\n', ["line 2", "column 'label'"]),
     "no Parquet": ("v.parquet", b"PAR1 and nothing else", ["Parquet"]),
@@ -419,7 +419,7 @@ def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "v.parquet"
     pl.DataFrame({"item": range(1_000), "label": ["a"] * 1_000}).write_parquet(path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(InputError, match="no whole Parquet file"):
+    with pytest.raises(InputError, match="not a whole Parquet file"):
         read_votes(path)
 
 
@@ -437,7 +437,7 @@ def test_only_numbers_are_seconds(tmp_path: Path, seconds: Any) -> None:
     path = tmp_path / "v.parquet"
     pl.DataFrame({"item": [1], "label": ["x"], "seconds": seconds}).write_parquet(path)
     assert read_votes(path).seconds is None
-    with pytest.raises(InputError, match=r"row 1: .* is no time"):
+    with pytest.raises(InputError, match=r"row 1: .* is not a time"):
         read_votes(path, seconds="seconds")
 
 
@@ -466,6 +466,12 @@ def test_the_line_is_right_where_cells_hold_line_breaks(write: Any) -> None:
 def test_columns_are_known_by_their_names(write: Any, columns: list[str], expected: dict[str, str]) -> None:
     path = write(f"{','.join(columns)}\n{','.join('1' for _ in columns)}\n")
     assert understand(path).columns == expected
+
+
+def test_of_columns_that_are_spelled_alike_the_first_is_taken(write: Any) -> None:
+    for columns in (["item_id", "ItemId", "Label", "label"], ["ItemId", "item_id", "label", "Label"]):
+        path = write(f"{','.join(columns)}\na,b,x,y\n")
+        assert understand(path).columns == {"item": columns[0], "label": columns[2]}
 
 
 def test_a_column_has_one_role(write: Any) -> None:

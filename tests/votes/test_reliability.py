@@ -89,7 +89,7 @@ def test_items_with_few_votes_leave_the_entropy_of_the_others_alone() -> None:
 
 
 def test_the_votes_of_a_judgement_stay_in_one_half() -> None:
-    # Two judgements an item, each of both classes: the halves are equal item by item, so only their
+    # Two judgements per item, each of both classes: the halves are equal item by item, so only their
     # being kept whole makes every half the same.
     judgement = np.repeat(np.arange(8, dtype=np.int32), 2)
     votes = Votes(

@@ -94,11 +94,11 @@ def test_bad_counts_are_refused_with_the_cell(counts: object, sentence: str) -> 
     ("change", "sentence"),
     [
         ({"label": np.array([0, 1, 1, 2], np.int32)}, "'label' holds codes outside 0 to 1"),
-        ({"label": np.array([0, 1, 1], np.int32)}, "one entry a vote"),
+        ({"label": np.array([0, 1, 1], np.int32)}, "one entry per vote"),
         ({"annotators": None}, "together, or neither"),
         ({"classes": ("cat", "cat")}, "same name"),
-        ({"seconds": np.array([1.0])}, "one value a judgement"),
-        ({"attributes": {"age": np.array([1])}}, "exactly one value an annotator"),
+        ({"seconds": np.array([1.0])}, "one value per judgement"),
+        ({"attributes": {"age": np.array([1])}}, "exactly one value per annotator"),
         ({"item": np.array([0, 0, 1, 1])}, "int32"),
     ],
 )

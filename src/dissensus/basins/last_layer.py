@@ -1,39 +1,41 @@
-"""The last layer: what goes into it, and how much its gradient varies when labels are drawn from people's answers."""
+"""The last layer: what enters it, and how much its gradient varies when labels are drawn from people's answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
+from dissensus.bootstrap import percentile_estimate
 from dissensus.dynamics.rank_correlation import resampled_spearman
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.distances import entropy
+from dissensus.training.last_layer import watched_last_layer
 from dissensus.training.loop import same_bits
-from dissensus.votes.estimate import percentile_estimate
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
     from dissensus.arrays import Floats
     from dissensus.basins.objectives import MeasuredOn, Objective
-    from dissensus.votes.estimate import Estimate
+    from dissensus.bootstrap import Estimate
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GradientVariance:
-    """How much an item's gradient in the last layer varies over labels drawn from its human distribution.
+    """How much the gradient of an item varies, in the last layer, over labels drawn from its human distribution.
 
     Attributes:
-        variance: (items,) trace of the covariance of the gradient in the last layer's weights and bias, exact:
+        variance: (items,) trace of the covariance of the gradient with respect to the layer's weights and bias, exact:
             (1 - ||p||^2) (||h||^2 + 1) for the input h of the layer (1 only where it has a bias).
-        of_logits: (items,) the same of the gradient in the logits, 1 - ||p||^2: what hard labels add.
+        of_logits: (items,) the same for the gradient with respect to the logits: 1 - ||p||^2.
         entropy: (items,) human entropy, in nats.
         spearman: of variance and entropy over items, with its bootstrap interval; None where one of them is constant.
-        spearman_of_logits: of 1 - ||p||^2 and entropy: the part of `spearman` that is algebra, whatever the network.
+        spearman_of_logits: of 1 - ||p||^2 and entropy: what `spearman` would be by algebra alone, without a network.
         iterations: bootstrap resamples.
-        converged: always, the variance being exact and the interval there; False where the correlation is undefined.
+        converged: True unless the correlation is undefined, since the variance is exact.
         measured_on: loss and data.
     """
 
@@ -61,10 +63,9 @@ def gradient_variance(measured: Objective, *, resamples: int = 1000, seed: int =
     if not measured.targets.is_floating_point() or measured.targets.ndim != 2:
         raise InputError("gradient variance: the targets are class indices; give (items, classes) distributions")
     human = measured.targets.double().cpu().numpy()
-    hidden = last_layer_inputs(measured).double()
-    bias = float(_last_linear(measured.model)[1].bias is not None)
+    hidden, layer = last_layer_inputs(measured)
     of_logits = 1 - (human**2).sum(axis=1)
-    variance = of_logits * (hidden.square().sum(dim=1).cpu().numpy() + bias)
+    variance = of_logits * (hidden.double().square().sum(dim=1).cpu().numpy() + (layer.bias is not None))
     doubt = np.asarray(entropy(human))
     values = resampled_spearman(doubt[None], np.stack([variance, of_logits]), resamples=resamples, seed=seed)[:, 0]
     defined = bool(np.isfinite(values[0]).all())
@@ -82,28 +83,15 @@ def gradient_variance(measured: Objective, *, resamples: int = 1000, seed: int =
 
 
 @torch.no_grad()
-def last_layer_inputs(measured: Objective) -> Tensor:
-    """(items, width) what enters the last linear layer: the representation that the classes are read off from."""
-    seen: list[Tensor] = []
-
-    def note(_: nn.Module, given: tuple[Any, ...]) -> None:
-        seen.append(given[0].flatten(1))
-
-    handle = _last_linear(measured.model)[1].register_forward_pre_hook(note)
-    try:
-        with same_bits():
-            for x, _ in measured.chunks():
-                measured.model(x)
-    finally:
-        handle.remove()
-    return torch.cat(seen)
-
-
-def _last_linear(model: nn.Module) -> tuple[str, nn.Linear]:
-    layers = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    if not layers:
-        raise InputError("basins: the model has no linear layer, so there is no last one to look at")
-    return layers[-1]
+def last_layer_inputs(measured: Objective) -> tuple[Tensor, nn.Linear]:
+    """(items, width) what enters the linear layer that runs last, and that layer."""
+    with same_bits(), watched_last_layer(measured.model) as last:
+        seen = []
+        for x, _ in measured.chunks():
+            measured.model(x)
+            seen.append(last.inputs(len(x)))
+    assert last.layer is not None
+    return torch.cat(seen), last.layer
 
 
 def _estimate(values: Floats) -> Estimate:

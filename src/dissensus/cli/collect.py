@@ -1,4 +1,4 @@
-"""`dissensus collect`: make a study, serve it, watch it, simulate it, take the votes out."""
+"""`dissensus collect`: make a project, serve it, watch it, simulate it, export its votes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, note, plain
 
 if TYPE_CHECKING:
-    from dissensus.collect.assignment import Progress
-    from dissensus.collect.bots import Simulation
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.assignment import Status
+    from dissensus.collect.project import Project
+    from dissensus.collect.simulation.bots import Simulation
 
 app = typer.Typer(name="collect", help="Collect votes on the web: exactly k for every item.", no_args_is_help=True)
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the study.")]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the project.")]
 DatabaseUrl = Annotated[
     str | None,
     typer.Option("--database", metavar="URL", help="postgresql://... in place of FOLDER/collect.sqlite."),
@@ -29,24 +29,29 @@ def init(
     images: Annotated[Path | None, typer.Option(help="A folder of images; by default FOLDER itself.")] = None,
     texts: Annotated[Path | None, typer.Option(help="A table of texts (CSV, TSV, JSONL, Parquet).")] = None,
     classes: Annotated[
-        str | None, typer.Option(help="Class names, separated by commas; by default sub-folders or labels, or digits.")
+        str | None,
+        typer.Option(
+            help="Class names, separated by commas; by default the sub-folders or labels, or else the digits."
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the study; by default the folder's.")] = None,
-    question: Annotated[str | None, typer.Option(help="What is asked of every class.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the project; by default the folder's.")] = None,
+    question: Annotated[str | None, typer.Option(help="What is asked about every class.")] = None,
     layout: Annotated[
         Literal["rows", "one-at-a-time", "select-all", "single-choice", "rating", "points"],
         typer.Option(help="How classes are answered."),
     ] = "rows",
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Votes that every item gets.")] = 6,
-    items_per_annotator: Annotated[int, typer.Option(min=1, help="The most that one annotator is asked for.")] = 70,
+    items_per_annotator: Annotated[
+        int, typer.Option(min=1, help="The most items that one annotator is asked about.")
+    ] = 70,
     recruitment: Annotated[
         Literal["plain", "prolific", "mturk"], typer.Option(help="Where annotators come from.")
     ] = "plain",
 ) -> None:
-    """Make a study: one file, collect.toml, with every setting in it."""
-    from dissensus.collect.study import init_collect_study, read_collect_study
+    """Make a project: one file, collect.toml, that holds every setting."""
+    from dissensus.collect.project import init_project, read_project
 
-    path = init_collect_study(
+    path = init_project(
         folder,
         images=images,
         texts=texts,
@@ -58,9 +63,9 @@ def init(
         items_per_annotator=items_per_annotator,
         recruitment=recruitment,
     )
-    study = read_collect_study(folder)
-    console().print(f"{plain(str(path))}: classes {plain(', '.join(study.classes))}; edit it as you like")
-    _say_findings(study)
+    project = read_project(folder)
+    console().print(f"{plain(str(path))}: classes {plain(', '.join(project.classes))}; edit it as you like")
+    _say_findings(project)
     note(f"next: dissensus collect serve {folder}")
 
 
@@ -71,23 +76,23 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     database: DatabaseUrl = None,
     base_url: Annotated[
-        str | None, typer.Option(help="The address that people use, where a proxy stands in front.")
+        str | None, typer.Option(help="The address that people use, if there is a proxy in front.")
     ] = None,
     password: Annotated[
         str | None,
         typer.Option(
             envvar="DISSENSUS_PASSWORD",
             show_envvar=True,
-            help="Of the researcher; better given in the environment than on the command line.",
+            help="The researcher's password; better given in the environment than on the command line.",
         ),
     ] = None,
 ) -> None:
-    """Serve a study until Ctrl-C; prints the link for annotators, and one for the researcher that works once."""
-    from dissensus.collect.serving import Links, serve_study
-    from dissensus.collect.study import read_collect_study
+    """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once."""
+    from dissensus.collect.project import read_project
+    from dissensus.collect.serving import Links, serve_project
 
-    study = read_collect_study(folder)
-    _say_findings(study)
+    project = read_project(folder)
+    _say_findings(project)
 
     def ready(links: Links) -> None:
         # Not through Rich, which would break a link over two lines.
@@ -95,57 +100,61 @@ def serve(
         typer.echo(f"researcher:  {links.researcher}  (works once)")
         note("Ctrl-C stops the server; what was saved is on disk")
 
-    serve_study(study, host=host, port=port, database_url=database, base_url=base_url, password=password, ready=ready)
+    serve_project(
+        project, host=host, port=port, database_url=database, base_url=base_url, password=password, ready=ready
+    )
     note("stopped; everything that was acknowledged is saved")
 
 
 @app.command()
 def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
-    """How far a study is; also while it is being served."""
+    """Show how far a project has come, even while it is being served."""
     from dataclasses import asdict
 
-    from dissensus.collect.assignment import progress
+    from dissensus.collect.assignment import status_of
     from dissensus.collect.collected import snapshot
     from dissensus.collect.events import is_simulated
-    from dissensus.collect.study import read_collect_study
+    from dissensus.collect.project import read_project
 
-    study = read_collect_study(folder)
-    with snapshot(study, database) as cursor:
-        found, simulated = progress(cursor, study), is_simulated(cursor)
+    project = read_project(folder)
+    with snapshot(project, database) as cursor:
+        found, simulated = status_of(cursor), is_simulated(cursor)
     if json is not None:
-        json_to(json, {"name": study.name, "simulated": simulated, **asdict(found)})
+        json_to(json, {"name": project.name, "simulated": simulated, **asdict(found)})
         if str(json) == "-":
             return
-    _show_progress(study, found, simulated=simulated)
+    _show_status(project, found, simulated=simulated)
 
 
 @app.command()
 def simulate(
     folder: Folder,
     annotators: Annotated[int, typer.Option(min=1, help="Bots at any one time.")] = 50,
-    abandon: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that leave in the middle.")] = 0.2,
+    abandon: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of bots that leave in the middle of an item.")
+    ] = 0.2,
     careless: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that answer at random.")] = 0.05,
-    exclude: Annotated[float, typer.Option(min=0, max=0.9, help="Share that the researcher excludes.")] = 0.03,
+    exclude: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that the researcher excludes.")] = 0.03,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Keep the simulated study in this folder.")
+        Path | None, typer.Option("--output", "-o", help="Keep the simulated project in this folder.")
     ] = None,
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
 ) -> None:
-    """Rehearse a study with bots, through the real server, on a copy; real votes are not touched."""
+    """Rehearse a project with bots, through the real server, on a copy; real votes are not touched."""
     from tempfile import TemporaryDirectory
 
-    from dissensus.collect.bots import Behaviour, simulate
-    from dissensus.collect.study import read_collect_study
+    from dissensus.collect.project import read_project
+    from dissensus.collect.simulation.bots import Behaviour, simulate
 
-    study = read_collect_study(folder)
+    project = read_project(folder)
     behaviour = Behaviour(abandon=abandon, careless=careless, exclude=exclude)
     with TemporaryDirectory() as place:
-        kept = output if output is not None else Path(place) / "study"
-        found = simulate(study, kept, annotators=annotators, behaviour=behaviour, seed=seed)
-        _show_simulation(study, found, json=json)
+        kept = output if output is not None else Path(place) / "project"
+        found = simulate(project, kept, annotators=annotators, behaviour=behaviour, seed=seed)
+        _show_simulation(project, found, json=json)
     if output is not None:
-        note(f"the simulated study is in {output}; 'dissensus collect serve {output}' shows its researcher pages")
+        note(f"the simulated project is in {output}; 'dissensus collect serve {output}' shows its researcher pages")
 
 
 @app.command()
@@ -153,22 +162,24 @@ def export(
     folder: Folder,
     output: Annotated[Path, typer.Option("--output", "-o", help="A new folder for the files.")],
     identities: Annotated[
-        bool, typer.Option("--identities", help="Also write the platform's ids of annotators, into a file of its own.")
+        bool, typer.Option("--identities", help="Also write the annotators' ids on the platform, into a separate file.")
     ] = False,
     formats: Annotated[
         list[str] | None,
-        typer.Option("--format", help="Of the tables: csv, jsonl or parquet; repeat for more. All three by default."),
+        typer.Option(
+            "--format", help="Format of the tables: csv, jsonl or parquet; may be repeated. All three by default."
+        ),
     ] = None,
     database: DatabaseUrl = None,
 ) -> None:
     """Write votes, answers, annotators, items, events, codebook and checksums; pseudonymous by default."""
     from dissensus.collect.collected import snapshot
-    from dissensus.collect.export import FORMATS, export_study
-    from dissensus.collect.study import read_collect_study
+    from dissensus.collect.export import FORMATS, export_project
+    from dissensus.collect.project import read_project
 
-    study = read_collect_study(folder)
-    with snapshot(study, database) as cursor:
-        done = export_study(cursor, study, output, identities=identities, formats=formats or FORMATS)
+    project = read_project(folder)
+    with snapshot(project, database) as cursor:
+        done = export_project(cursor, project, output, identities=identities, formats=formats or FORMATS)
     if done.simulated:
         note("these answers are simulated: bots gave them")
     what = (
@@ -184,38 +195,40 @@ def export(
 
 @app.command()
 def backup(folder: Folder) -> None:
-    """Copy the database into FOLDER/backups, also while it is being served, and check the copy."""
+    """Copy the database into FOLDER/backups, even while it is being served, and check the copy."""
     from dissensus.collect.backup import back_up
-    from dissensus.collect.study import read_collect_study
+    from dissensus.collect.project import read_project
 
-    console().print(plain(str(back_up(None, read_collect_study(folder)))), soft_wrap=True)
+    console().print(plain(str(back_up(None, read_project(folder)))), soft_wrap=True)
 
 
 @app.command()
 def restore(
     folder: Folder, backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="One of FOLDER/backups.")]
 ) -> None:
-    """Put a backup in the place of the database, which is kept; a broken backup is refused."""
+    """Replace the database by a backup, keeping the old one; a broken backup is refused."""
     from dissensus.collect.backup import restore
-    from dissensus.collect.study import read_collect_study
+    from dissensus.collect.project import read_project
 
-    kept = restore(read_collect_study(folder), backup)
+    kept = restore(read_project(folder), backup)
     console().print(f"{plain(str(folder / 'collect.sqlite'))} is now {plain(str(backup))}", soft_wrap=True)
     if kept is not None:
         note(f"the database that was there is kept as {kept}")
 
 
-def _say_findings(study: CollectStudy) -> None:
+def _say_findings(project: Project) -> None:
     from dissensus.collect.setup_check import check_setup
 
-    for finding in check_setup(study):
+    for finding in check_setup(project):
         note(finding.sentence if finding.kind == "ok" else f"{finding.kind}: {finding.sentence}")
 
 
-def _show_progress(study: CollectStudy, found: Progress, *, simulated: bool) -> None:
+def _show_status(project: Project, found: Status, *, simulated: bool) -> None:
     out = console()
     share = found.counted / found.needed if found.needed else 1.0
-    out.print(f"[bold]{plain(study.name)}[/]{' (simulated)' if simulated and 'simulated' not in study.name else ''}")
+    out.print(
+        f"[bold]{plain(project.name)}[/]{' (simulated)' if simulated and 'simulated' not in project.name else ''}"
+    )
     out.print(f"votes       {found.counted:,} of {found.needed:,} ({share:.0%}); {found.leases:,} being given now")
     out.print(f"items       {found.complete:,} of {found.items:,} complete; {_histogram(found.by_votes)}")
     people = ", ".join(f"{number:,} {state}" for state, number in sorted(found.annotators.items())) or "none yet"
@@ -227,17 +240,17 @@ def _histogram(by_votes: Any) -> str:
     return "with " + ", ".join(f"{votes} votes: {number:,}" for votes, number in sorted(by_votes.items()))
 
 
-def _show_simulation(study: CollectStudy, found: Simulation, *, json: Path | None) -> None:
+def _show_simulation(project: Project, found: Simulation, *, json: Path | None) -> None:
     import numpy as np
 
-    from dissensus.collect.setup_check import study_budget
+    from dissensus.collect.setup_check import project_budget
     from dissensus.errors import InputError
 
-    budget = study_budget(study)
+    budget = project_budget(project)
     p50, p99 = np.percentile(found.milliseconds, [50, 99]).tolist() if found.milliseconds.size else (0.0, 0.0)
     numbers = {
         "simulated": True,
-        "name": study.name,
+        "name": project.name,
         "votes_per_item": {str(votes): items for votes, items in found.votes_per_item.items()},
         "annotators": found.annotators,
         "outcomes": dict(found.outcomes),
@@ -250,7 +263,7 @@ def _show_simulation(study: CollectStudy, found: Simulation, *, json: Path | Non
         "seconds": found.seconds,
         "save_ms_p50": p50,
         "save_ms_p99": p99,
-        "paid_hours": len(found.acknowledged) * study.cost.seconds_per_item / 3600,
+        "paid_hours": len(found.acknowledged) * project.cost.seconds_per_item / 3600,
         "planned_money": budget.money,
         "currency": budget.currency,
     }
@@ -258,8 +271,8 @@ def _show_simulation(study: CollectStudy, found: Simulation, *, json: Path | Non
         json_to(json, numbers)
     if json is None or str(json) != "-":
         out = console()
-        out.print(f"[bold]{plain(study.name)}, simulated[/] (bots through the real server; no real votes)")
-        out.print(f"items       {_histogram(found.votes_per_item)} (k = {study.k})")
+        out.print(f"[bold]{plain(project.name)}, simulated[/] (bots through the real server; no real votes)")
+        out.print(f"items       {_histogram(found.votes_per_item)} (k = {project.k})")
         came = ", ".join(f"{number:,} {how}" for how, number in found.outcomes.items())
         out.print(f"annotators  {found.annotators:,} came: {came}")
         out.print(
@@ -271,9 +284,9 @@ def _show_simulation(study: CollectStudy, found: Simulation, *, json: Path | Non
             f"{p99:.0f} ms (99th percentile)"
         )
         hours = numbers["paid_hours"]
-        rate = study.cost.pay_per_hour * (1 + study.cost.platform_fee)
+        rate = project.cost.pay_per_hour * (1 + project.cost.platform_fee)
         out.print(
             f"would cost  {hours:,.1f} paid hours, about {float(str(hours)) * rate:,.0f} {plain(budget.currency)}"
         )
     if found.wrong:
-        raise InputError(f"simulate: {len(found.wrong)} answers of the server were wrong, such as: {found.wrong[0]}")
+        raise InputError(f"simulate: {len(found.wrong)} replies of the server were wrong, such as: {found.wrong[0]}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="curate",
-    help="Copies, data map, selection, splits, size, datasheet of a set; ambiguous digits.",
+    help="Duplicates, data map, selection, splits, size, datasheet of a set; ambiguous digits.",
     no_args_is_help=True,
 )
 Paths = Annotated[
@@ -48,28 +48,28 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")]
 def duplicates(
     sources: Paths,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write the list of items without copies.")
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write the list of items without duplicates.")
     ] = None,
-    pairs: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every pair of copies.")] = None,
+    pairs: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every pair of duplicates.")] = None,
     groups: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all items with their group, and which is kept.")
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(help="Where the split of an item stands: a column, a list of items, or 'source'."),
+        typer.Option(help="Where to find the split of an item: a column, a list of items, or 'source'."),
     ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Look for exact copies only.")] = False,
-    overlap: Annotated[float, typer.Option(help="Least overlap of near copies of texts.")] = 0.85,
+    exact: Annotated[bool, typer.Option("--exact", help="Look for exact duplicates only.")] = False,
+    overlap: Annotated[float, typer.Option(help="Least overlap of near duplicates of texts.")] = 0.85,
     shape: Shape = None,
     item: Item = None,
     text: Text = None,
     label: Label = None,
     json: opt.JsonTo = None,
 ) -> None:
-    """Exact and near copies within and across sources and splits, and a list without them.
+    """Exact and near duplicates within and across sources and splits, and a list without them.
 
-    Of each group of copies one is kept: in the test split before validation before others, then of the source named
-    first, then the first.
+    Of each group of duplicates one is kept: the one in the test split, else in validation, else in any other; then of
+    the source named first; then the first.
     """
     from dissensus.curate.duplicates import find_duplicates
     from dissensus.curate.item_list import write_items
@@ -78,7 +78,7 @@ def duplicates(
     found = find_duplicates(read, splits=_splits(split, read), near=not exact, overlap=overlap)
     if out is not None:
         write_items(found.clean(), out)
-        note(f"{len(found.clean()):,} items without copies written to {out}")
+        note(f"{len(found.clean()):,} items without duplicates written to {out}")
     if groups is not None:
         write_items(found.grouped(), groups)
         note(f"{len(found.items):,} items with their groups written to {groups}")
@@ -96,7 +96,7 @@ def map_(
     sources: Paths,
     out: Out,
     items: Annotated[
-        Path | None, typer.Option(metavar="LIST", help="Only these items, such as those without copies.")
+        Path | None, typer.Option(metavar="LIST", help="Only these items, such as those without duplicates.")
     ] = None,
     model: Model = "simple-ffn",
     epochs: Annotated[int, typer.Option(help="Epochs of each run.", min=1)] = 10,
@@ -153,11 +153,11 @@ def select(
         typer.Option(help="A floor for each class: region:easy=150; repeat for more."),
     ] = None,
     each: Annotated[
-        str, typer.Option(help="The column that a floor holds for each value of; 'none' for all.")
+        str, typer.Option(help="The column for each of whose values a floor holds; 'none' for one floor over all.")
     ] = "label",
     seed: opt.Seed = 0,
 ) -> None:
-    """Choose items over strata, with floors; what could not be met is said."""
+    """Choose items over strata, with floors, and say what could not be met."""
     from dissensus.curate.item_list import read_items, write_items
     from dissensus.curate.selecting import Floor, select_items
     from dissensus.errors import InputError
@@ -172,7 +172,7 @@ def select(
         column, _, rest = given.partition(":")
         for value, count in _numbers(rest, "--least").items():
             if count < 1 or count != int(count):
-                raise InputError(f"--least {given}: '{count:g}' is no number of items; give 1 or more")
+                raise InputError(f"--least {given}: '{count:g}' is not a number of items; give 1 or more")
             floors.append(Floor(column=column, value=value, least=int(count), each=None if each == "none" else each))
     chosen = select_items(read, n, quotas=quotas, floors=floors, seed=seed)
     write_items(chosen.items, out)
@@ -193,10 +193,11 @@ def split(
         str, typer.Option(help="Numbers that sum to all items, or shares that sum to 1.")
     ] = "train=0.7,validation=0.15,test=0.15",
     by: Annotated[
-        str | None, typer.Option(help="Columns that make the strata; region and label where they are there.")
+        str | None,
+        typer.Option(help="Columns that make the strata; region and label if not given, where the list has them."),
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Column of groups that stay whole; 'group' where it is there.")
+        str | None, typer.Option(help="Column of groups that stay whole; 'group' if not given, where the list has it.")
     ] = None,
     seed: opt.Seed = 0,
 ) -> None:
@@ -227,8 +228,8 @@ def size(
     test: Annotated[
         str | None, typer.Option(metavar="SOURCE", help="Items to test on; a fifth of the source if not given.")
     ] = None,
-    sizes: Annotated[str, typer.Option(help="Training items a class.")] = "50,100,150,300,500,1000,2000",
-    repeats: Annotated[int, typer.Option(help="Of each size.", min=1)] = 5,
+    sizes: Annotated[str, typer.Option(help="Training items per class.")] = "50,100,150,300,500,1000,2000",
+    repeats: Annotated[int, typer.Option(help="Repeats of each size.", min=1)] = 5,
     model: Model = "lenet",
     epochs: Annotated[int, typer.Option(help="Epochs of each run.", min=1)] = 25,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write the curve as a table.")] = None,
@@ -239,7 +240,7 @@ def size(
     text: Text = None,
     label: Label = None,
 ) -> None:
-    """Accuracy against the number of training items a class: how many are enough."""
+    """Accuracy against the number of training items per class: how many are enough."""
     from dissensus.curate.sizes import size_curve, size_table
     from dissensus.errors import InputError
     from dissensus.training.settings import Training
@@ -277,21 +278,23 @@ def size(
 def datasheet(
     items: ListFile,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The Markdown file to write.")],
-    name: Annotated[str | None, typer.Option(help="Of the set; the list's own name if not given.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the set; that of the list if not given.")] = None,
     groups: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What `curate duplicates --groups` wrote.")
     ] = None,
     votes: Annotated[
         str | None, typer.Option(metavar="VOTES", help="A votes file, or the name of a known dataset.")
     ] = None,
-    licence: Annotated[list[str] | None, typer.Option(help="Of a source: NAME=LICENCE; repeat for more.")] = None,
+    licence: Annotated[
+        list[str] | None, typer.Option(help="Licence of a source: NAME=LICENCE; repeat for more.")
+    ] = None,
     seed: opt.Seed = 0,
 ) -> None:
     """A datasheet in Markdown from the lists and votes; what they do not say stays "not stated"."""
     from dissensus.curate.item_list import read_items
     from dissensus.curate.sheet import datasheet as write
     from dissensus.errors import InputError
-    from dissensus.votes.writing import whole_file
+    from dissensus.whole_file import whole_file
 
     read = read_items(items)
     licences = {}
@@ -308,7 +311,7 @@ def datasheet(
     sheet = write(
         read,
         name=name or items.stem,
-        copies=None if groups is None else read_items(groups),
+        duplicates=None if groups is None else read_items(groups),
         votes=said,
         licences=licences,
         seed=seed,
@@ -391,7 +394,7 @@ def _numbers(given: str, option: str) -> dict[str, float]:
 def _write_columns(columns: dict[str, Any], path: Path) -> None:
     import polars as pl
 
-    from dissensus.labels.writing import write_table
+    from dissensus.table_file import write_table
 
     write_table(pl.DataFrame({name: pl.Series(values.tolist()) for name, values in columns.items()}), path)
 
@@ -416,14 +419,14 @@ def _print_duplicates(found: Duplicates, sources: list[str]) -> None:
     out = console()
     out.print(
         f"[bold]{len(found.items):,} items[/] of {plain(', '.join(sources))}: {int(found.exact.sum()):,} exact and "
-        f"{int((~found.exact).sum()):,} near pairs in {found.groups:,} groups; without copies "
+        f"{int((~found.exact).sum()):,} near pairs in {found.groups:,} groups; without duplicates "
         f"{int(found.kept.sum()):,} are left",
         soft_wrap=True,
     )
     leaks = found.leaks()
     across = "splits" if "split" in found.items.columns else "sources"
     if not leaks:
-        out.print(f"no copy lies across {across}")
+        out.print(f"no duplicate lies across {across}")
         return
     table = Table(title=f"Across {across}", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for name in ("", "", "exact pairs", "near pairs"):
@@ -469,26 +472,22 @@ def ambiguous(
     import numpy as np
 
     from dissensus.curate import ambiguous_digits, read_digits
-    from dissensus.errors import InputError
+    from dissensus.whole_file import whole_file
 
-    if not out.parent.is_dir():
-        raise InputError(f"{out}: there is no folder {out.parent}; make it, or choose another place")
-    read = read_digits(digits)
-    note(f"from {read.note}")
-    made = ambiguous_digits(read, count, seed=seed)
-    try:
-        with out.open("wb") as file:
-            np.savez_compressed(
-                file,
-                images=made.images,
-                items=np.array([f"blend-{number}" for number in range(len(made))]),
-                labels=made.winner,
-                probabilities=made.probabilities,
-                parents=made.parents,
-                weight=made.weight,
-            )
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror}); choose another place") from error
+    # Opened first: a place that cannot be written to is refused before half a minute of work.
+    with whole_file(out) as part, part.open("wb") as file:
+        read = read_digits(digits)
+        note(f"from {read.note}")
+        made = ambiguous_digits(read, count, seed=seed)
+        np.savez_compressed(
+            file,
+            images=made.images,
+            items=np.array([f"blend-{number}" for number in range(len(made))]),
+            labels=made.winner,
+            probabilities=made.probabilities,
+            parents=made.parents,
+            weight=made.weight,
+        )
     console().print(
         f"{len(made):,} ambiguous digits in {plain(str(out))}, of {made.candidates:,} blends, {made.plausible:,} of "
         f"them plausible; mean entropy of the synthetic labels {made.entropy.mean():.2f} nats",

@@ -42,6 +42,8 @@ def show(name: Name) -> None:
         out.print(f"file       {dataset.path()}")
     if dataset.present():
         out.print(f"votes      {dataset.contents()}")
+    elif dataset.package is not None:
+        out.print(f"not here: it comes with the package {dataset.package}; `pip install {dataset.package}`")
     elif dataset.address is None:
         out.print("not here: download the file from this address and put it there")
     else:
@@ -51,7 +53,7 @@ def show(name: Name) -> None:
 @app.command("get")
 def get_(name: Name) -> None:
     """Fetch a dataset from its authors, and check that it can be read."""
-    from dissensus.datasets import get
+    from dissensus.datasets import find, get
 
     path = get(name)
-    note(f"{name} comes with the install" if path is None else f"{name} is at {path}")
+    note(f"{name} comes with the package {find(name).package}" if path is None else f"{name} is at {path}")

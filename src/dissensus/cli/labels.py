@@ -30,7 +30,7 @@ def labels(
         float | None, typer.Option(help="Dirichlet: pseudo-votes for each class; fitted if not given.")
     ] = None,
     gold: Annotated[
-        Path | None, typer.Option(help="Annotator models: a CSV of items whose class is known (columns item, label).")
+        Path | None, typer.Option(help="Annotator models: a table of items whose class is known (columns item, label).")
     ] = None,
     annotators: Annotated[
         Path | None, typer.Option(help="Annotator models: where to write each annotator's skill or accuracy.")
@@ -54,7 +54,8 @@ def labels(
     from dissensus.errors import InputError
     from dissensus.labels.labelling import SCHEMES
     from dissensus.labels.labelling import label as make
-    from dissensus.labels.writing import annotator_table, write_labels, write_table
+    from dissensus.labels.writing import annotator_table, write_labels
+    from dissensus.table_file import write_table
 
     if list_schemes:
         for name, each in SCHEMES.items():

@@ -21,7 +21,7 @@ Item = Annotated[str | None, typer.Option(help="Column of item names.", rich_hel
 Annotator = Annotated[str | None, typer.Option(help="Column of annotator names.", rich_help_panel="Columns")]
 Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="Columns")]
 Response = Annotated[
-    str | None, typer.Option(help="Column of yes / no / unsure, one row a class.", rich_help_panel="Columns")
+    str | None, typer.Option(help="Column of yes / no / unsure, one row per class.", rich_help_panel="Columns")
 ]
 Seconds = Annotated[str | None, typer.Option(help="Column of seconds per judgement.", rich_help_panel="Columns")]
 Attributes = Annotated[
@@ -37,6 +37,12 @@ Duplicates = Annotated[
     Literal["refuse", "first", "last"], typer.Option(help="What to do where an annotator judged an item twice.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+StudyOrStore = Annotated[
+    str,
+    typer.Argument(metavar="STUDY|STORE", help="A study file (.toml), the name of a shipped study, or a run store."),
+]
+RunsIn = Annotated[Path, typer.Option("--store", help="The run store: the folder that the study's runs are kept in.")]
+Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda or cuda:0.")]
 JsonTo = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
 ]
@@ -87,20 +93,21 @@ def reading_dict(reading: Reading | None) -> dict[str, Any]:
 
 
 def read_gold(path: Path) -> dict[str, str]:
-    """Items of known class from a CSV with columns item and label."""
-    import polars as pl
-
+    """Items of known class, from a table with the columns item and label."""
     from dissensus.errors import InputError
+    from dissensus.table_file import open_file, read_rows
+    from dissensus.votes.cells import distinct_names, encode_names
 
-    try:
-        table = pl.read_csv(path, infer_schema=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    rows = read_rows(open_file(path))
+    missing = [name for name in ("item", "label") if name not in rows.table.columns]
+    if missing:
         raise InputError(
-            f"{path}: the gold items cannot be read ({error}); give a CSV with columns item, label"
-        ) from error
-    if not {"item", "label"} <= set(table.columns) or table["item"].is_duplicated().any():
-        raise InputError(f"{path}: gold items need the columns item and label, each item once; found {table.columns}")
-    return dict(zip(table["item"].to_list(), table["label"].to_list(), strict=True))
+            f"{path}: there is no column '{missing[0]}' among {', '.join(rows.table.columns)}; gold items need the "
+            "columns item and label"
+        )
+    items = distinct_names(rows.table["item"], where=rows.where)
+    label, labels = encode_names(rows.table["label"], where=rows.where)
+    return dict(zip(map(str, items.tolist()), map(str, labels[label].tolist()), strict=True))
 
 
 def study_and_store(source: str, store: Path, *, command: str) -> tuple[str, Path]:

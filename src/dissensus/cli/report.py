@@ -25,9 +25,10 @@ def report(
 ) -> None:
     """Write a finished study as one self-contained page, and its figures and tables as files beside it."""
     from dissensus.report import write_report
-    from dissensus.studies import plan_study, read_study
+    from dissensus.studies import open_study, read_study, score_study
 
     study, store = opt.study_and_store(source, store, command="report")
-    written = write_report(plan_study(read_study(study), store), output, seed=seed)
+    scored = score_study(open_study(read_study(study), store), seed=seed)
+    written = write_report(scored, output, seed=seed)
     console().print(plain(str(written)), soft_wrap=True)
     note(f"figures and tables are in {written.with_name(f'{written.stem}-files')}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,9 +13,11 @@ from dissensus.cli.printing import console, json_to, note, plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dissensus.studies.running import Plan
-    from dissensus.studies.spec import Study
+    from dissensus.studies import OpenStudy, Plan, ScoredStudy, Study
     from dissensus.training.run import RunResult
+
+SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation (Spearman) ↑"}
+"""What the short table shows of a study; the report has the rest."""
 
 app = typer.Typer(name="study", help="Grids of runs: run, list, show, status.", no_args_is_help=True)
 Source = Annotated[
@@ -45,9 +47,10 @@ def run_(
     plans = [plan_study(part, store, engine=engine, device=device) for part in study.parts]
     for plan in plans:
         train_with_progress(plan)
-    _show_results(plans, json)
+    _show_results([plan.opened for plan in plans], json)
     for plan in plans:
         _measure(plan, quiet=str(json) == "-")
+        plan.writer.close()
 
 
 def _say_what_is_made(study: Study) -> None:
@@ -64,25 +67,27 @@ def _measure(plan: Plan, *, quiet: bool) -> None:
     from dissensus.cli.ood import show_ood
     from dissensus.studies.measuring import study_ood
 
-    if plan.study.basins is not None:
-        show_basins(measure_with_progress(plan), quiet=quiet)
-    if plan.study.ood is not None:
-        strange = study_ood(plan)
+    opened, device = plan.opened, plan.choice.device
+    if opened.study.basins is not None:
+        show_basins(measure_with_progress(opened, device=device), quiet=quiet)
+    if opened.study.ood is not None:
+        result = study_ood(opened, device=device)
         if not quiet:
-            show_ood(strange)
+            show_ood(result)
 
 
 def train_with_progress(plan: Plan) -> None:
     """Train what is left of a study, with a bar on a terminal."""
     from dissensus.studies import run_plan
 
-    done = len(plan.runs) - len(plan.waiting)
+    opened = plan.opened
+    done = len(opened.runs) - len(plan.waiting)
     note(
-        f"{plan.study.name}: {len(plan.runs)} runs, {done} in {plan.store.folder} already; {plan.choice.engine} on "
-        f"{plan.choice.device} ({plan.choice.why})"
+        f"{opened.study.name}: {len(opened.runs)} runs, {done} in {opened.store.folder} already; {plan.choice.engine} "
+        f"on {plan.choice.device} ({plan.choice.why})"
     )
     if plan.waiting:
-        _with_progress(run_plan(plan), total=len(plan.runs), done=done)
+        _with_progress(run_plan(plan), total=len(opened.runs), done=done)
 
 
 @app.command("list")
@@ -120,14 +125,12 @@ def show(source: Source) -> None:
 @app.command()
 def status(source: Source, store: Store = Path("dissensus-runs")) -> None:
     """How much of a study is in the store."""
-    from dissensus.studies import read_study, study_data, study_runs
-    from dissensus.training import RunStore
+    from dissensus.studies import open_study, read_study
 
-    opened = RunStore(store)
     for study in read_study(source).parts:
-        runs = study_runs(study, study_data(study))
-        done = sum(run in opened for run in runs)
-        console().print(f"{plain(study.name)}: {done} of {len(runs)} runs are in {plain(str(store))}")
+        opened = open_study(study, store)
+        done = len(opened.runs) - len(opened.waiting)
+        console().print(f"{plain(study.name)}: {done} of {len(opened.runs)} runs are in {plain(str(store))}")
 
 
 def _with_progress(results: Iterable[RunResult], *, total: int, done: int) -> None:
@@ -150,32 +153,51 @@ def _with_progress(results: Iterable[RunResult], *, total: int, done: int) -> No
             bar.update(task, rate="" if not speed else f"{60 * speed:.1f} a minute")
 
 
-def _show_results(plans: Sequence[Plan], json: Path | None) -> None:
-    from dissensus.studies.summary import summarise
+def _show_results(opened: Sequence[OpenStudy], json: Path | None) -> None:
+    from dissensus.studies import score_study
 
-    for sentence in dict.fromkeys(plan.data.note for plan in plans if plan.data.note):
+    scored = [score_study(each) for each in opened]
+    for sentence in dict.fromkeys(caution for each in scored for caution in each.cautions):
         note(sentence)
-    found = [(plan.study.name, summarise(plan)) for plan in plans]
     if json is not None:
-        json_to(json, [{"study": name, **row} for name, rows in found for row in rows])
+        json_to(json, [{"study": each.opened.study.name, **each.evaluation.to_dict()} for each in scored])
         if str(json) == "-":
             return
-    for name, rows in found:
-        _show_table(name, rows)
+    for each in scored:
+        show_scores(each)
 
 
-def _show_table(name: str, rows: list[dict[str, Any]]) -> None:
+def show_scores(scored: ScoredStudy) -> None:
+    """Print the verdict of a study, and its short table: the metrics of `SHOWN` by system, baseline and at best."""
     from rich.table import Table
 
+    from dissensus.evaluation.comparison.scores import BEST
+
+    evaluation = scored.evaluation
     table = Table(
-        title=f"{plain(name)}, {rows[0]['split']} items", title_justify="left", box=None, padding=(0, 2, 0, 0)
+        title=f"{plain(scored.opened.study.name)}, {evaluation.items:,} {scored.split} items",
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
     )
-    for column in ("model", "target / delivery"):
-        table.add_column(column)
-    for column in ("runs", "KL", "soft NLL", "accuracy"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for row in rows:
-        numbers = (f"{row[name]['mean']:.3f} ± {row[name]['sd']:.3f}" for name in ("kl", "soft_nll", "accuracy"))
-        table.add_row(plain(row["model"]), plain(row["method"]), str(row["runs"]), *numbers)
+    table.add_column("")
+    for title in SHOWN.values():
+        table.add_column(title, justify="right", no_wrap=True)
+    for system in evaluation.systems:
+        scores = [evaluation.overall.get(system, metric) for metric in SHOWN]
+        cells = ["-" if score.value is None else _number(score.value.value, score.sd) for score in scores]
+        table.add_row(plain(system), *cells, style="dim" if system in evaluation.baselines else "")
+    best = [evaluation.overall.get(evaluation.systems[0], metric).best_achievable for metric in SHOWN]
+    known = [None if each is None else each.estimate for each in best]
+    table.add_row(BEST, *("-" if each is None else f"{each.value:.3f}" for each in known), style="dim")
+    for sentence in evaluation.verdict:
+        console().print(plain(sentence))
     console().print(table)
-    note(f"mean ± sd over seeds, nats; the floor of soft NLL is the people's own entropy, {rows[0]['entropy']:.3f}")
+    seeds = len(scored.opened.study.seeds)
+    note(
+        f"mean{f' ± sd over {seeds} seeds' if seeds > 1 else ''}; grey rows are baselines and what a perfect model gets"
+    )
+
+
+def _number(value: float, sd: float | None) -> str:
+    return f"{value:.3f}" if sd is None else f"{value:.3f} ± {sd:.3f}"

@@ -35,7 +35,7 @@ def inspect(
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
 ) -> None:
-    """Sizes, agreement with intervals, annotators to doubt, contested items."""
+    """Sizes, agreement with intervals, annotators who agree least, contested items."""
     from dissensus.votes.inspection import inspect as look
 
     votes, reading = opt.votes_named(source, opt.reading_options(locals()))
@@ -51,7 +51,9 @@ def inspect(
 def convert(
     source: opt.Source,
     out: Annotated[Path, typer.Option("-o", "--out", help="The file to write; its ending says the kind.")],
-    to: Annotated[str | None, typer.Option("--to", help="long, wide or counts, where the ending does not say.")] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", help="long, sets, wide or counts; chosen by what the votes are if not given.")
+    ] = None,
     format: opt.Format = None,  # noqa: A002
     item: opt.Item = None,
     annotator: opt.Annotator = None,
@@ -87,7 +89,7 @@ def _print(found: Inspection, source: str) -> None:
     )
     facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     per = found.judgements_per_item
-    facts.add_row("judgements an item", f"{per.mean:.2f} (median {per.median:g}, {per.min} to {per.max})")
+    facts.add_row("judgements per item", f"{per.mean:.2f} (median {per.median:g}, {per.min} to {per.max})")
     if found.unanimous_share is not None and found.varied_share is not None:
         facts.add_row("unanimous / varied", f"{found.unanimous_share:.1%} / {found.varied_share:.1%} of items")
     facts.add_row("ties for the majority", f"{found.tied:,} items ({found.tied_share:.1%})")
@@ -99,7 +101,7 @@ def _print(found: Inspection, source: str) -> None:
     if found.seconds is not None:
         s = found.seconds
         facts.add_row(
-            "seconds a judgement", f"{s.median:.1f} (half within {s.lower_quartile:.1f} to {s.upper_quartile:.1f})"
+            "seconds per judgement", f"{s.median:.1f} (half within {s.lower_quartile:.1f} to {s.upper_quartile:.1f})"
         )
     if found.unsure_rate is not None:
         facts.add_row("judgements with unsure", f"{found.unsure_rate:.1%}")

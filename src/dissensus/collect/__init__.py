@@ -8,16 +8,16 @@ from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dissensus.collect.database import open_database as open_database
-    from dissensus.collect.study import CollectStudy as CollectStudy
-    from dissensus.collect.study import init_collect_study as init_collect_study
-    from dissensus.collect.study import read_collect_study as read_collect_study
+    from dissensus.collect.project import Project as Project
+    from dissensus.collect.project import init_project as init_project
+    from dissensus.collect.project import read_project as read_project
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "CollectStudy": "study",
-        "init_collect_study": "study",
+        "Project": "project",
+        "init_project": "project",
         "open_database": "database",
-        "read_collect_study": "study",
+        "read_project": "project",
     },
 )

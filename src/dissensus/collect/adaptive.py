@@ -1,8 +1,9 @@
 """Votes beyond k for the items that gain most, in rounds.
 
-A round begins when every item has the votes that it wants. The best use of what is left of the budget is worked out
-(`allocation.py`); each item that it would serve gets one vote now, by a draw with known probabilities, and the next
-round decides again with what that vote has taught. Every decision is kept with its reason and its probability.
+A round begins when every item has the votes that it wants. The best use of the remaining budget is worked out
+(`allocation.py`). Which items get one more vote now is drawn with known probabilities that favour those in the plan,
+and the next round decides again with what those votes have taught. Every decision is kept with its reason and
+probability.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.arrays import places_within
 from dissensus.collect.allocation import best_votes, draw_round, expected_error, gains_of_next_votes
 from dissensus.collect.collected import pseudonyms, read_judgements, votes_of_judgements
 from dissensus.collect.quality import panel_concentration
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints
     from dissensus.collect.collected import Judgements
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +34,12 @@ class Decision:
     """One more vote for one item.
 
     Attributes:
-        item: id.
-        name: of the item.
-        votes: the votes that it then wants in all.
-        gain: what the vote is expected to take off the squared error of the label distribution.
+        item: the item's id.
+        name: the item's name.
+        votes: how many votes the item wants from then on, in total.
+        gain: how much the vote is expected to reduce the squared error of the label distribution.
         inclusion: the probability with which the item was drawn in this round.
-        reason: all of it in one sentence.
+        reason: why, in one sentence.
     """
 
     item: int
@@ -48,16 +50,16 @@ class Decision:
     reason: str
 
 
-def plan_allocation(cursor: Any, study: CollectStudy) -> list[Decision]:
-    """What the next round would decide, the largest gain first; nothing where no round can begin.
+def plan_allocation(cursor: Any, project: Project) -> list[Decision]:
+    """What the next round would decide, the largest gain first; empty if no round can begin.
 
-    The draw is seeded by the study's seed and the number of the round, so that asking twice gives one answer.
+    The draw is seeded by the project's seed and the number of the round, so that asking twice gives the same answer.
 
     Args:
-        cursor: of a database read.
-        study: the study.
+        cursor: a cursor that reads the database.
+        project: the project.
     """
-    if not study.adaptive.on:
+    if not project.adaptive.on:
         return []
     cursor.execute("SELECT id, name, wanted, counted FROM item WHERE role = 'vote' ORDER BY id")
     rows = cursor.fetchall()
@@ -67,19 +69,19 @@ def plan_allocation(cursor: Any, study: CollectStudy) -> list[Decision]:
         "SELECT coalesce(sum(wanted - wanted_before), 0), coalesce(max(at), 0), count(DISTINCT at) FROM decision"
     )
     spent, _, rounds = cursor.fetchone()
-    budget = study.adaptive.budget - int(spent)
+    budget = project.adaptive.budget - int(spent)
     if budget <= 0 or any(row[3] < row[2] for row in rows):
         return []
-    found = read_judgements(cursor, study, exported=False)
+    found = read_judgements(cursor, project, exported=False)
     names = {row[0]: row[1] for row in rows}
-    votes = votes_of_judgements(found, study, items=names, annotators=pseudonyms(cursor))
+    votes = votes_of_judgements(found, project, items=names, annotators=pseudonyms(cursor))
     mass = weighted(votes, "uncertainty-weighted").probabilities * votes.panel_size[:, None]
     prior = panel_concentration(mass)
-    room = np.maximum(study.adaptive.max_k - wanted, 0)
+    room = np.maximum(project.adaptive.max_k - wanted, 0)
     gains = gains_of_next_votes(mass, prior, votes=max(int(room.max()), 1))
     eligible = np.flatnonzero(room)
     planned = best_votes(gains, room, budget=budget)[eligible] > 0
-    drawn, inclusion = draw_round(planned, seed=_seed(study, int(rounds)))
+    drawn, inclusion = draw_round(planned, seed=_seed(project, int(rounds)))
     error = expected_error(mass, prior)
     decisions = [
         Decision(
@@ -89,8 +91,8 @@ def plan_allocation(cursor: Any, study: CollectStudy) -> list[Decision]:
             gain=float(gains[at, 0]),
             inclusion=float(probability),
             reason=(
-                f"round {rounds + 1}: vote {wanted[at] + 1} is expected to take {gains[at, 0]:.2g} off a squared error "
-                f"of {error[at]:.2g}; {'in' if best else 'outside'} the best plan, drawn with probability "
+                f"round {rounds + 1}: vote {wanted[at] + 1} is expected to reduce a squared error of {error[at]:.2g} "
+                f"by {gains[at, 0]:.2g}; {'in' if best else 'outside'} the best plan, drawn with probability "
                 f"{probability:.3f}"
             ),
         )
@@ -101,36 +103,33 @@ def plan_allocation(cursor: Any, study: CollectStudy) -> list[Decision]:
     return sorted(decisions, key=lambda decision: (-decision.gain, decision.item))
 
 
-def allocate(cursor: Any, study: CollectStudy, *, now: float) -> list[Decision]:
-    """Begin the next round: want one more vote of each item that `plan_allocation` names."""
-    decisions = plan_allocation(cursor, study)
+def allocate(cursor: Any, project: Project, *, now: float) -> list[Decision]:
+    """Begin the next round: ask for one more vote on each item that `plan_allocation` names."""
+    decisions = plan_allocation(cursor, project)
     decide(cursor, decisions, now=now)
     return decisions
 
 
 def decide(cursor: Any, decisions: Iterable[Decision], *, now: float) -> None:
-    """Want the votes of a plan, and keep each decision with its reason and probability."""
+    """Ask for the votes of a plan, and keep each decision with its reason and probability."""
     for each in decisions:
         want(cursor, each.item, each.votes, now=now, reason=each.reason, inclusion=each.inclusion)
 
 
-def inclusion_of_votes(cursor: Any, study: CollectStudy, found: Judgements) -> tuple[Ints, Floats]:
-    """(judgements,) the how-manieth counted vote of its item each judgement is, and the probability of that place.
+def inclusion_of_votes(cursor: Any, project: Project, found: Judgements) -> tuple[Ints, Floats]:
+    """(judgements,) each judgement's place among the counted votes of its item, and the probability of that place.
 
-    The first k places are everybody's and have probability 1; later ones that of the round that made them. Weights
-    that keep estimates unbiased are made from these (`allocation.unbiased_shares`).
+    Every item gets the first k votes, so places 1 to k have probability 1; a later place has the probability of the
+    draw that made it. `allocation.unbiased_shares` weights votes by these, which keeps estimates unbiased.
 
     Args:
-        cursor: of a database read.
-        study: the study.
+        cursor: a cursor that reads the database.
+        project: the project.
         found: counted judgements.
     """
     order = np.lexsort((found.assignment, found.done_at, found.item))
-    sorted_items = found.item[order]
-    starts = np.flatnonzero(np.append(True, sorted_items[1:] != sorted_items[:-1])) if len(found) else np.zeros(0, int)
-    size = np.diff(np.append(starts, len(found)))
     place = np.empty(len(found), dtype=np.int64)
-    place[order] = np.arange(len(found)) - np.repeat(starts, size) + 1
+    place[order] = places_within(np.unique(found.item, return_counts=True)[1]) + 1
     cursor.execute("SELECT item, wanted, inclusion FROM decision ORDER BY item, wanted, id")
     bought = np.array(cursor.fetchall(), dtype=np.float64).reshape(-1, 3)
     probability = np.ones(len(found))
@@ -138,10 +137,10 @@ def inclusion_of_votes(cursor: Any, study: CollectStudy, found: Judgements) -> t
         most = int(max(bought[:, 1].max(), place.max(initial=0))) + 1
         made, asked = bought[:, 0] * most + bought[:, 1], found.item * most + place
         at = np.minimum(np.searchsorted(made, asked), made.size - 1)
-        probability = np.where((made[at] == asked) & (place > study.k), bought[at, 2], 1.0)
+        probability = np.where((made[at] == asked) & (place > project.k), bought[at, 2], 1.0)
     return place, probability
 
 
-def _seed(study: CollectStudy, round_number: int) -> int:
-    digest = hashlib.sha256(f"{study.seed} adaptive {round_number}".encode()).digest()
+def _seed(project: Project, round_number: int) -> int:
+    digest = hashlib.sha256(f"{project.seed} adaptive {round_number}".encode()).digest()
     return int.from_bytes(digest[:8], "big")

@@ -10,8 +10,8 @@ One more judgement is expected to leave V A / (A + 1) of it, and j more V A / (A
 (j+1)-th is worth V A / ((A + j) (A + j + 1)). These gains fall with j, and the best use of a budget is to take the
 largest of them.
 
-A rule that looks at the first votes before it buys more would bias what is estimated from all of them. Therefore who
-gets a further vote is drawn, with a known probability that is never zero, and that probability is kept with the vote.
+A rule that looks at the first votes before it buys more would bias what is estimated from all of them. Therefore the
+items that get a further vote are drawn, each with a known probability that is never zero, which is kept with the vote.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ def expected_error(mass: Table, concentration: Floats) -> Floats:
 
 
 def gains_of_next_votes(mass: Table, concentration: Floats, *, votes: int) -> Table:
-    """(items, votes) how much the next judgement, the one after it, and so on are expected to take off the error."""
+    """(items, votes) how much the next judgement, the one after it, and so on are expected to reduce the error."""
     total = (mass.sum(axis=1) + concentration.sum())[:, None]
     j = np.arange(votes)
     return np.asarray(expected_error(mass, concentration)[:, None] * total / ((total + j) * (total + j + 1)))
 
 
 def best_votes(gains: Table, room: Ints, *, budget: int) -> Ints:
-    """(items,) the further votes of each item that take most off the summed error.
+    """(items,) how many further votes each item should get to reduce the summed error most.
 
     Args:
         gains: (items, votes) of each further vote, falling along a row.
-        room: (items,) the most further votes that an item may have.
-        budget: the votes there are to give.
+        room: (items,) how many further votes each item may have at most.
+        budget: how many votes there are to give.
     """
     allowed = np.arange(gains.shape[1]) < room[:, None]
     worth = np.where(allowed, gains, -np.inf).ravel()
@@ -68,7 +68,7 @@ def best_votes(gains: Table, room: Ints, *, budget: int) -> Ints:
 
 
 def draw_round(planned: Mask, *, seed: int, explore: float = EXPLORE) -> tuple[Mask, Floats]:
-    """Who gets a vote in this round, and the probability that each item had.
+    """Which items get a vote in this round, and the probability that each item had.
 
     With R items planned of n, a planned item is drawn with probability 1 - explore + explore R / n and any other with
     explore R / n; exactly R are drawn (systematic sampling, Madow 1949).
@@ -87,7 +87,7 @@ def draw_round(planned: Mask, *, seed: int, explore: float = EXPLORE) -> tuple[M
     generator = np.random.default_rng(seed)
     order = generator.permutation(n)
     ends = np.cumsum(inclusion[order])
-    # Rounding must not lose the last draw: the ends are made to reach R exactly.
+    # Rounding must not lose the last draw, so the ends are scaled to reach R exactly.
     ends *= served / ends[-1]
     hits = np.searchsorted(ends, generator.random() + np.arange(served), side="right")
     drawn = np.zeros(n, dtype=np.bool_)
@@ -100,13 +100,13 @@ def unbiased_shares(base: Table, further: Table, inclusion: Floats, *, weight: f
 
     base + weight (further - base) / inclusion where the item was drawn, and base elsewhere. Given the base votes its
     mean is base + weight (p - base), whatever rule made the inclusion probabilities from them, and the mean of that
-    is p. The plain mean of all votes has no such warrant.
+    is p. The plain mean of all votes comes with no such guarantee.
 
     Args:
         base: (items, classes) shares of the votes that every item got.
         further: (items, classes) the further judgement; NaN rows where the item was not drawn.
         inclusion: (items,) probability that the item was drawn.
-        weight: what a further vote counts beside the base votes, 1 / (k + 1) for equal parts.
+        weight: share of the further vote in the estimate; 1 / (k + 1) weights it like each of the k base votes.
     """
     drawn = ~np.isnan(further).any(axis=1)
     out = np.array(base, dtype=np.float64)

@@ -1,6 +1,6 @@
-"""What an annotator meets: arrival, consent, instructions, practice, items, last questions, and the code at the end.
+"""The annotator's pages: arrival, consent, instructions, practice, items, final questions, and the code at the end.
 
-No route takes an annotator's id: who asks is told by the session cookie alone.
+No route takes an annotator's id: the session cookie alone says who is asking.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dissensus.collect.assignment import Assigned, Elsewhere, Finished, Nothing
 from dissensus.collect.events import log_event
 from dissensus.collect.media import inside, picture
 from dissensus.collect.orders import class_order
+from dissensus.collect.project import LONGEST_ANSWER
 from dissensus.collect.recruitment import Preview, external_of, way_back
 from dissensus.collect.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, too_many
 from dissensus.collect.site import (
@@ -33,10 +34,10 @@ from dissensus.collect.site import (
     site_of,
     text_of,
 )
-from dissensus.collect.study import LONGEST_ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from starlette.datastructures import FormData
     from starlette.requests import Request
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
     from dissensus.collect.database import Cursor
     from dissensus.collect.participants import Annotator
     from dissensus.collect.site import Site
-    from dissensus.collect.study import CollectStudy
+
+    T = TypeVar("T")
+    from dissensus.collect.project import Project
 
 SCREENS: Final = {
     "arrived": ("/consent", "/screen"),
@@ -56,137 +59,150 @@ SCREENS: Final = {
     "screened-out": ("/finish",),
     "technical": ("/finish",),
 }
-"""By state: the screens that may be seen, the one due first."""
+"""By state: the screens that may be seen, beginning with the one that is due."""
 
 ENDINGS: Final = {
     "finished": ("All done", ""),
     "no-consent": ("You did not take part", "Only that you did not agree was kept. You can close this page."),
     "screened-out": (
-        "The study ends here",
-        "Thank you for coming. There is no task for you in this study; you can close this page.",
+        "Your session ends here",
+        "Thank you for coming. There is no task for you in this project; you can close this page.",
     ),
-    "technical": ("The study ended early", "Something on our side kept you from finishing. You are not at fault."),
+    "technical": ("Your session ended early", "Something on our side kept you from finishing. You are not at fault."),
 }
-"""By state: the heading of the last page, and its words where the study has none."""
+"""By state: the heading of the last page, and its text where the project gives none."""
 
 RETURN_COOKIE: Final = "dissensus_return"
-"""Where MTurk wants its task handed in; only its own hosts are believed."""
+"""Where MTurk wants its task submitted; only its own hosts are trusted."""
 
 EVENTS: Final = ("refused", "all-no-key", "image-failed", "small-screen")
-"""What a browser may tell of itself."""
+"""What a browser may report about itself."""
 
 DETAIL: Final = re.compile(r"[a-z-]{1,20}")
-"""Words in the detail of an event: a log that can never be deleted from must not take anybody's own text."""
+"""Words in the detail of an event: nothing can be deleted from the log, so nobody's own text may go into it."""
 
 PAUSE_SECONDS: Final = 15
 PAUSED: Final = {
     "state": "paused",
     "retry_seconds": PAUSE_SECONDS,
-    "error": "The researchers have paused the study. Your answers are saved; this page goes on by itself.",
+    "error": "The researchers have paused the project. Your answers are saved, and this page carries on by itself.",
     "kind": "paused",
 }
 
 
-def screens_of(study: CollectStudy, annotator: Annotator) -> tuple[str, ...]:
-    """The screens an annotator may see, the one due first."""
-    return ("/questions",) if participants.questions_due(study, annotator) else SCREENS[annotator.state]
+class NotDue(Exception):  # noqa: N818
+    """The annotator asked for a screen that is not due; `screen` is the one that is."""
+
+    def __init__(self, screen: str) -> None:
+        super().__init__(screen)
+        self.screen = screen
+
+
+def screens_of(project: Project, annotator: Annotator) -> tuple[str, ...]:
+    """The screens that an annotator may see, beginning with the one that is due."""
+    return ("/questions",) if participants.questions_due(project, annotator) else SCREENS[annotator.state]
 
 
 def is_secure(site: Site) -> dict[str, Any]:
-    """How cookies are set: out of the reach of scripts and, inside MTurk's frame, of another site's page."""
-    framed = site.study.recruitment.kind == "mturk" and site.https
+    """The settings of cookies: no script can read them, and they work inside MTurk's frame where that is needed."""
+    framed = site.project.recruitment.kind == "mturk" and site.https
     return {"httponly": True, "secure": site.https, "samesite": "none" if framed else "lax", "path": "/"}
 
 
 async def arrival(request: Request) -> Response:
-    """The link people are given: makes a participant, or finds the one who comes back."""
+    """The link that people are given: makes a new participant, or finds the one who comes back."""
     site = site_of(request)
-    study, now = site.study, site.now()
+    project, now = site.project, site.now()
     if request.method == "HEAD":
         return Response()
     external = external_of(
-        study.recruitment.kind, request.query_params, study_id=study.recruitment.study, keys=site.keys, now=now
+        project.recruitment.kind, request.query_params, study_id=project.recruitment.study, keys=site.keys, now=now
     )
     if isinstance(external, Preview):
-        return message(request, study.texts.title, "This is a preview: accept the task on MTurk to take part.")
+        return message(request, project.texts.title, "This is a preview: accept the task on MTurk to take part.")
     session = request.cookies.get(ANNOTATOR_COOKIE)
     if external is None and session:
         before = await site.database.read(lambda cursor: participants.annotator_of(cursor, session))
         if before is not None and before.state in SCREENS:
-            return RedirectResponse(screens_of(study, before)[0], 303)
+            return RedirectResponse(screens_of(project, before)[0], 303)
     if site.limits is not None:
         wait = site.limits.arrivals.wait(address_of(request.scope), now)
         if wait:
             return too_many(wait)
 
     def arrive(cursor: Cursor) -> tuple[str, Annotator]:
-        token = participants.arrive(cursor, study, now=now, external=external).token
+        token = participants.arrive(cursor, now=now, external=external).token
         return token, known(cursor, token)
 
     token, found = await site.database.write(arrive)
-    response = RedirectResponse(screens_of(study, found)[0], 303)
+    response = RedirectResponse(screens_of(project, found)[0], 303)
     response.set_cookie(ANNOTATOR_COOKIE, token, max_age=30 * 24 * 3600, **is_secure(site))
     if "turkSubmitTo" in request.query_params:
         response.set_cookie(RETURN_COOKIE, request.query_params["turkSubmitTo"][:200], **is_secure(site))
     return response
 
 
-async def due(request: Request) -> tuple[str, Annotator] | Response:
-    """The session and its annotator where the asked screen is theirs to see now, else the way to the one that is.
+async def due(request: Request) -> tuple[str, Annotator]:
+    """The session and its annotator, if the screen that was asked for is one that the annotator may see now.
 
-    A post is held to its token before anything else.
+    Of a post, the token is checked before anything else.
+
+    Raises:
+        NotDue: the annotator has to be on another screen, which the exception names.
     """
     site, session = site_of(request), session_of(request)
     if request.method == "POST":
         await posted_form(request, session)
     found = await site.database.read(lambda cursor: known(cursor, session))
-    screens = screens_of(site.study, found)
-    return (session, found) if request.url.path in screens else RedirectResponse(screens[0], 303)
+    screens = screens_of(site.project, found)
+    if request.url.path not in screens:
+        raise NotDue(screens[0])
+    return session, found
 
 
-def kind_of(study: CollectStudy) -> str:
+def kind_of(project: Project) -> str:
     """What an item is called."""
-    return "image" if study.images is not None else "text"
+    return "image" if project.images is not None else "text"
 
 
 async def small_screen(request: Request) -> Response:
-    """For a window that is too narrow for the study: what to do, and a way to end without having taken part."""
-    asked = await due(request)
-    if isinstance(asked, Response):
-        return asked
-    session, annotator = asked
+    """For a window that is too narrow for the project: what to do, and a way out without taking part."""
+    session, annotator = await due(request)
     site = site_of(request)
-    study, now = site.study, site.now()
-    if not study.least_width:
+    project, now = site.project, site.now()
+    if not project.least_width:
         return RedirectResponse(SCREENS[annotator.state][0], 303)
     if request.method == "POST":
         await site.database.write(
-            lambda cursor: participants.break_off(cursor, study, annotator.id, now=now, reason="small screen")
+            lambda cursor: participants.break_off(cursor, annotator.id, now=now, reason="small screen")
         )
         return RedirectResponse("/finish", 303)
     return page(request, "screen", session=session)
 
 
 async def consent(request: Request) -> Response:
-    """What the study is about, and whether one takes part."""
-    asked = await due(request)
-    if isinstance(asked, Response):
-        return asked
-    session, annotator = asked
+    """What the project is about, and the question whether to take part."""
+    session, annotator = await due(request)
     site = site_of(request)
-    study = site.study
+    project = site.project
     if request.method == "POST":
         form = await request.form()
         agreed, now = form.get("agreed") == "yes", site.now()
         state = await site.database.write(
-            lambda cursor: participants.consent(cursor, study, annotator.id, now=now, agreed=agreed)
+            lambda cursor: participants.consent(cursor, annotator.id, now=now, agreed=agreed)
         )
         return RedirectResponse(SCREENS[state][0], 303)
     (votes,) = await site.database.read(_vote_items)
-    items = min(study.items_per_annotator, votes) + len(study.gold)
-    minutes = max(1, round(items * study.cost.seconds_per_item / 60))
+    items = min(project.items_per_annotator, votes) + len(project.gold)
+    minutes = max(1, round(items * project.cost.seconds_per_item / 60))
     return page(
-        request, "consent", session=session, text=study.texts.consent, minutes=minutes, items=items, kind=kind_of(study)
+        request,
+        "consent",
+        session=session,
+        text=project.texts.consent,
+        minutes=minutes,
+        items=items,
+        kind=kind_of(project),
     )
 
 
@@ -196,40 +212,34 @@ def _vote_items(cursor: Cursor) -> Any:
 
 async def instructions(request: Request) -> Response:
     """How to answer; never an example of an answer."""
-    asked = await due(request)
-    if isinstance(asked, Response):
-        return asked
-    session, _ = asked
-    study = site_of(request).study
+    session, _ = await due(request)
+    project = site_of(request).project
     if request.method == "POST":
         return RedirectResponse("/practice", 303)
     return page(
         request,
         "instructions",
         session=session,
-        text=study.texts.instructions,
-        layout=study.layout,
-        choices=choices_of(study),
-        back=study.back,
-        shortcuts=study.shortcuts,
-        kind=kind_of(study),
+        text=project.texts.instructions,
+        layout=project.layout,
+        choices=choices_of(project),
+        back=project.back,
+        shortcuts=project.shortcuts,
+        kind=kind_of(project),
     )
 
 
 async def practice(request: Request) -> Response:
-    """The item screen to try: what it says is about its use, and nothing is stored."""
-    asked = await due(request)
-    if isinstance(asked, Response):
-        return asked
-    session, annotator = asked
+    """The item screen to try out: it comments only on how to use it, and nothing is stored."""
+    session, annotator = await due(request)
     site = site_of(request)
-    study, now = site.study, site.now()
+    project, now = site.project, site.now()
     rounds = await site.database.read(lambda cursor: practice_items(cursor, site, session))
     if request.method == "POST":
         form = await request.form()
-        passed = is_practised(study, str(form.get("answers", "")), rounds=len(rounds))
+        passed = is_practised(project, str(form.get("answers", "")), rounds=len(rounds))
         state = await site.database.write(
-            lambda cursor: participants.practised(cursor, study, annotator.id, now=now, passed=passed)
+            lambda cursor: participants.practised(cursor, project, annotator.id, now=now, passed=passed)
         )
         if state == "consented":
             return screen(request, session, annotator, rounds=rounds, said="Some classes were left without an answer.")
@@ -238,25 +248,22 @@ async def practice(request: Request) -> Response:
 
 
 async def comprehension(request: Request) -> Response:
-    """Questions about the task before it begins: two attempts, checked here and not in the browser."""
-    asked = await due(request)
-    if isinstance(asked, Response):
-        return asked
-    session, annotator = asked
+    """Questions about the task before it begins: two attempts, checked on the server."""
+    session, annotator = await due(request)
     site = site_of(request)
-    study, now = site.study, site.now()
-    answers = [""] * len(study.comprehension)
+    project, now = site.project, site.now()
+    answers = [""] * len(project.comprehension)
     said = "Please look at the instructions again; you can answer once more." if annotator.misunderstood else ""
-    # A study whose questions were taken out after somebody had practised must not keep them here.
-    if request.method == "POST" or not study.comprehension:
+    # Nobody may be stuck here because the questions were taken out of the project after the practice.
+    if request.method == "POST" or not project.comprehension:
         form = await request.form()
-        answers = posted_answers(form, len(study.comprehension))
+        answers = posted_answers(form, len(project.comprehension))
         if all(answers):
             drawn = str(form.get("attempt", ""))
             attempt = int(drawn) if drawn in ("0", "1") else annotator.misunderstood
             state = await site.database.write(
                 lambda cursor: participants.understood(
-                    cursor, study, annotator.id, now=now, answers=answers, attempt=attempt
+                    cursor, project, annotator.id, now=now, answers=answers, attempt=attempt
                 )
             )
             return RedirectResponse(SCREENS[state][0], 303)
@@ -266,8 +273,8 @@ async def comprehension(request: Request) -> Response:
         "comprehension",
         session=session,
         status=422 if request.method == "POST" else 200,
-        text=study.texts.instructions,
-        questions=study.comprehension,
+        text=project.texts.instructions,
+        questions=project.comprehension,
         answers=answers,
         wrong=await site.database.read(lambda cursor: participants.misunderstood(cursor, annotator.id)),
         attempt=annotator.misunderstood,
@@ -276,29 +283,26 @@ async def comprehension(request: Request) -> Response:
 
 
 def posted_answers(form: FormData, count: int) -> list[str]:
-    """What a form of questions says, in their order; empty where it says nothing."""
+    """The answers in a form of questions, in their order; empty where nothing was answered."""
     said = (str(form.get(f"answer-{place}", "")) for place in range(count))
-    # Browsers send a line break as two characters, which the longest answer is not counted in; databases take no NUL.
+    # Browsers send a line break as two characters but count it as one; databases take no NUL.
     return [each.replace("\r\n", "\n").replace("\0", "").strip() for each in said]
 
 
 async def questions(request: Request) -> Response:
-    """What is asked of the annotator after the last item; what is left empty is not stored."""
-    asked = await due(request)
-    if isinstance(asked, Response):
-        return asked
-    session, annotator = asked
+    """The questions to the annotator after the last item; what is left empty is not stored."""
+    session, annotator = await due(request)
     site = site_of(request)
-    study, now = site.study, site.now()
-    answers, missing = [""] * len(study.questions), set[int]()
+    project, now = site.project, site.now()
+    answers, missing = [""] * len(project.questions), set[int]()
     if request.method == "POST":
-        answers = posted_answers(await request.form(), len(study.questions))
-        both = list(zip(study.questions, answers, strict=True))
+        answers = posted_answers(await request.form(), len(project.questions))
+        both = list(zip(project.questions, answers, strict=True))
         missing = {place for place, (each, answer) in enumerate(both) if each.required and not answer}
         if not missing:
             given = {each.name: answer for each, answer in both if answer}
             await site.database.write(
-                lambda cursor: participants.answer_questions(cursor, study, annotator.id, now=now, answers=given)
+                lambda cursor: participants.answer_questions(cursor, project, annotator.id, now=now, answers=given)
             )
             return RedirectResponse("/finish", 303)
     return page(
@@ -306,29 +310,29 @@ async def questions(request: Request) -> Response:
         "questions",
         session=session,
         status=422 if missing else 200,
-        questions=study.questions,
+        questions=project.questions,
         answers=answers,
         missing=missing,
         longest=LONGEST_ANSWER,
     )
 
 
-def is_practised(study: CollectStudy, answers: str, *, rounds: int) -> bool:
-    """Whether the practice was answered in full, by the rule that saved answers are held to."""
+def is_practised(project: Project, answers: str, *, rounds: int) -> bool:
+    """Whether the practice was answered in full, by the rule that holds for saved answers."""
     try:
         given = json.loads(answers)
         for each in given:
-            check_answers(study, each)
+            check_answers(project, each)
     except (ValueError, TypeError, Refused):
         return False
     return len(given) == rounds
 
 
 def practice_items(cursor: Cursor, site: Site, session: str) -> list[dict[str, Any]]:
-    """The study's practice items, or one neutral item where it names none."""
+    """The project's practice items, or one neutral item where it names none."""
     cursor.execute("SELECT media, text FROM item WHERE role = 'practice' ORDER BY id")
     found = [shown(site, session, media=media, text=text) for media, text in cursor.fetchall()]
-    if not found and site.study.images is not None:
+    if not found and site.project.images is not None:
         found = [{"kind": "image", "src": "/static/practice.svg"}]
     elif not found:
         found = [{"kind": "text", "text": "This is a text to practise with. It says nothing about the task."}]
@@ -344,60 +348,56 @@ def shown(site: Site, session: str, *, media: str | None, text: str | None) -> d
 
 async def work(request: Request) -> Response:
     """The item screen; its script asks for the items."""
-    asked = await due(request)
-    return asked if isinstance(asked, Response) else screen(request, *asked)
+    return screen(request, *await due(request))
 
 
 def screen(
     request: Request, session: str, annotator: Annotator, *, rounds: list[dict[str, Any]] | None = None, said: str = ""
 ) -> Response:
     """The item screen, for work or (with its rounds) for practice."""
-    study = site_of(request).study
-    order = class_order(study, annotator.id, 0)
+    project = site_of(request).project
+    order = class_order(project, annotator.id, 0)
     about = {
-        "layout": study.layout,
-        "values": choices_of(study),
-        "classes": [{"id": each, "name": study.classes[each]} for each in order],
-        "shortcuts": study.shortcuts,
-        "allNoKey": study.all_no_key,
-        "rendering": study.rendering,
-        "back": study.back,
+        "layout": project.layout,
+        "values": choices_of(project),
+        "classes": [{"id": each, "name": project.classes[each]} for each in order],
+        "shortcuts": project.shortcuts,
+        "allNoKey": project.all_no_key,
+        "rendering": project.rendering,
+        "back": project.back,
     }
     return page(
         request,
         "work",
         session=session,
-        study=json.dumps(about),
+        project=json.dumps(about),
         browser=session_tag(session),
-        question=study.question,
-        kind=kind_of(study),
-        shortcuts=study.shortcuts,
+        question=project.question,
+        kind=kind_of(project),
+        shortcuts=project.shortcuts,
         practice=None if rounds is None else json.dumps(rounds),
         said=said,
     )
 
 
-def choices_of(study: CollectStudy) -> list[dict[str, str]]:
-    """The buttons of a class: value and word."""
-    return [{"value": each, "word": study.words[each]} for each in study.values]
+def choices_of(project: Project) -> list[dict[str, str]]:
+    """The buttons of a class: the value and the word on each."""
+    return [{"value": each, "word": project.words[each]} for each in project.values]
 
 
 async def finish(request: Request) -> Response:
-    """The last page, with the code: only when every answer is on disk."""
-    asked = await due(request)
-    if isinstance(asked, Response):
-        return asked
-    session, annotator = asked
-    study = site_of(request).study
+    """The last page, with the code; it is shown only when every answer is on disk."""
+    session, annotator = await due(request)
+    project = site_of(request).project
 
     def ending(cursor: Cursor) -> tuple[str | None, str | None]:
         cursor.execute("SELECT session FROM identity WHERE annotator = ?", (annotator.id,))
         row = cursor.fetchone()
-        return participants.finish_code(cursor, study, annotator.id), row[0] if row else None
+        return participants.finish_code(cursor, project, annotator.id), row[0] if row else None
 
     code, platform_session = await site_of(request).database.read(ending)
     heading, text = ENDINGS[annotator.state]
-    recruitment = study.recruitment
+    recruitment = project.recruitment
     way = way_back(
         recruitment.kind,
         code or "",
@@ -411,7 +411,7 @@ async def finish(request: Request) -> Response:
         session=session,
         state=annotator.state,
         heading=heading,
-        text=study.texts.finish if annotator.state == "finished" else text,
+        text=project.texts.finish if annotator.state == "finished" else text,
         code=code,
         way=way,
         platform=recruitment.kind,
@@ -425,7 +425,7 @@ async def media(request: Request) -> Response:
         each for name in (ANNOTATOR_COOKIE, RESEARCHER_COOKIE) if (each := request.cookies.get(name)) is not None
     )
     name = site.offered.file(request.path_params["name"], sessions)
-    path = inside(site.study.images, name) if name is not None and site.study.images is not None else None
+    path = inside(site.project.images, name) if name is not None and site.project.images is not None else None
     drawn = await asyncio.to_thread(picture, path) if path is not None else None
     return drawn if drawn is not None else Response(status_code=404)
 
@@ -434,18 +434,18 @@ async def media(request: Request) -> Response:
 
 
 async def session(request: Request) -> Response:
-    """Who one is, as far as one's own browser may know."""
+    """What a browser may know about its own session."""
     site, token = site_of(request), session_of(request)
     found = await site.database.read(lambda cursor: known(cursor, token))
-    return JSONResponse({"state": found.state, "csrf": csrf_token(token), "screen": screens_of(site.study, found)[0]})
+    return JSONResponse({"state": found.state, "csrf": csrf_token(token), "screen": screens_of(site.project, found)[0]})
 
 
 def after(cursor: Cursor, site: Site, annotator: int, *, now: float, tab: str, token: str) -> dict[str, Any]:
-    """What comes next, and the picture that most likely comes after it, to be fetched meanwhile."""
-    given = assignment.next_item(cursor, site.study, annotator, now=now, tab=tab)
+    """What comes next, and the picture that will most likely come after it, so that it can be fetched ahead."""
+    given = assignment.next_item(cursor, site.project, annotator, now=now, tab=tab)
     told = as_json(site, token, given)
     if isinstance(given, Assigned) and given.item.media is not None and given.number < given.of:
-        likely = assignment.likely_next(cursor, site.study, annotator, number=given.number + 1)
+        likely = assignment.likely_next(cursor, site.project, annotator, number=given.number + 1)
         if likely is not None and likely.media is not None:
             told["preload"] = [site.offered.offer(token, likely.media)]
     return told
@@ -460,11 +460,11 @@ def as_json(site: Site, token: str, given: Assigned | Finished | Nothing | Elsew
             "number": given.number,
             "of": given.of,
             "item": shown(site, token, media=given.item.media, text=given.item.text),
-            "classes": [{"id": each, "name": site.study.classes[each]} for each in given.classes],
+            "classes": [{"id": each, "name": site.project.classes[each]} for each in given.classes],
             "layout": given.layout,
-            "heartbeat_seconds": site.study.heartbeat_seconds,
-            # What is done does not run out; who went back to it has the next item waiting for as long.
-            "expires_in": site.study.lease_seconds if given.done else max(0.0, given.expires - site.now()),
+            "heartbeat_seconds": site.project.heartbeat_seconds,
+            # A finished item has no lease; but the next item waits for whoever went back, for as long as this.
+            "expires_in": site.project.lease_seconds if given.done else max(0.0, given.expires - site.now()),
             "draft": given.draft,
             "preload": [],
         }
@@ -476,94 +476,103 @@ def as_json(site: Site, token: str, given: Assigned | Finished | Nothing | Elsew
 
 
 def working(cursor: Cursor, token: str) -> Annotator:
-    """The annotator of a session who may be given items, or a refusal."""
+    """The annotator of a session, who must be one that may be given items."""
     found = known(cursor, token)
     if found.state not in ("working", "finished"):
-        raise Refusal("Please go through the first pages of the study.", 409, "state")
+        raise Refusal("Please go through the first pages of this project.", 409, "state")
     return found
+
+
+async def call(request: Request) -> tuple[Site, str, dict[str, Any]]:
+    """The site, the session and the posted object of a call by the script of the item screen."""
+    token = session_of(request)
+    return site_of(request), token, await posted_json(request, token)
+
+
+async def write_for(site: Site, token: str, work: Callable[[Cursor, int], T]) -> T:
+    """Runs a request in the name of a session's annotator, who must be at work."""
+    return await site.database.write(lambda cursor: work(cursor, working(cursor, token).id))
 
 
 async def next_item(request: Request) -> Response:
     """The item to judge now; asking again gives the same one."""
-    site, token = site_of(request), session_of(request)
-    tab = text_of(await posted_json(request, token), "tab", longest=64)
+    site, token, body = await call(request)
+    tab, now = text_of(body, "tab", longest=64), site.now()
     if site.paused:
         return JSONResponse(PAUSED, 503, headers={"Retry-After": str(PAUSE_SECONDS)})
-    now = site.now()
-    told = await site.database.write(
-        lambda cursor: after(cursor, site, working(cursor, token).id, now=now, tab=tab, token=token)
+    told = await write_for(
+        site, token, lambda cursor, annotator: after(cursor, site, annotator, now=now, tab=tab, token=token)
     )
     return JSONResponse(told)
 
 
 async def save(request: Request) -> Response:
     """Store an answer and hand out the next item, in one transaction; answered when it is on disk."""
-    site, token = site_of(request), session_of(request)
-    body = await posted_json(request, token)
-    study, now = site.study, site.now()
+    site, token, body = await call(request)
+    project, now = site.project, site.now()
     uuid, asked, tab = (text_of(body, name, longest=64) for name in ("uuid", "assignment", "tab"))
-    answers = check_answers(study, body.get("answers"))
+    answers = check_answers(project, body.get("answers"))
 
-    def store(cursor: Cursor) -> dict[str, Any]:
-        annotator = working(cursor, token).id
-        saved = assignment.save(cursor, study, annotator, now=now, assignment=asked, uuid=uuid, answers=answers)
+    def store(cursor: Cursor, annotator: int) -> dict[str, Any]:
+        saved = assignment.save(cursor, project, annotator, now=now, assignment=asked, uuid=uuid, answers=answers)
         told = PAUSED if site.paused else after(cursor, site, annotator, now=now, tab=tab, token=token)
         hurried = not saved.duplicate and told["state"] == "item"
-        hurried = hurried and participants.reminded(cursor, study, annotator, now=now, seconds=answers.seconds)
+        hurried = hurried and participants.reminded(cursor, project, annotator, now=now, seconds=answers.seconds)
         return {"saved": True, "duplicate": saved.duplicate, "late": saved.late, "hurried": hurried, "next": told}
 
-    return JSONResponse(await site.database.write(store), 201)
+    return JSONResponse(await write_for(site, token, store), 201)
 
 
 async def heartbeat(request: Request) -> Response:
-    """Still here: the lease goes on."""
-    site, token = site_of(request), session_of(request)
-    body = await posted_json(request, token)
+    """A sign of life: the lease is prolonged."""
+    site, token, body = await call(request)
     asked, tab, now = text_of(body, "assignment", longest=64), text_of(body, "tab", longest=64), site.now()
-    lease = await site.database.write(
-        lambda cursor: assignment.heartbeat(
-            cursor, site.study, working(cursor, token).id, now=now, assignment=asked, tab=tab
-        )
+    lease = await write_for(
+        site,
+        token,
+        lambda cursor, annotator: assignment.heartbeat(
+            cursor, site.project, annotator, now=now, assignment=asked, tab=tab
+        ),
     )
     return JSONResponse({"expires_in": max(0.0, lease.expires - now), "mine": lease.mine, "held": lease.held})
 
 
 async def draft(request: Request) -> Response:
-    """Half-filled answers, so that another browser can go on with them."""
-    site, token = site_of(request), session_of(request)
-    body = await posted_json(request, token)
-    asked, values, now = text_of(body, "assignment", longest=64), body.get("values"), site.now()
+    """Half-filled answers, so that another browser can carry on with them."""
+    site, token, body = await call(request)
+    asked, values = text_of(body, "assignment", longest=64), body.get("values")
     if not isinstance(values, dict):
         raise Refusal("'values' must be an object by class.", 422, "illegal")
-    check_values(site.study, values)
-    await site.database.write(
-        lambda cursor: assignment.keep_draft(
-            cursor, site.study, working(cursor, token).id, now=now, assignment=asked, values=values
-        )
+    check_values(site.project, values)
+    await write_for(
+        site,
+        token,
+        lambda cursor, annotator: assignment.keep_draft(cursor, annotator, assignment=asked, values=values),
     )
     return JSONResponse({"kept": True})
 
 
 async def problem(request: Request) -> Response:
     """Something is wrong with the item: it is put aside without a vote."""
-    site, token = site_of(request), session_of(request)
-    body = await posted_json(request, token)
+    site, token, body = await call(request)
     asked, reason, now = text_of(body, "assignment", longest=64), text_of(body, "reason", longest=600), site.now()
-    await site.database.write(
-        lambda cursor: assignment.report_problem(
-            cursor, site.study, working(cursor, token).id, now=now, assignment=asked, reason=reason
-        )
+    await write_for(
+        site,
+        token,
+        lambda cursor, annotator: assignment.report_problem(
+            cursor, annotator, now=now, assignment=asked, reason=reason
+        ),
     )
     return JSONResponse({"reported": True})
 
 
 async def back(request: Request) -> Response:
-    """One item back, where the study allows it."""
-    site, token = site_of(request), session_of(request)
-    text_of(await posted_json(request, token), "tab", longest=64)
+    """Go back one item, where the project allows it."""
+    site, token, body = await call(request)
+    text_of(body, "tab", longest=64)
     now = site.now()
-    given = await site.database.write(
-        lambda cursor: assignment.back(cursor, site.study, working(cursor, token).id, now=now)
+    given = await write_for(
+        site, token, lambda cursor, annotator: assignment.back(cursor, site.project, annotator, now=now)
     )
     if given is None:
         return JSONResponse({"state": "none", "error": "There is nothing to go back to."})
@@ -571,12 +580,10 @@ async def back(request: Request) -> Response:
 
 
 async def take_over(request: Request) -> Response:
-    """Go on in this tab; the other stops."""
-    site, token = site_of(request), session_of(request)
-    tab, now = text_of(await posted_json(request, token), "tab", longest=64), site.now()
-    await site.database.write(
-        lambda cursor: assignment.take_over(cursor, site.study, working(cursor, token).id, now=now, tab=tab)
-    )
+    """Carry on in this tab; the other one stops."""
+    site, token, body = await call(request)
+    tab, now = text_of(body, "tab", longest=64), site.now()
+    await write_for(site, token, lambda cursor, annotator: assignment.take_over(cursor, annotator, now=now, tab=tab))
     return JSONResponse({"taken": True})
 
 
@@ -587,12 +594,13 @@ def _is_plain(entry: tuple[str, Any]) -> bool:
 
 
 async def event(request: Request) -> Response:
-    """Something a browser tells of itself, for the log."""
-    site, token = site_of(request), session_of(request)
-    body = await posted_json(request, token)
+    """Something that a browser reports about itself, for the log."""
+    site, token, body = await call(request)
     kind, detail, now = text_of(body, "kind"), body.get("detail"), site.now()
     if kind not in EVENTS or not isinstance(detail, dict) or len(detail) > 4 or not all(map(_is_plain, detail.items())):
-        raise Refusal(f"An event is one of {', '.join(EVENTS)}, its detail numbers and short words.", 422, "illegal")
+        raise Refusal(
+            f"An event is one of {', '.join(EVENTS)}, with numbers and short words for detail.", 422, "illegal"
+        )
 
     def log(cursor: Cursor) -> None:
         log_event(cursor, now=now, annotator=known(cursor, token).id, kind=f"browser {kind}", detail=detail)
@@ -606,7 +614,7 @@ def _page(path: str, endpoint: Callable[[Request], Any], *, posts: bool = True) 
 
 
 ROUTES: Final = (
-    # Routes are tried in this order, so the ones that are asked for with every item come first.
+    # Routes are tried in this order, so the ones that every item needs come first.
     Route("/api/save", save, methods=["POST"]),
     Route("/api/next", next_item, methods=["POST"]),
     Route("/api/heartbeat", heartbeat, methods=["POST"]),

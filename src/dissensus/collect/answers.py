@@ -1,4 +1,4 @@
-"""What an annotator answered, checked: complete, legal, and every layout read as yes, no and unsure."""
+"""An annotator's answers, checked for completeness and legality, and every layout read as yes, no and unsure."""
 
 from __future__ import annotations
 
@@ -6,29 +6,28 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.collect.study import VALUES
+from dissensus.responses import NO, RESPONSES, UNSURE, YES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
-NO, YES, UNSURE = range(3)
 POINTS: Final = 100
-"""That the layout `points` shares out among the classes."""
+"""How many points the layout `points` shares out among the classes."""
 RATINGS: Final = (1, 2, 3, 4, 5)
 """How well a class fits: 1 not at all, 5 fully."""
 INPUTS: Final = ("key", "mouse", "touch", "mixed")
 LONGEST: Final = 30 * 86400.0
-"""Seconds; a longer time is a broken clock."""
+"""Seconds; a longer time means a broken clock."""
 
 
 class Refused(Exception):  # noqa: N818
     """Something an annotator may not do, in one sentence.
 
     Attributes:
-        kind: "incomplete" or "illegal" answers, a "foreign" assignment, a "closed" one.
-        classes: that are unanswered, where it is incomplete.
+        kind: "incomplete" or "illegal" for answers, "foreign" or "closed" for an assignment.
+        classes: the unanswered ones, where answers are incomplete.
     """
 
     def __init__(self, kind: str, sentence: str, *, classes: tuple[int, ...] = ()) -> None:
@@ -43,13 +42,13 @@ class Answers:
     Attributes:
         values: by class, the code of yes, no or unsure; the number given in the layouts `rating` and `points`.
         first_seconds: by class, from the first frame to the first answer.
-        last_seconds: by class, to the last answer.
-        changes: by class, how often an answer was changed.
-        seconds: that the item took.
-        hidden_seconds: of them, with the page out of sight.
+        last_seconds: by class, from the first frame to the last answer.
+        changes: by class, how often the answer was changed.
+        seconds: from the first frame to the submission of the item.
+        hidden_seconds: how long the page was hidden in that time.
         input: one of `INPUTS`.
-        window: width, height, pixels a CSS pixel.
-        frame_ms: between two frames.
+        window: width and height in CSS pixels, and device pixels per CSS pixel.
+        frame_ms: milliseconds between two frames.
     """
 
     values: Mapping[int, int | float]
@@ -63,11 +62,11 @@ class Answers:
     frame_ms: float | None = None
 
 
-def check_answers(study: CollectStudy, raw: Any) -> Answers:
+def check_answers(project: Project, raw: Any) -> Answers:
     """Answers from what a browser sent, or `Refused`.
 
     Args:
-        study: whose layout and classes decide what is legal and complete.
+        project: its layout and classes decide what is legal and complete.
         raw: parsed JSON: values, first, last, changes by class; total_ms, hidden_ms, input, window, frame_ms. The
             layouts `rows` and `one-at-a-time` need "yes", "no" or "unsure" for every class; in `select-all` and
             `single-choice` a class that is not named is "no"; `rating` needs 1 to 5 for every class; `points` needs
@@ -75,19 +74,19 @@ def check_answers(study: CollectStudy, raw: Any) -> Answers:
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("values"), dict):
         raise Refused("illegal", 'answers must be an object with "values" by class')
-    values = check_values(study, raw["values"])
-    _check_complete(study, values)
+    values = check_values(project, raw["values"])
+    _check_complete(project, values)
     window = raw.get("window")
     if window is not None and not (isinstance(window, list) and len(window) == 3):
         raise Refused("illegal", "the window must be its width, height and pixel ratio")
     input_kind = raw.get("input")
     if input_kind is not None and input_kind not in INPUTS:
         raise Refused("illegal", f"the input must be one of {', '.join(INPUTS)}")
-    changes = {place: int(_measure(count, "changes")) for place, count in _by_class(study, raw, "changes").items()}
+    changes = {place: int(_measure(count, "changes")) for place, count in _by_class(project, raw, "changes").items()}
     return Answers(
         values=values,
-        first_seconds=_seconds_by_class(study, raw, "first"),
-        last_seconds=_seconds_by_class(study, raw, "last"),
+        first_seconds=_seconds_by_class(project, raw, "first"),
+        last_seconds=_seconds_by_class(project, raw, "last"),
         changes=changes,
         seconds=_seconds(raw, "total_ms"),
         hidden_seconds=_seconds(raw, "hidden_ms"),
@@ -97,86 +96,89 @@ def check_answers(study: CollectStudy, raw: Any) -> Answers:
     )
 
 
-def check_values(study: CollectStudy, raw: Mapping[Any, Any]) -> dict[int, int | float]:
+def check_values(project: Project, raw: Mapping[Any, Any]) -> dict[int, int | float]:
     """Values by class, each legal by itself; not necessarily complete (a draft)."""
-    legal = _legal(study)
+    legal = _legal(project)
     values: dict[int, int | float] = {}
     for key, value in raw.items():
-        place = _class(study, key)
+        place = _class(project, key)
         # A JSON true is an int in Python, and a list cannot be looked up.
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value not in legal:
             allowed = ", ".join(map(str, list(legal)[:6]))
-            raise Refused("illegal", f"'{str(value)[:40]}' is no answer to {study.classes[place]}; answer {allowed}")
+            raise Refused(
+                "illegal", f"'{str(value)[:40]}' is not an answer to {project.classes[place]}; answer {allowed}"
+            )
         values[place] = legal[value]
     return values
 
 
-def responses_of(study: CollectStudy, values: Mapping[int, int | float]) -> tuple[int, ...]:
+def responses_of(project: Project, values: Mapping[int, int | float]) -> tuple[int, ...]:
     """(classes,) codes of no, yes and unsure.
 
-    A rating of 4 or 5 is yes, 3 unsure, less no. Of points, the most are yes, others above zero unsure, zero is no.
+    A rating of 4 or 5 is yes, 3 is unsure, less is no. The class with the most points is yes, others with any points
+    are unsure, and zero points are no.
     """
-    given = [values[place] for place in range(len(study.classes))]
-    if study.layout == "rating":
+    given = [values[place] for place in range(len(project.classes))]
+    if project.layout == "rating":
         return tuple(YES if value > 3 else UNSURE if value == 3 else NO for value in given)
-    if study.layout == "points":
+    if project.layout == "points":
         return tuple(YES if value == max(given) else UNSURE if value > 0 else NO for value in given)
     return tuple(int(value) for value in given)
 
 
-def amounts_of(study: CollectStudy, values: Mapping[int, int | float]) -> tuple[float | None, ...]:
+def amounts_of(project: Project, values: Mapping[int, int | float]) -> tuple[float | None, ...]:
     """(classes,) the ratings or points themselves; None in the other layouts."""
-    numeric = study.layout in ("rating", "points")
-    return tuple(float(values[place]) if numeric else None for place in range(len(study.classes)))
+    numeric = project.layout in ("rating", "points")
+    return tuple(float(values[place]) if numeric else None for place in range(len(project.classes)))
 
 
-def _legal(study: CollectStudy) -> dict[str | int | float, int | float]:
+def _legal(project: Project) -> dict[str | int | float, int | float]:
     """What may be sent for a class, and what it is stored as."""
-    if study.layout == "rating":
+    if project.layout == "rating":
         return {rating: rating for rating in RATINGS}
-    if study.layout == "points":
+    if project.layout == "points":
         return {points: points for points in range(POINTS + 1)}
-    unsure = study.unsure and study.layout in ("rows", "one-at-a-time")
-    return {value: VALUES.index(value) for value in (("yes", "no", "unsure") if unsure else ("yes", "no"))}
+    unsure = project.unsure and project.layout in ("rows", "one-at-a-time")
+    return {RESPONSES[code]: code for code in ((YES, NO, UNSURE) if unsure else (YES, NO))}
 
 
-def _check_complete(study: CollectStudy, values: dict[int, int | float]) -> None:
-    """Fills in what silence means in a layout, and refuses what is left open."""
-    everything = range(len(study.classes))
-    if study.layout in ("select-all", "single-choice"):
+def _check_complete(project: Project, values: dict[int, int | float]) -> None:
+    """Fills in what an unanswered class means in a layout, and refuses answers that are not complete."""
+    everything = range(len(project.classes))
+    if project.layout in ("select-all", "single-choice"):
         values.update({place: NO for place in everything if place not in values})
     missing = tuple(place for place in everything if place not in values)
     if missing:
-        named = ", ".join(study.classes[place] for place in missing[:10])
+        named = ", ".join(project.classes[place] for place in missing[:10])
         left = "1 class" if len(missing) == 1 else f"{len(missing)} classes"
         raise Refused("incomplete", f"{left} left: {named}", classes=missing)
     chosen = sum(value == YES for value in values.values())
-    if study.layout == "single-choice" and chosen != 1:
+    if project.layout == "single-choice" and chosen != 1:
         raise Refused("incomplete" if not chosen else "illegal", f"choose one class; {chosen} are chosen")
-    if study.layout == "points" and (total := sum(values.values())) != POINTS:
+    if project.layout == "points" and (total := sum(values.values())) != POINTS:
         raise Refused("incomplete", f"the points sum to {total:g}; share out all {POINTS}")
 
 
-def _class(study: CollectStudy, key: Any) -> int:
-    # Digits of other scripts are digits to Python, and "007" is no class.
+def _class(project: Project, key: Any) -> int:
+    # Digits of other scripts are digits to Python, and "007" is not a class.
     if isinstance(key, str) and key.isascii() and key.isdigit() and len(key) < 9:
         place = int(key)
-        if place < len(study.classes) and key == str(place):
+        if place < len(project.classes) and key == str(place):
             return place
-    raise Refused("illegal", f"'{str(key)[:40]}' is no class of this study")
+    raise Refused("illegal", f"'{str(key)[:40]}' is not a class of this project")
 
 
-def _by_class(study: CollectStudy, raw: Mapping[str, Any], name: str) -> dict[int, Any]:
+def _by_class(project: Project, raw: Mapping[str, Any], name: str) -> dict[int, Any]:
     given = raw.get(name)
     if given is None:
         return {}
     if not isinstance(given, dict):
         raise Refused("illegal", f"{name} must be an object by class")
-    return {_class(study, key): value for key, value in given.items() if value is not None}
+    return {_class(project, key): value for key, value in given.items() if value is not None}
 
 
-def _seconds_by_class(study: CollectStudy, raw: Mapping[str, Any], name: str) -> dict[int, float]:
-    return {place: _measure(value, name) / 1000 for place, value in _by_class(study, raw, name).items()}
+def _seconds_by_class(project: Project, raw: Mapping[str, Any], name: str) -> dict[int, float]:
+    return {place: _measure(value, name) / 1000 for place, value in _by_class(project, raw, name).items()}
 
 
 def _seconds(raw: Mapping[str, Any], name: str) -> float | None:

@@ -1,8 +1,8 @@
-"""Who is shown which item: leases that make every item get exactly k votes.
+"""Who is shown which item: leases ensure that every item gets exactly k votes.
 
 A lease holds one slot of an item while somebody works on it. It is prolonged by signs of life and given back when they
-stop; what was finished never expires, and what comes after its lease is kept and counts if a slot is still free.
-Nothing here asks what time it is: `now` is UNIX seconds, given by the caller.
+stop. Finished work never expires, and an answer that comes after its lease is kept and counts if a slot is still free.
+Nothing here reads a clock: `now` is UNIX seconds, given by the caller.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from dissensus.collect.events import log_event
 from dissensus.collect.gold import apply_gold_rule, gold_missed
 from dissensus.collect.orders import class_order, fraction, gold_places
 from dissensus.collect.slots import free_slot, take_slot
+from dissensus.responses import RESPONSES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dissensus.collect.database import Cursor
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 RETRY_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """An item as an annotator may see it: an image file or a text. Nothing tells that it is gold."""
+    """An item as an annotator may see it: an image file or a text. Nothing gives away that it is gold."""
 
     id: int
     media: str | None
@@ -41,15 +42,15 @@ class Assigned:
     """A lease.
 
     Attributes:
-        assignment: what the browser calls it; cannot be guessed.
-        item: to look at.
-        number: the how-manieth item of this annotator, from 1.
-        of: so many.
+        assignment: the name that the browser uses; it cannot be guessed.
+        item: the item to look at.
+        number: the item's place among those of this annotator, from 1.
+        of: how many items the annotator gets in total.
         classes: in the order shown.
         layout: of the answers.
-        expires: when it goes back without a sign of life.
-        draft: by class as text, values that were filled in before a reload; None where there are none.
-        done: whether it was answered before, and the annotator went back to it.
+        expires: when it is given back unless there is a sign of life.
+        draft: by class as text, values that were filled in before a reload; None if there are none.
+        done: whether it was answered before and the annotator went back to it.
     """
 
     assignment: str
@@ -70,7 +71,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Nothing:
-    """All that is left is being answered by others, who may give it back."""
+    """All that is left is with other annotators, who may yet give it back."""
 
     retry_seconds: float = RETRY_SECONDS
 
@@ -85,9 +86,9 @@ class Lease:
     """How long a lease lasts.
 
     Attributes:
-        expires: when.
-        mine: false where another tab has taken over.
-        held: false where it ran out and the item was given to somebody else; an answer is kept all the same.
+        expires: when it ends.
+        mine: false if another tab has taken over.
+        held: false if it ran out and the item was given to somebody else; an answer is kept all the same.
     """
 
     expires: float
@@ -97,7 +98,7 @@ class Lease:
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """What became of an answer: whether it had been stored before, counts towards k, and came after its lease."""
+    """What became of an answer: whether it was stored before, whether it counts towards k, and whether it came late."""
 
     duplicate: bool
     counted: bool
@@ -105,21 +106,21 @@ class Saved:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How far a study is.
+class Status:
+    """How far a project has come.
 
     Attributes:
         items: how many there are to vote on.
-        by_votes: by number of counted votes, how many items have it.
-        complete: items with all votes that are wanted of them.
-        counted: votes.
-        needed: votes that are wanted in all.
-        leases: open, that hold a slot.
-        spare: judgements that are kept and do not count, gold apart.
+        by_votes: for each number of counted votes, how many items have it.
+        complete: items that have all the votes they want.
+        counted: votes that count.
+        needed: votes that are wanted in total.
+        leases: open leases that hold a slot.
+        spare: judgements that are kept but do not count, not including gold items.
         late: judgements that came after their lease.
-        problems: reported.
-        annotators: by state.
-        excluded: annotators who do not count, deleted ones apart.
+        problems: how many were reported.
+        annotators: how many there are in each state.
+        excluded: annotators who do not count, not including deleted ones.
     """
 
     items: int
@@ -137,7 +138,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class _Worker:
-    """What the choice of an item needs to know of an annotator."""
+    """What the choice of an item needs to know about an annotator."""
 
     id: int
     state: str
@@ -164,24 +165,24 @@ _BEFORE_START: Final = _OPEN_ITEM.format("<")
 
 
 def next_item(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, tab: str
+    cursor: Cursor, project: Project, annotator: int, *, now: float, tab: str
 ) -> Assigned | Finished | Nothing | Elsewhere:
-    """What an annotator should do next. Asked again, it is the same item until that is answered.
+    """What an annotator should do next: the same item, however often it is asked for, until it is answered.
 
     Args:
-        cursor: of the writer.
-        study: whose.
-        annotator: who.
+        cursor: the writer's cursor.
+        project: the project.
+        annotator: the annotator's id.
         now: the time.
         tab: which tab of the browser asks; only one works at a time.
     """
-    expire_leases(cursor, study, now=now)
-    worker = _worker(cursor, study, annotator)
+    expire_leases(cursor, now=now)
+    worker = _worker(cursor, project, annotator)
     if worker.state not in ("working", "finished"):
         raise Refused("closed", "this session is not at work; go to its first page")
-    if worker.tab not in (None, tab) and now - worker.seen_at < 2 * study.heartbeat_seconds:
+    if worker.tab not in (None, tab) and now - worker.seen_at < 2 * project.heartbeat_seconds:
         return Elsewhere()
-    found = _resumed(cursor, study, worker, now=now) or _new_lease(cursor, study, worker, now=now)
+    found = _resumed(cursor, project, worker, now=now) or _new_lease(cursor, project, worker, now=now)
     if found is not None:
         cursor.execute(
             "UPDATE annotator SET seen_at = ?, tab = ?, waiting_since = NULL, state = 'working', finished_at = NULL "
@@ -190,21 +191,21 @@ def next_item(
         )
         return found
     _seen(cursor, annotator, now=now, tab=tab)
-    return _finished_or_waiting(cursor, study, worker, now=now)
+    return _finished_or_waiting(cursor, project, worker, now=now)
 
 
-def likely_next(cursor: Cursor, study: CollectStudy, annotator: int, *, number: int) -> Shown | None:
-    """What the annotator's item of a number would be if it were asked for now, so that it can be loaded ahead."""
-    worker = _worker(cursor, study, annotator)
+def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int) -> Shown | None:
+    """The item that an annotator would get under a number if it were handed out now, so that it can be loaded ahead."""
+    worker = _worker(cursor, project, annotator)
     item = None
-    if number in gold_places(study, worker.id, worker.quota + len(study.gold)):
-        item = _unseen_gold(cursor, study, worker)
-    item = item or _open_item(cursor, study, worker, number)
+    if number in gold_places(project, worker.id, worker.quota + len(project.gold)):
+        item = _unseen_gold(cursor, project, worker)
+    item = item or _open_item(cursor, project, worker, number)
     return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
 
 
-def heartbeat(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, tab: str) -> Lease:
-    """A sign of life: prolongs a lease, or takes one up again that had run out and whose slot is still free."""
+def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, tab: str) -> Lease:
+    """A sign of life: prolongs a lease, or renews one that ran out if its slot is still free."""
     number, item, state, expires, holds, role, counts, owner = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.expires, "
         "assignment.holds, item.role, annotator.counts, annotator.tab",
@@ -213,8 +214,8 @@ def heartbeat(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
         return Lease(expires=expires, mine=False, held=state == "open")
     _seen(cursor, annotator, now=now, tab=tab)
     if state not in ("open", "expired"):
-        # Who went back to an item has the next one waiting.
-        expires = now + study.lease_seconds
+        # While somebody looks at an earlier item again, the lease of their next one is prolonged.
+        expires = now + project.lease_seconds
         cursor.execute("UPDATE assignment SET expires = ? WHERE annotator = ? AND state = 'open'", (expires, annotator))
         return Lease(expires=expires, mine=True, held=state == "done")
     busy = cursor.execute(
@@ -225,16 +226,14 @@ def heartbeat(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
         if not takes or take_slot(cursor, item):
             state, holds = "open", int(takes)
     if state == "open":
-        expires = now + study.lease_seconds
+        expires = now + project.lease_seconds
         cursor.execute(
             "UPDATE assignment SET state = 'open', holds = ?, expires = ? WHERE id = ?", (holds, expires, number)
         )
     return Lease(expires=expires, mine=True, held=state == "open")
 
 
-def keep_draft(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, values: Mapping[str, Any]
-) -> None:
+def keep_draft(cursor: Cursor, annotator: int, *, assignment: str, values: Mapping[str, Any]) -> None:
     """Keeps half-filled values (as the browser sent them, checked by the caller) for a reload."""
     (number, state) = _mine(cursor, annotator, assignment, "assignment.id, assignment.state")
     if state in ("open", "expired"):
@@ -242,17 +241,17 @@ def keep_draft(
 
 
 def save(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, uuid: str, answers: Answers
+    cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, uuid: str, answers: Answers
 ) -> Saved:
-    """Stores a complete answer. The same uuid again stores nothing and says what became of the first.
+    """Stores a complete answer. The same uuid again stores nothing and reports what became of the first.
 
     Args:
-        cursor: of the writer.
-        study: whose.
-        annotator: who answers.
+        cursor: the writer's cursor.
+        project: the project.
+        annotator: the id of the annotator who answers.
         now: the time.
-        assignment: what is answered.
-        uuid: that the browser gave this answer.
+        assignment: the assignment that is answered.
+        uuid: the browser's own id of this answer.
         answers: from `check_answers`.
     """
     if not 8 <= len(uuid) <= 64:
@@ -275,10 +274,10 @@ def save(
         raise Refused("closed", "this item is closed; ask for the next one")
     if state == "done" and reopened != number:
         raise Refused("closed", "this item was answered already; ask for the next one")
-    responses = responses_of(study, answers.values)
+    responses = responses_of(project, answers.values)
     revised = state == "done"
-    _store(cursor, study, number, now=now, uuid=uuid, answers=answers, responses=responses, revised=revised)
-    missed = int(gold_missed(study, name, responses)) if role == "gold" else None
+    _store(cursor, project, number, now=now, uuid=uuid, answers=answers, responses=responses, revised=revised)
+    missed = int(gold_missed(project, name, responses)) if role == "gold" else None
     if revised:
         cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
         cursor.execute("UPDATE annotator SET seen_at = ?, reopened = NULL WHERE id = ?", (now, annotator))
@@ -299,14 +298,14 @@ def save(
     detail = {"assignment": number, "counted": bool(counts), "late": bool(late), "revision": revised}
     log_event(cursor, now=now, annotator=annotator, kind="saved", detail=detail)
     if role == "gold":
-        apply_gold_rule(cursor, study, annotator, now=now)
+        apply_gold_rule(cursor, project, annotator, now=now)
     return Saved(duplicate=False, counted=bool(counts), late=bool(late))
 
 
-def back(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float) -> Assigned | None:
-    """The item answered last, to be changed until the next is saved; None where there is none or it is not allowed."""
-    worker = _worker(cursor, study, annotator)
-    if not study.back or worker.state != "working":
+def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Assigned | None:
+    """The item answered last, which may be changed until the next one is saved; None if there is none to go back to."""
+    worker = _worker(cursor, project, annotator)
+    if not project.back or worker.state != "working":
         return None
     row = cursor.execute(
         f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state = 'done' "
@@ -322,14 +321,11 @@ def back(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float) -> 
         "WHERE judgement.assignment = ? AND judgement.current = 1",
         (row[0],),
     ).fetchall()
-    words = ("no", "yes", "unsure")
-    draft = {str(place): words[value] if amount is None else int(amount) for place, value, amount in given}
-    return _assigned(study, worker, row, expires=row[4], draft=draft, done=True)
+    draft = {str(place): RESPONSES[value] if amount is None else int(amount) for place, value, amount in given}
+    return _assigned(project, worker, row, expires=row[4], draft=draft, done=True)
 
 
-def report_problem(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, assignment: str, reason: str
-) -> None:
+def report_problem(cursor: Cursor, annotator: int, *, now: float, assignment: str, reason: str) -> None:
     """Gives an item back without a vote; the annotator is not shown it again."""
     number, item, state, holds = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.holds"
@@ -346,14 +342,14 @@ def report_problem(
         free_slot(cursor, item, now=now)
 
 
-def take_over(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, tab: str) -> None:
-    """Lets a tab work from now on; the other one is told at its next sign of life."""
+def take_over(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
+    """Lets this tab work from now on; the other one learns of it at its next sign of life."""
     _seen(cursor, annotator, now=now, tab=tab)
     log_event(cursor, now=now, annotator=annotator, kind="take-over")
 
 
-def expire_leases(cursor: Cursor, study: CollectStudy, *, now: float) -> int:
-    """Gives back the slots of leases that showed no sign of life, and says how many. What is done never expires."""
+def expire_leases(cursor: Cursor, *, now: float) -> int:
+    """Gives back the slots of leases without a sign of life, and returns how many. Finished work never expires."""
     expired = cursor.execute(
         "SELECT id, item, annotator, holds FROM assignment WHERE state = 'open' AND expires < ?", (now,)
     ).fetchall()
@@ -365,8 +361,8 @@ def expire_leases(cursor: Cursor, study: CollectStudy, *, now: float) -> int:
     return len(expired)
 
 
-def progress(cursor: Cursor, study: CollectStudy) -> Progress:
-    """How far a study is."""
+def status_of(cursor: Cursor) -> Status:
+    """How far a project has come."""
     by_votes = dict(
         cursor.execute("SELECT counted, count(*) FROM item WHERE role = 'vote' GROUP BY counted").fetchall()
     )
@@ -379,7 +375,7 @@ def progress(cursor: Cursor, study: CollectStudy) -> Progress:
         "JOIN item ON item.id = assignment.item WHERE state = 'done' AND role = 'vote'"
     ).fetchone()
     (excluded,) = cursor.execute("SELECT count(*) FROM annotator WHERE counts = 0 AND state <> 'deleted'").fetchone()
-    return Progress(
+    return Status(
         items=sum(by_votes.values()),
         by_votes=dict(sorted(by_votes.items())),
         complete=int(complete),
@@ -394,11 +390,11 @@ def progress(cursor: Cursor, study: CollectStudy) -> Progress:
     )
 
 
-def _worker(cursor: Cursor, study: CollectStudy, annotator: int) -> _Worker:
+def _worker(cursor: Cursor, project: Project, annotator: int) -> _Worker:
     row = cursor.execute(
         "SELECT id, state, counts, done, gold_done, tab, seen_at, waiting_since, (SELECT CASE WHEN vote_items < ? "
         "THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?) FROM annotator WHERE id = ?",
-        (study.items_per_annotator, study.items_per_annotator, study.version, annotator),
+        (project.items_per_annotator, project.items_per_annotator, project.version, annotator),
     ).fetchone()
     if row is None:
         raise Refused("closed", "this session is over")
@@ -423,7 +419,7 @@ def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str | None = None)
 
 
 def _assigned(
-    study: CollectStudy,
+    project: Project,
     worker: _Worker,
     row: Any,
     *,
@@ -436,28 +432,28 @@ def _assigned(
         assignment=token,
         item=Shown(id=item, media=media, text=text),
         number=number,
-        of=worker.quota + len(study.gold),
+        of=worker.quota + len(project.gold),
         classes=tuple(json.loads(order)),
-        layout=study.layout,
+        layout=project.layout,
         expires=expires,
         draft=draft if draft is not None else None if kept is None else json.loads(kept),
         done=done,
     )
 
 
-def _resumed(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Assigned | None:
-    """The open lease, or the one that ran out last where the item may still be answered and would count."""
+def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
+    """The open lease, or else the last one that ran out, if its item may still be answered and would count."""
     rows = cursor.execute(
         f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state IN ('open', 'expired') ORDER BY "
         "CASE WHEN assignment.state = 'open' THEN 0 ELSE 1 END, assignment.leased_at DESC",
         (worker.id,),
     ).fetchall()
-    expires = now + study.lease_seconds
+    expires = now + project.lease_seconds
     for row in rows:
         assignment, item, role, state = row[0], row[6], row[9], row[10]
         if state == "open":
             cursor.execute("UPDATE assignment SET expires = ? WHERE id = ?", (expires, assignment))
-            return _assigned(study, worker, row, expires=expires)
+            return _assigned(project, worker, row, expires=expires)
         takes = role == "vote" and bool(worker.counts)
         if (role == "vote" and worker.done >= worker.quota) or (takes and not take_slot(cursor, item)):
             continue
@@ -466,27 +462,31 @@ def _resumed(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float
             (int(takes), now, expires, assignment),
         )
         log_event(cursor, now=now, annotator=worker.id, kind="resumed lease", detail={"assignment": assignment})
-        return _assigned(study, worker, row, expires=expires)
+        return _assigned(project, worker, row, expires=expires)
     return None
 
 
-def _new_lease(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Assigned | None:
-    number, total = worker.done + worker.gold_done + 1, worker.quota + len(study.gold)
-    item = _open_item(cursor, study, worker, number) if worker.done < worker.quota else None
-    gold_left = worker.gold_done < len(study.gold)
-    due = item is None or number in gold_places(study, worker.id, total)
-    # Who comes when all is done is not shown gold alone.
+def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
+    number, total = worker.done + worker.gold_done + 1, worker.quota + len(project.gold)
+    item = _open_item(cursor, project, worker, number) if worker.done < worker.quota else None
+    gold_left = worker.gold_done < len(project.gold)
+    due = item is None or number in gold_places(project, worker.id, total)
+    # Somebody who comes when everything is done is not shown gold items alone.
     if gold_left and due and (item is not None or worker.done > 0):
-        item = _unseen_gold(cursor, study, worker) or item
+        item = _unseen_gold(cursor, project, worker) or item
     if item is None:
         return None
     place, media, text = item
     holds = int(bool(worker.counts) and take_slot(cursor, place))
-    token, order, expires = secrets.token_urlsafe(16), class_order(study, worker.id, place), now + study.lease_seconds
+    token, order, expires = (
+        secrets.token_urlsafe(16),
+        class_order(project, worker.id, place),
+        now + project.lease_seconds,
+    )
     (lease,) = cursor.execute(
         "INSERT INTO assignment (token, item, annotator, state, holds, number, class_order, version, leased_at, "
         "expires) VALUES (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?) RETURNING id",
-        (token, place, worker.id, holds, number, json.dumps(order), study.version, now, expires),
+        (token, place, worker.id, holds, number, json.dumps(order), project.version, now, expires),
     ).fetchone()
     log_event(cursor, now=now, annotator=worker.id, kind="leased", detail={"assignment": lease, "item": place})
     return Assigned(
@@ -495,33 +495,33 @@ def _new_lease(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: flo
         number=number,
         of=total,
         classes=order,
-        layout=study.layout,
+        layout=project.layout,
         expires=expires,
         draft=None,
     )
 
 
-def _open_item(cursor: Cursor, study: CollectStudy, worker: _Worker, number: int) -> Any:
-    """The first item with a free slot, new to the annotator, after a random place; from the start again behind it."""
-    start = 0.0 if study.item_order == "fixed" else fraction(study.seed, "next", worker.id, number)
+def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int) -> Any:
+    """The first item after a random place, going round, that has a free slot and is new to the annotator."""
+    start = 0.0 if project.item_order == "fixed" else fraction(project.seed, "next", worker.id, number)
     found = cursor.execute(_FROM_START, (start, worker.id)).fetchone()
     return found or cursor.execute(_BEFORE_START, (start, worker.id)).fetchone()
 
 
-def _unseen_gold(cursor: Cursor, study: CollectStudy, worker: _Worker) -> Any:
+def _unseen_gold(cursor: Cursor, project: Project, worker: _Worker) -> Any:
     unseen = cursor.execute(
         "SELECT id, media, text FROM item WHERE role = 'gold' AND NOT EXISTS "
         "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?)",
         (worker.id,),
     ).fetchall()
-    return min(unseen, key=lambda row: fraction(study.seed, "which gold", worker.id, row[0]), default=None)
+    return min(unseen, key=lambda row: fraction(project.seed, "which gold", worker.id, row[0]), default=None)
 
 
-def _finished_or_waiting(cursor: Cursor, study: CollectStudy, worker: _Worker, *, now: float) -> Finished | Nothing:
+def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Finished | Nothing:
     if worker.state == "finished":
         return Finished()
     since = now if worker.waiting_since is None else worker.waiting_since
-    if worker.done < worker.quota and now - since < study.patience_seconds:
+    if worker.done < worker.quota and now - since < project.patience_seconds:
         may_come_back = cursor.execute(
             "SELECT 1 FROM item WHERE role = 'vote' AND leased > 0 AND NOT EXISTS "
             "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) LIMIT 1",
@@ -529,8 +529,8 @@ def _finished_or_waiting(cursor: Cursor, study: CollectStudy, worker: _Worker, *
         ).fetchone()
         if may_come_back:
             cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
-            return Nothing(min(RETRY_SECONDS, study.patience_seconds))
-    # Who comes when all is done has done nothing to be paid for, and is told so by the code.
+            return Nothing(min(RETRY_SECONDS, project.patience_seconds))
+    # Somebody who comes when everything is done has done nothing to be paid for, and gets the code that says so.
     state = "finished" if worker.done + worker.gold_done else "screened-out"
     cursor.execute(
         "UPDATE annotator SET state = ?, paid = ?, finished_at = ?, waiting_since = NULL WHERE id = ?",
@@ -543,7 +543,7 @@ def _finished_or_waiting(cursor: Cursor, study: CollectStudy, worker: _Worker, *
 
 def _store(
     cursor: Cursor,
-    study: CollectStudy,
+    project: Project,
     assignment: int,
     *,
     now: float,
@@ -574,7 +574,7 @@ def _store(
     ).fetchone()
     first, last, changes = answers.first_seconds.get, answers.last_seconds.get, answers.changes.get
     rows: list[Any] = []
-    for place, (value, amount) in enumerate(zip(responses, amounts_of(study, answers.values), strict=True)):
+    for place, (value, amount) in enumerate(zip(responses, amounts_of(project, answers.values), strict=True)):
         rows += (judgement, place, value, amount, first(place), last(place), changes(place))
     cursor.execute(
         "INSERT INTO response (judgement, class, value, amount, first_seconds, last_seconds, changes) VALUES "

@@ -1,126 +1,106 @@
-"""Copies of a study's database while it is at work, and the way back from one."""
+"""Backups of a project's database while it is in use, and restoring one."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
+import secrets
 import shutil
 import sqlite3
 import time
-import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dissensus.collect.database import FILE, claim
 from dissensus.errors import InputError
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from dissensus.collect.database import Database
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 KEPT: Final = 48
-"""Backups that are kept, the newest: two days of hourly ones."""
-
-FILE: Final = "collect.sqlite"
+"""How many backups are kept, the newest ones: two days of one an hour."""
 
 
-def back_up(database: Database | None, study: CollectStudy, *, clock: Callable[[], float] = time.time) -> Path:
-    """Copy the database into the folder `backups` of the study, in one snapshot, and check the copy.
+def back_up(database: Database | None, project: Project, *, clock: Callable[[], float] = time.time) -> Path:
+    """Copy the database into the folder `backups` of the project, in one snapshot, and check the copy.
 
-    Nobody waits for it: answers are stored meanwhile. The copy appears when it is whole and sound, or not at all; old
-    copies beyond the newest `KEPT` are removed.
+    Nobody waits for it: answers are stored meanwhile. The copy appears when it is whole and sound, or not at all; all
+    but the newest `KEPT` copies are removed.
 
     Args:
-        database: the open database; None takes the file of the study, which another process may be serving.
-        study: the study.
+        database: the open database; None takes the file of the project, which another process may be serving.
+        project: the project.
         clock: gives UNIX seconds, for the name of the copy.
     """
-    source = study.folder / FILE if database is None else database.path
+    source = project.folder / FILE if database is None else database.path
     if source is None:
-        raise InputError(f"{study.folder}: the study is on PostgreSQL; back it up with pg_dump")
+        raise InputError(f"{project.folder}: the project is on PostgreSQL; back it up with pg_dump")
     if not source.is_file():
-        raise InputError(f"{source}: there is nothing to back up yet; start 'dissensus collect serve {study.folder}'")
-    folder = study.folder / "backups"
-    stamp = datetime.fromtimestamp(clock(), tz=UTC).strftime("%Y%m%d-%H%M%S")
-    target, part = folder / f"collect-{stamp}.sqlite", folder / f".{uuid.uuid4().hex}.part"
+        raise InputError(f"{source}: there is nothing to back up yet; start 'dissensus collect serve {project.folder}'")
+    target = project.folder / "backups" / f"collect-{_stamp(clock)}.sqlite"
     try:
-        folder.mkdir(exist_ok=True)
-        with contextlib.closing(_open(source)) as connection:
-            connection.execute("VACUUM INTO ?", (str(part),))
-        found = file_integrity(part)
-        if found != "ok":
-            raise InputError(f"{source}: a copy of it is not sound ({found}); restore the last good backup")
-        _to_disk(part)
-        part.replace(target)
+        target.parent.mkdir(exist_ok=True)
+        with whole_file(target) as part:
+            with contextlib.closing(_open(source)) as connection:
+                connection.execute("VACUUM INTO ?", (str(part),))
+            found = file_integrity(part)
+            if found != "ok":
+                raise InputError(f"{source}: a copy of it is not sound ({found}); restore the last good backup")
+            _to_disk(part)
     except (OSError, sqlite3.Error) as error:
         raise InputError(
             f"{target}: the backup cannot be written ({error}); make room, or mend the database"
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
-    for old in backups(study)[KEPT:]:
+    for old in backups(project)[KEPT:]:
         old.unlink(missing_ok=True)
     return target
 
 
-def backups(study: CollectStudy) -> list[Path]:
-    """The backups of a study, the newest first."""
-    return sorted((study.folder / "backups").glob("collect-*.sqlite"), reverse=True)
+def backups(project: Project) -> list[Path]:
+    """The backups of a project, the newest first."""
+    return sorted((project.folder / "backups").glob("collect-*.sqlite"), reverse=True)
 
 
-def restore(study: CollectStudy, path: str | Path, *, clock: Callable[[], float] = time.time) -> Path | None:
-    """Put a backup in the place of the study's database.
+def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = time.time) -> Path | None:
+    """Replace the project's database by a backup.
 
-    A backup that is broken or of another study is refused, and so is a study that is being served. The database that
-    was there is kept beside it.
+    A backup that is broken or belongs to another project is refused, and so is a project that is being served. The
+    database that was there is kept beside it.
 
     Args:
-        study: the study.
+        project: the project.
         path: the backup.
         clock: gives UNIX seconds, for the name of what is kept.
 
     Returns:
-        Where the old database is now; None where there was none.
+        Where the old database is now; None if there was none.
     """
-    backup, target = Path(path), study.folder / FILE
+    backup, target = Path(path), project.folder / FILE
     if not backup.is_file():
-        raise InputError(f"{backup}: there is no such backup; those of this study lie in {study.folder / 'backups'}")
+        raise InputError(
+            f"{backup}: there is no such backup; those of this project lie in {project.folder / 'backups'}"
+        )
     found = file_integrity(backup)
     if found != "ok":
         raise InputError(f"{backup}: this backup is broken ({found}) and was not restored; choose an older one")
-    _refuse_other_study(backup, study)
-    part = target.with_name(f".{uuid.uuid4().hex}.part")
-    with _unserved(study):
-        try:
+    _refuse_other_project(backup, project)
+    release = claim(project.folder)
+    try:
+        with whole_file(target) as part:
             shutil.copyfile(backup, part)
             _to_disk(part)
-            kept = None
-            if target.exists():
-                stamp = datetime.fromtimestamp(clock(), tz=UTC).strftime("%Y%m%d-%H%M%S")
-                kept = target.with_name(f"collect-replaced-{stamp}-{uuid.uuid4().hex[:6]}.sqlite")
-                # The log of what is not in the main file yet goes with it: without it answers would be missing.
-                for ending in ("-wal", "-shm", ""):
-                    old = Path(f"{target}{ending}")
-                    if old.exists():
-                        old.replace(f"{kept}{ending}")
-            part.replace(target)
-        except OSError as error:
-            raise InputError(f"{target}: the backup cannot be restored ({error.strerror}); make room for it") from error
-        finally:
-            part.unlink(missing_ok=True)
-    return kept
-
-
-def check_integrity(database: Database) -> str:
-    """Whether the database is sound: "ok", or what is wrong."""
-    return database.integrity()
+            return _put_aside(target, stamp=_stamp(clock))
+    finally:
+        release()
 
 
 def file_integrity(path: Path) -> str:
-    """Whether a database file of a study is sound: "ok", or what is wrong."""
+    """Whether the database file of a project is sound: "ok", or what is wrong with it."""
     try:
         with contextlib.closing(_open(path)) as connection:
             problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
@@ -133,26 +113,34 @@ def file_integrity(path: Path) -> str:
     return "; ".join(problems[:3]) or "ok"
 
 
-def _refuse_other_study(backup: Path, study: CollectStudy) -> None:
-    from dissensus.collect.items import study_items
+def _refuse_other_project(backup: Path, project: Project) -> None:
+    from dissensus.collect.items import project_items
 
     with contextlib.closing(_open(backup)) as connection:
         there = {row[0] for row in connection.execute("SELECT name FROM item")}
-    gone = sorted(there - {item.name for item in study_items(study)})
+    gone = sorted(there - {item.name for item in project_items(project)})
     if gone:
         raise InputError(
-            f"{backup}: it holds the item '{gone[0]}', which the study in {study.folder} has not; choose one of its own"
+            f"{backup}: it holds the item '{gone[0]}', which is not in the project in {project.folder}; choose a "
+            "backup of this project"
         )
 
 
-@contextlib.contextmanager
-def _unserved(study: CollectStudy) -> Iterator[None]:
-    with (study.folder / "collect.lock").open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise InputError(f"{study.folder}: the study is being served; stop the server first") from error
-        yield
+def _put_aside(database: Path, *, stamp: str) -> Path | None:
+    """Renames a database that is there, with what lies beside it, and returns its new name."""
+    if not database.exists():
+        return None
+    kept = database.with_name(f"collect-replaced-{stamp}-{secrets.token_hex(3)}.sqlite")
+    # The write-ahead log goes with it: it holds answers that are not in the main file yet.
+    for ending in ("-wal", "-shm", ""):
+        old = Path(f"{database}{ending}")
+        if old.exists():
+            old.replace(f"{kept}{ending}")
+    return kept
+
+
+def _stamp(clock: Callable[[], float]) -> str:
+    return datetime.fromtimestamp(clock(), tz=UTC).strftime("%Y%m%d-%H%M%S")
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -162,5 +150,6 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _to_disk(path: Path) -> None:
-    with path.open("rb") as file:
+    # Opened for writing: Windows does not flush a file that was opened for reading only.
+    with path.open("r+b") as file:
         os.fsync(file.fileno())

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.collect.answers import NO, UNSURE
+from dissensus.collect.database import FILE
 from dissensus.collect.participants import final_answers
 from dissensus.errors import InputError
+from dissensus.responses import NO, UNSURE
 from dissensus.votes.columns import SYNONYMS
 from dissensus.votes.table import NONE, Votes
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Table
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 _COLUMNS: Final = {
     "assignment": "a.id",
@@ -54,11 +55,11 @@ class Judgements:
         annotator: (judgements,) id of the annotator.
         counts: (judgements,) whether it is one of the k votes of its item.
         late: (judgements,) whether it came after its lease had run out.
-        number: (judgements,) the how-manieth item of its annotator it was.
+        number: (judgements,) the item's place among those of its annotator, from 1.
         done_at: (judgements,) UNIX seconds.
-        judgement: (judgements,) id of the saved answer, the last revision.
+        judgement: (judgements,) id of the saved answer, the latest revision.
         seconds: (judgements,) from the first frame to the answer; NaN where unknown.
-        hidden_seconds: (judgements,) of these, with the page hidden; NaN where unknown.
+        hidden_seconds: (judgements,) how long the page was hidden in that time; NaN where unknown.
         response: (judgements, classes) `NO`, `YES` or `UNSURE`.
         amount: (judgements, classes) points or rating; NaN where the layout asks for neither.
         first_seconds: (judgements, classes) to the first answer; NaN where unknown.
@@ -91,12 +92,12 @@ class Judgements:
 
 
 @contextmanager
-def snapshot(study: CollectStudy, url: str | None = None) -> Iterator[Any]:
-    """A cursor that sees one state of a study's database and cannot change it, also while a server is at work.
+def snapshot(project: Project, url: str | None = None) -> Iterator[Any]:
+    """A cursor that sees one state of a project's database and cannot change it, even while a server is writing.
 
     Args:
-        study: the study.
-        url: of its PostgreSQL database; by default collect.sqlite in its folder.
+        project: the project.
+        url: the URL of its PostgreSQL database; by default collect.sqlite in its folder.
     """
     connection: Any
     if url is not None:
@@ -105,9 +106,11 @@ def snapshot(study: CollectStudy, url: str | None = None) -> Iterator[Any]:
         connection = read_only_postgres(url)
         connection.begin()
     else:
-        path = study.folder / "collect.sqlite"
+        path = project.folder / FILE
         if not path.is_file():
-            raise InputError(f"{path}: nothing has been collected yet; start 'dissensus collect serve {study.folder}'")
+            raise InputError(
+                f"{path}: nothing has been collected yet; start 'dissensus collect serve {project.folder}'"
+            )
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
         connection.execute("PRAGMA busy_timeout = 10000")
         connection.execute("BEGIN")
@@ -115,24 +118,24 @@ def snapshot(study: CollectStudy, url: str | None = None) -> Iterator[Any]:
         yield connection.cursor()
     except sqlite3.DatabaseError as error:
         raise InputError(
-            f"{study.folder / 'collect.sqlite'}: the database cannot be read ({error}); restore a backup with "
-            f"'dissensus collect restore {study.folder} BACKUP'"
+            f"{project.folder / FILE}: the database cannot be read ({error}); restore a backup with "
+            f"'dissensus collect restore {project.folder} BACKUP'"
         ) from error
     finally:
         connection.close()
 
 
 def read_judgements(
-    cursor: Any, study: CollectStudy, *, role: str = "vote", exported: bool = True, counted: bool = True
+    cursor: Any, project: Project, *, role: str = "vote", exported: bool = True, counted: bool = True
 ) -> Judgements:
     """The finished judgements.
 
     Args:
-        cursor: of a database read.
-        study: the study.
-        role: of the items: vote, gold or practice.
-        exported: only those of annotators whose answers may leave.
-        counted: only those that are one of the k votes of their item.
+        cursor: a cursor that reads the database.
+        project: the project.
+        role: which items: vote, gold or practice.
+        exported: only those of annotators whose answers are exported.
+        counted: only those that are among the k votes of their item.
     """
     given = (role, int(exported), int(counted))
     cursor.execute(f"SELECT {', '.join(_COLUMNS.values())} {_DONE} {_WHERE} ORDER BY a.done_at, a.id", given)
@@ -148,7 +151,7 @@ def read_judgements(
         given,
     )
     cells = np.array(cursor.fetchall(), dtype=np.float64).reshape(-1, 7)
-    shape = (named["judgement"].size, len(study.classes))
+    shape = (named["judgement"].size, len(project.classes))
     order = np.argsort(named["judgement"])
     row = order[np.searchsorted(named["judgement"], cells[:, 0], sorter=order)]
     label = cells[:, 1].astype(np.int64)
@@ -177,57 +180,57 @@ def pseudonyms(cursor: Any) -> dict[int, str]:
     return dict(cursor.fetchall())
 
 
-def collected_votes(cursor: Any, study: CollectStudy) -> Votes:
+def collected_votes(cursor: Any, project: Project) -> Votes:
     """The collected votes: judgements that count, of annotators whose answers are exported.
 
-    Items without a vote so far are left out. A layout that makes people choose one class gives single choices; the
-    others give the class `none` to a judgement of all No.
+    Items without a vote so far are left out. A layout in which people choose one class gives single choices; in the
+    others a judgement of all No is a vote for the class `none`.
     """
-    found = read_judgements(cursor, study)
+    found = read_judgements(cursor, project)
     if not len(found):
-        raise InputError(f"{study.folder}: no judgement has been collected yet; open the annotator link first")
-    votes = votes_of_judgements(found, study, items=names_of_items(cursor), annotators=pseudonyms(cursor))
-    return replace(votes, attributes=_attributes(cursor, study, np.unique(found.annotator)))
+        raise InputError(f"{project.folder}: no judgement has been collected yet; open the annotator link first")
+    votes = votes_of_judgements(found, project, items=names_of_items(cursor), annotators=pseudonyms(cursor))
+    return replace(votes, attributes=_attributes(cursor, project, np.unique(found.annotator)))
 
 
-def _attributes(cursor: Any, study: CollectStudy, ids: Ints) -> dict[str, Names]:
+def _attributes(cursor: Any, project: Project, ids: Ints) -> dict[str, Names]:
     """What annotators chose when they were asked about themselves; empty text where they did not say.
 
-    Free text stays out, for it may tell who somebody is, and so does a question with the name of a column of votes.
+    Free text is left out, since it may reveal who somebody is, and so is a question named like a column of votes.
     """
     told = final_answers(cursor)
     return {
         asked.name: _text([told.get(each, {}).get(asked.name, "") for each in ids.tolist()])
-        for asked in study.questions
+        for asked in project.questions
         if asked.options and asked.name not in SYNONYMS
     }
 
 
 def votes_of_judgements(
-    found: Judgements, study: CollectStudy, *, items: dict[int, str], annotators: dict[int, str]
+    found: Judgements, project: Project, *, items: dict[int, str], annotators: dict[int, str]
 ) -> Votes:
     """Judgements as `Votes`; items and annotators are those that occur, by rising id."""
     item, item_names = _coded(found.item, items)
     annotator, annotator_names = _coded(found.annotator, annotators)
-    single = study.layout == "single-choice"
+    single = project.layout == "single-choice"
     said = found.response != NO
     if not single:
         said = np.column_stack([said, ~said.any(axis=1)])
     judgement, label = np.nonzero(said)
     unsure = None
-    if study.layout in ("rating", "points") or (study.layout in ("rows", "one-at-a-time") and study.unsure):
+    if project.layout in ("rating", "points") or (project.layout in ("rows", "one-at-a-time") and project.unsure):
         unsure = np.column_stack([found.response == UNSURE, np.zeros(len(found), dtype=np.bool_)])[judgement, label]
     return Votes(
         item=item[judgement],
         label=label.astype(np.int32),
         items=item_names,
-        classes=study.classes if single else (*study.classes, NONE),
+        classes=project.classes if single else (*project.classes, NONE),
         annotator=annotator[judgement],
         annotators=annotator_names,
         unsure=unsure,
         judgement=None if single else judgement.astype(np.int32),
         seconds=found.seconds,
-        none=None if single else len(study.classes),
+        none=None if single else len(project.classes),
     )
 
 

@@ -1,15 +1,14 @@
 """Where votes are kept: one writer thread that commits many requests at once, and readers that never wait for it.
 
-A request is a function of a cursor. The writer runs each inside a SAVEPOINT of one transaction and answers only after
-COMMIT, which is on disk: whoever was told "saved" is saved, requests cannot race, and the disk is waited for once for
-all of them.
+A request is a function of a cursor. The writer runs each one inside a SAVEPOINT of a shared transaction and answers
+only after COMMIT, when it is on disk: what was reported as saved is saved, requests cannot race, and all of them wait
+for the disk only once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import queue
 import sqlite3
@@ -20,6 +19,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
+from filelock import FileLock, Timeout
+
 from dissensus.collect.events import log_event
 from dissensus.collect.items import load_items
 from dissensus.collect.slots import fill_slots
@@ -29,12 +30,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 T = TypeVar("T")
 
+FILE: Final = "collect.sqlite"
+"""The database, in the folder of its project."""
+
 LARGEST_BATCH: Final = 512
-"""Requests in one transaction: keeps the first of them from waiting long."""
+"""The most requests in one transaction, so that the first of them does not wait long."""
 READERS: Final = 4
 
 
@@ -61,7 +65,7 @@ class Connection(Protocol):
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
     def failure(self, error: Exception) -> Exception | None:
-        """What to answer to every request of the transaction that an error of the driver has spoilt, if it has."""
+        """What to answer to every request of the transaction, if an error of the driver has spoilt all of it."""
 
     def close(self) -> None: ...
 
@@ -75,7 +79,7 @@ class _Request:
     error: BaseException | None = None
 
     def resolve(self) -> None:
-        # A request whose asker has gone away is done all the same; nobody is told.
+        # A request is carried out even if whoever made it has gone away; then nobody is told.
         if self.future.cancelled():
             return
         if self.error is not None:
@@ -85,7 +89,7 @@ class _Request:
 
 
 class Database:
-    """A study's database: one writer, several readers.
+    """A project's database: one writer, several readers.
 
     Attributes:
         path: the SQLite file; None on PostgreSQL.
@@ -107,7 +111,7 @@ class Database:
         self._writer.start()
 
     async def write(self, work: Callable[[Cursor], T]) -> T:
-        """Runs a request and answers after it is on disk."""
+        """Runs a request and returns its result once it is on disk."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._send(_Request(work, future, loop))
@@ -118,13 +122,13 @@ class Database:
         return self.submit(work).result()
 
     def submit(self, work: Callable[[Cursor], T]) -> Future[T]:
-        """The same, without waiting: the future is resolved after the request is on disk."""
+        """The same, without waiting: the future is resolved once the request is on disk."""
         future: Future[T] = Future()
         self._send(_Request(work, future, None))
         return future
 
     async def read(self, work: Callable[[Cursor], T]) -> T:
-        """Runs a request that only reads, in one snapshot, while the writer goes on."""
+        """Runs a request that only reads, in one snapshot, while the writer carries on."""
         return await asyncio.to_thread(self.read_now, work)
 
     def read_now(self, work: Callable[[Cursor], T]) -> T:
@@ -137,7 +141,7 @@ class Database:
                 connection.rollback()
 
     def close(self) -> None:
-        """Finishes what was asked, closes, and lets another process in."""
+        """Finishes the requests that were made, closes, and lets another process in."""
         with self._closing:
             if self._closed:
                 return
@@ -155,39 +159,11 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def integrity(self) -> str:
-        """What is wrong with the counts of slots and, in SQLite, the file and the links of its tables; else "ok"."""
-        found = [
-            f"item {name} has {votes} votes and {leases} leases, not {counted} and {leased}"
-            for name, counted, leased, votes, leases in self.read_now(_miscounted)
-        ]
-        if self.path is not None:
-            found += self._damage(self.path)
-        return "; ".join(found) or "ok"
-
-    @staticmethod
-    def _damage(path: Path) -> list[str]:
-        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
-            dangling = connection.execute("PRAGMA foreign_key_check").fetchall()
-        links = [f"row {row} of {table} has no {parent}" for table, row, parent, _ in dangling]
-        return [each for each in found if each != "ok"] + links
-
-    def copy_to(self, path: Path) -> None:
-        """Copies everything into a new SQLite file, in one snapshot, while the study goes on."""
-        if self.path is None:
-            raise InputError("backup: the study is on PostgreSQL; back it up with pg_dump")
-        with contextlib.closing(sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            try:
-                connection.execute("VACUUM INTO ?", (str(path),))
-            except sqlite3.OperationalError as error:
-                raise InputError(f"{path}: the backup cannot be written ({error})") from error
-
     def _send(self, request: _Request) -> None:
-        # Under the lock that closing takes: a request is either before the end of the queue or refused.
+        # Under the lock that closing takes, so that a request is either finished before the end or refused.
         with self._closing:
             if self._closed:
-                raise InputError("the study's database is closed; start the server again")
+                raise InputError("the project's database is closed; start the server again")
             self._requests.put(request)
 
     @contextlib.contextmanager
@@ -219,7 +195,7 @@ class Database:
 
 
 def _write_batch(batch: list[_Request], connection: Connection) -> None:
-    """Runs requests in one transaction and answers them."""
+    """Runs requests in one transaction and resolves them."""
     try:
         connection.begin()
         cursor = connection.cursor()
@@ -247,7 +223,7 @@ def _write_batch(batch: list[_Request], connection: Connection) -> None:
         if loop is None:
             _resolve(requests)
         else:
-            # One wake-up for all of them. A loop that was closed has nobody left to tell.
+            # One wake-up for all of them. If the loop was closed, nobody is left to be told.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(_resolve, requests)
 
@@ -257,12 +233,12 @@ def _resolve(requests: list[_Request]) -> None:
         request.resolve()
 
 
-def open_database(study: CollectStudy, url: str | None = None) -> Database:
-    """The database of a study, with its tables and items, for this process alone.
+def open_database(project: Project, url: str | None = None) -> Database:
+    """The database of a project, with its tables and items, for this process alone.
 
     Args:
-        study: whose.
-        url: of a PostgreSQL database, `postgresql://user@host/name`; by default collect.sqlite in the study's folder.
+        project: the project.
+        url: of a PostgreSQL database, `postgresql://user@host/name`; by default collect.sqlite in the project's folder.
     """
     if url is not None and not url.startswith(("postgresql://", "postgres://")):
         raise InputError(f"database '{url}': not a URL of PostgreSQL; give postgresql://user@host/name, or none")
@@ -271,9 +247,9 @@ def open_database(study: CollectStudy, url: str | None = None) -> Database:
 
         database = open_postgres(url)
     else:
-        database = _open_sqlite(study.folder)
+        database = _open_sqlite(project.folder)
     try:
-        database.write_now(lambda cursor: _prepare(cursor, study))
+        database.write_now(lambda cursor: _prepare(cursor, project))
     except BaseException:
         database.close()
         raise
@@ -281,49 +257,39 @@ def open_database(study: CollectStudy, url: str | None = None) -> Database:
 
 
 def schema(name: str) -> str:
-    """A file of SQL of this room."""
+    """The text of an SQL file of this room."""
     return (resources.files("dissensus.collect") / name).read_text(encoding="utf-8")
 
 
-def _miscounted(cursor: Cursor) -> list[Any]:
-    """Items whose votes and leases are not as many as they say."""
-    return cursor.execute(
-        "SELECT name, counted, leased, votes, leases FROM (SELECT name, counted, leased, "
-        "(SELECT count(*) FROM assignment WHERE assignment.item = item.id AND assignment.counts = 1) AS votes, "
-        "(SELECT count(*) FROM assignment WHERE assignment.item = item.id AND assignment.holds = 1) AS leases "
-        "FROM item) AS told WHERE votes <> counted OR leases <> leased"
-    ).fetchall()
-
-
-def _prepare(cursor: Cursor, study: CollectStudy) -> None:
+def _prepare(cursor: Cursor, project: Project) -> None:
     """Records the instrument and loads the items; refuses an instrument that stored answers do not fit."""
     latest = cursor.execute("SELECT layout, class_names, k FROM instrument ORDER BY since DESC LIMIT 1").fetchone()
-    names, now = json.dumps(study.classes, ensure_ascii=False), time.time()
+    names, now = json.dumps(project.classes, ensure_ascii=False), time.time()
     if latest is not None:
         layout, class_names, k = latest
         answered = cursor.execute("SELECT 1 FROM assignment LIMIT 1").fetchone()
-        if answered and (layout, class_names) != (study.layout, names):
+        if answered and (layout, class_names) != (project.layout, names):
             raise InputError(
-                f"{study.folder}: classes or layout were changed after items had been shown; change them back, or "
-                "start a new study in another folder"
+                f"{project.folder}: classes or layout were changed after items had been shown; change them back, or "
+                "start a new project in another folder"
             )
-        if k != study.k:
-            # Votes that were counted or are being given stay wanted; items that got more by a decision keep them.
+        if k != project.k:
+            # Votes that count or are being given stay wanted, and so do those that a decision added to an item.
             cursor.execute(
                 "UPDATE item SET wanted = CASE WHEN counted + leased > ? THEN counted + leased ELSE ? END, "
                 "free = CASE WHEN counted + leased > ? THEN 0 ELSE ? - counted - leased END "
-                f"WHERE role = 'vote' AND wanted {'= ?' if k > study.k else '< ?'}",
-                (study.k, study.k, study.k, study.k, max(k, study.k)),
+                f"WHERE role = 'vote' AND wanted {'= ?' if k > project.k else '< ?'}",
+                (project.k, project.k, project.k, project.k, max(k, project.k)),
             )
             fill_slots(cursor, "SELECT id FROM item", (), now=now)
-            log_event(cursor, now=now, annotator=None, kind="k changed", detail={"before": k, "k": study.k})
-    load_items(cursor, study)
+            log_event(cursor, now=now, annotator=None, kind="k changed", detail={"before": k, "k": project.k})
+    load_items(cursor, project)
     (vote_items,) = cursor.execute("SELECT count(*) FROM item WHERE role = 'vote'").fetchone()
     cursor.execute(
         "INSERT INTO instrument (version, text, layout, classes, class_names, k, vote_items, since) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (version) DO UPDATE SET since = excluded.since, vote_items = excluded.vote_items",
-        (study.version, study.toml, study.layout, len(study.classes), names, study.k, vote_items, now),
+        (project.version, project.toml, project.layout, len(project.classes), names, project.k, vote_items, now),
     )
 
 
@@ -337,6 +303,8 @@ class _SqliteConnection:
         self.connection.execute("PRAGMA busy_timeout = 10000")
         self.connection.execute("PRAGMA foreign_keys = ON")
         self.connection.execute("PRAGMA synchronous = FULL")
+        # On macOS, where a plain sync leaves data in the cache of the drive; elsewhere it changes nothing.
+        self.connection.execute("PRAGMA fullfsync = ON")
         self.opening = "BEGIN" if read_only else "BEGIN IMMEDIATE"
 
     def cursor(self) -> sqlite3.Cursor:
@@ -353,38 +321,47 @@ class _SqliteConnection:
             self.connection.execute("ROLLBACK")
 
     def failure(self, error: Exception) -> Exception | None:
-        # After these SQLite may have rolled the whole transaction back, not one statement.
+        # After these errors SQLite may have rolled back the whole transaction, not just one statement.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_FULL:
-            return DiskFull("the disk of the study is full and nothing was stored; make room, and it goes on by itself")
+            return DiskFull(
+                "the disk of the project is full and nothing was stored; make room, and it carries on by itself"
+            )
         return error if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOMEM) else None
 
     def close(self) -> None:
         self.connection.close()
 
 
-def _open_sqlite(folder: Path) -> Database:
-    path, lock = folder / "collect.sqlite", (folder / "collect.lock").open("a+")
+def claim(folder: Path) -> Callable[[], None]:
+    """Makes this process the only one that may write to a project's SQLite file; call the result to give that up."""
+    # Not tied to a thread: a server may be closed by another thread than the one that started it.
+    lock = FileLock(folder / "collect.lock", timeout=0, thread_local=False)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise InputError(
-                f"{folder}: another process serves this study; stop it first (one process is enough: it stores more "
-                "than 1,000 answers a second)"
-            ) from error
+        lock.acquire()
+    except Timeout as error:
+        raise InputError(
+            f"{folder}: another process serves this project; stop the server first (one process is enough for all "
+            "annotators)"
+        ) from error
+    return lock.release
+
+
+def _open_sqlite(folder: Path) -> Database:
+    path, release = folder / FILE, claim(folder)
+    try:
         try:
             _create_sqlite(path)
         except sqlite3.DatabaseError as error:
-            raise InputError(f"{path}: not a database of this study ({error}); restore a backup") from error
-        return Database(lambda read_only: _SqliteConnection(path, read_only), path=path, release=lock.close)
+            raise InputError(f"{path}: not a database of this project ({error}); restore a backup") from error
+        return Database(lambda read_only: _SqliteConnection(path, read_only), path=path, release=release)
     except BaseException:
-        lock.close()
+        release()
         raise
 
 
 def _create_sqlite(path: Path) -> None:
-    path.touch(mode=0o600)  # platforms' ids of people are in it
+    path.touch(mode=0o600)  # it holds people's ids on recruitment platforms
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def log_event(
     cursor: Cursor, *, now: float, annotator: int | None, kind: str, detail: Mapping[str, Any] | None = None
 ) -> None:
-    """Adds one event. The detail must tell nothing that could identify a person: it can never be deleted."""
+    """Adds one event. Its detail can never be deleted, so nothing in it may identify a person."""
     cursor.execute(
         "INSERT INTO event (at, annotator, kind, detail) VALUES (?, ?, ?, ?)",
         (now, annotator, kind, json.dumps(detail or {}, ensure_ascii=False, sort_keys=True)),
@@ -22,5 +22,5 @@ def log_event(
 
 
 def is_simulated(cursor: Cursor) -> bool:
-    """Whether bots have answered in this study."""
+    """Whether bots have answered in this project."""
     return cursor.execute("SELECT 1 FROM event WHERE kind = 'simulated' LIMIT 1").fetchone() is not None

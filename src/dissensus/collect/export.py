@@ -1,8 +1,8 @@
-"""What has been collected as files: for people, for spreadsheets, and for the rest of dissensus.
+"""What has been collected, as files: for people, for spreadsheets, and for the rest of dissensus.
 
-Pseudonymous: annotators have the names that the study made up for them. Who they are on a recruitment platform is
-written on request only, into a file of its own. Judgements that do not count towards k (surplus ones, of people whose
-item had been filled by others) stand in a file of their own, so that whoever counts `answers` counts exactly k.
+Exports are pseudonymous: annotators have names that the project made up for them. Who they are on a recruitment
+platform is written on request only, into a separate file. Judgements that do not count towards k (surplus ones, whose
+item others had filled already) are in a separate file too, so that `answers` holds the votes that count and no others.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from dissensus.collect.collected import (
     read_judgements,
 )
 from dissensus.collect.events import is_simulated
-from dissensus.collect.study import VALUES
+from dissensus.collect.project import FILE
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
 from dissensus.labels.writing import label_table
+from dissensus.responses import RESPONSES
 from dissensus.votes.writing import write_votes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
     from dissensus.votes.table import Votes
 
 FORMATS: Final = ("csv", "jsonl", "parquet")
@@ -52,32 +53,32 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
         "response": "yes, no or unsure",
         "amount": "rating or points, where the layout asks for them",
         "position": "place of the class in the order shown, from 1",
-        "number": "the how-manieth item of this person, gold items counted",
+        "number": "the item's place among those shown to this person, gold items included, from 1",
         "first_seconds": "from the first frame to the first answer to this class",
         "last_seconds": "from the first frame to the last answer to this class",
         "changes": "how often the answer to this class was changed",
         "seconds": "from the first frame to the submission of the item",
-        "hidden_seconds": "of these, with the page hidden",
+        "hidden_seconds": "how long the page was hidden in that time",
         "input": "key, mouse, touch or mixed",
         "done_at": "when it was saved, UNIX seconds",
         "late": "the lease had run out before the answer came",
-        "vote": "the how-manieth counted vote of its item",
-        "inclusion": "probability with which that vote was asked for: 1 for the first k, that of its draw beyond",
-        "version": "of the instrument (study.toml) that was shown",
+        "vote": "the judgement's place among the counted votes of its item, from 1; 0 where it does not count",
+        "inclusion": "probability with which that vote was asked for: 1 for the first k, that of its draw for any more",
+        "version": "version of the instrument (collect.toml) that was shown",
     },
     "surplus": {
         "": "as answers: finished judgements that do not count towards k, because others had filled the item first",
     },
     "annotators": {
         "annotator": "pseudonym",
-        "state": "how far the person came",
-        "paid": "whether to pay",
+        "state": "how far the person has come",
+        "paid": "whether the person is to be paid",
         "counts": "whether the judgements count towards k",
         "exported": "whether the judgements are in answers",
-        "reason": "why not, where they are not",
-        "judgements": "items judged, gold apart",
+        "reason": "why they are not, if they are not",
+        "judgements": "items judged, not including gold items",
         "gold_seen": "gold items judged",
-        "gold_missed": "of these, missed",
+        "gold_missed": "gold items answered wrongly",
         "arrived_at": "UNIX seconds",
         "consented_at": "UNIX seconds",
         "finished_at": "UNIX seconds",
@@ -85,14 +86,14 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
     "items": {
         "item": "name",
         "role": "vote, gold or practice",
-        "media": "file that was shown",
-        "text": "text that was shown",
-        "wanted": "votes wanted",
+        "media": "the file that was shown",
+        "text": "the text that was shown",
+        "wanted": "votes that are wanted",
         "counted": "votes that count",
-        "problems": "reports of a problem",
+        "problems": "reports of a problem with it",
     },
     "problems": {"annotator": "pseudonym", "item": "name", "problem": "what was reported, in the person's words"},
-    "sessions": {"annotator": "pseudonym", "since": "when a browser began, UNIX seconds"},
+    "sessions": {"annotator": "pseudonym", "since": "when the session began, UNIX seconds"},
     "events": {
         "id": "number of the event",
         "at": "UNIX seconds",
@@ -102,12 +103,12 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
     },
     "final_answers": {
         "annotator": "pseudonym",
-        "name": "of the question (study.toml, [[questions]])",
+        "name": "name of the question (collect.toml, [[questions]])",
         "answer": "what the person chose or wrote",
     },
     "identities": {
         "annotator": "pseudonym",
-        "platform": "of recruitment",
+        "platform": "recruitment platform",
         "external": "the platform's id of the person",
         "study": "the platform's id of the study",
         "session": "the platform's id of the session",
@@ -124,10 +125,10 @@ class Export:
     """An export that is on disk.
 
     Attributes:
-        folder: that holds it.
-        files: all of them.
-        checksums: SHA-256 by name of the file.
-        votes: the counted judgements; None where there are none yet.
+        folder: where it is.
+        files: all of its files.
+        checksums: SHA-256 by file name.
+        votes: the counted judgements; None if there are none yet.
         simulated: whether bots gave them.
     """
 
@@ -138,9 +139,9 @@ class Export:
     simulated: bool
 
 
-def export_study(
+def export_project(
     cursor: Any,
-    study: CollectStudy,
+    project: Project,
     folder: str | Path,
     *,
     identities: bool = False,
@@ -149,23 +150,23 @@ def export_study(
     """Write everything that was collected into a new folder, whole or not at all.
 
     Args:
-        cursor: of a database read.
-        study: the study.
-        folder: a folder that is not there yet, or is empty.
+        cursor: a cursor that reads the database.
+        project: the project.
+        folder: a folder that does not exist yet, or is empty.
         identities: also write who the annotators are on the recruitment platform, into `identities`.
-        formats: of the tables: csv, jsonl, parquet. In CSV, text that a spreadsheet would run as a formula gets an
-            apostrophe in front.
+        formats: of the tables: csv, jsonl, parquet. In CSV, an apostrophe is put before text that a spreadsheet would
+            run as a formula.
     """
     target = Path(folder)
     unknown = [each for each in formats if each not in FORMATS]
     if unknown or not formats:
-        raise InputError(f"export: '{', '.join(unknown)}' is no format; choose from {', '.join(FORMATS)}")
+        raise InputError(f"export: '{', '.join(unknown)}' is not a format; choose from {', '.join(FORMATS)}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target}: there is something already; choose a folder that is new or empty")
+        raise InputError(f"{target}: there is something in it already; choose a folder that is new or empty")
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
         part.mkdir(parents=True)
-        votes = _write_all(cursor, study, part, identities=identities, formats=formats)
+        votes = _write_all(cursor, project, part, identities=identities, formats=formats)
         checksums = _checksums(part)
         lines = "".join(f"{digest}  {name}\n" for name, digest in checksums.items())
         (part / "manifest.sha256").write_text(lines, encoding="utf-8")
@@ -186,13 +187,13 @@ def export_study(
 
 
 def _write_all(
-    cursor: Any, study: CollectStudy, folder: Path, *, identities: bool, formats: Sequence[str]
+    cursor: Any, project: Project, folder: Path, *, identities: bool, formats: Sequence[str]
 ) -> Votes | None:
-    counted = read_judgements(cursor, study)
-    every = read_judgements(cursor, study, counted=False)
+    counted = read_judgements(cursor, project)
+    every = read_judgements(cursor, project, counted=False)
     tables = {
-        "answers": _answers(cursor, study, counted),
-        "surplus": _answers(cursor, study, every.where(~every.counts)),
+        "answers": _answers(cursor, project, counted),
+        "surplus": _answers(cursor, project, every.where(~every.counts)),
         **_plain_tables(cursor),
     }
     if identities:
@@ -202,7 +203,7 @@ def _write_all(
             "JOIN annotator n ON n.id = d.annotator ORDER BY n.id",
             "identities",
         )
-    if study.questions:
+    if project.questions:
         tables["final_answers"] = _query(
             cursor,
             "SELECT n.pseudonym, f.name, f.answer FROM final_answer f JOIN annotator n ON n.id = f.annotator "
@@ -211,7 +212,7 @@ def _write_all(
         )
     votes = None
     if len(counted):
-        votes = collected_votes(cursor, study)
+        votes = collected_votes(cursor, project)
         tables |= {f"labels-{scheme}": label_table(weighted(votes, scheme)) for scheme in SCHEMES}
         for kind in formats:
             write_votes(votes, folder / f"votes.{kind}")
@@ -219,15 +220,15 @@ def _write_all(
                 write_guarded_csv(pl.read_csv(folder / "votes.csv", infer_schema=False), folder / "votes.csv")
     for name, table in tables.items():
         _write_table(table, folder / name, formats)
-    (folder / "study.toml").write_text(study.toml, encoding="utf-8")
+    (folder / FILE).write_text(project.toml, encoding="utf-8")
     (folder / "codebook.md").write_text(
-        _codebook(cursor, study, [*tables, *(["votes"] if votes is not None else [])], formats), encoding="utf-8"
+        _codebook(cursor, project, [*tables, *(["votes"] if votes is not None else [])], formats), encoding="utf-8"
     )
     return votes
 
 
 def write_guarded_csv(table: pl.DataFrame, path: Path) -> None:
-    """Write CSV in which no cell is a formula to a spreadsheet: text that begins with = + - @ gets an apostrophe.
+    """Write CSV in which a spreadsheet finds no formula: an apostrophe is put before text that begins with = + - @.
 
     Numbers keep their sign.
     """
@@ -238,7 +239,7 @@ def write_guarded_csv(table: pl.DataFrame, path: Path) -> None:
 
     text = [name for name, kind in table.schema.items() if kind in (pl.String, pl.Categorical) or kind == pl.Enum]
     safe = table.with_columns(guarded(pl.col(name).cast(pl.String)).alias(name) for name in text)
-    # A class may be a column, and its name is a cell too.
+    # A class may be a column, and the name of a column is a cell too.
     heads = pl.DataFrame({"head": table.columns}).select(head=guarded(pl.col("head")))["head"]
     safe.rename(dict(zip(table.columns, heads.to_list(), strict=True))).write_csv(path)
 
@@ -252,9 +253,9 @@ def _write_table(table: pl.DataFrame, stem: Path, formats: Sequence[str]) -> Non
         table.write_parquet(Path(f"{stem}.parquet"))
 
 
-def _answers(cursor: Any, study: CollectStudy, found: Judgements) -> pl.DataFrame:
-    """One row a judgement and class."""
-    n_classes = len(study.classes)
+def _answers(cursor: Any, project: Project, found: Judgements) -> pl.DataFrame:
+    """One row for each judgement and class."""
+    n_classes = len(project.classes)
     cursor.execute(
         "SELECT a.id, a.class_order, a.version, j.input FROM assignment a "
         "JOIN judgement j ON j.assignment = a.id AND j.current = 1 WHERE a.state = 'done' ORDER BY a.id"
@@ -262,7 +263,7 @@ def _answers(cursor: Any, study: CollectStudy, found: Judgements) -> pl.DataFram
     shown = cursor.fetchall()
     at = np.searchsorted(np.array([row[0] for row in shown], dtype=np.int64), found.assignment).tolist()
     orders = np.array([json.loads(shown[row][1]) for row in at], dtype=np.int64).reshape(-1, n_classes)
-    place, inclusion = inclusion_of_votes(cursor, study, found)
+    place, inclusion = inclusion_of_votes(cursor, project, found)
     judged = {
         "annotator": _named(pseudonyms(cursor), found.annotator),
         "item": _named(names_of_items(cursor), found.item),
@@ -277,11 +278,11 @@ def _answers(cursor: Any, study: CollectStudy, found: Judgements) -> pl.DataFram
         "version": pl.Series([shown[row][2] for row in at], dtype=pl.String),
     }
     table = pl.DataFrame(judged)[np.repeat(np.arange(len(found)), n_classes)]
-    classes = pl.Series(study.classes, dtype=pl.String)
+    classes = pl.Series(project.classes, dtype=pl.String)
     responses = pl.DataFrame(
         {
             "class": classes.gather(np.tile(np.arange(n_classes), len(found))),
-            "response": pl.Series(VALUES, dtype=pl.String).gather(found.response.ravel()),
+            "response": pl.Series(RESPONSES, dtype=pl.String).gather(found.response.ravel()),
             "amount": found.amount.ravel(),
             "position": np.argsort(orders, axis=1).ravel() + 1,
             "first_seconds": found.first_seconds.ravel(),
@@ -318,14 +319,14 @@ def _named(names: dict[int, str], ids: Any) -> pl.Series:
     return pl.Series(list(names.values()), dtype=pl.String).gather(np.searchsorted(keys, ids))
 
 
-def _codebook(cursor: Any, study: CollectStudy, tables: Sequence[str], formats: Sequence[str]) -> str:
-    lines = [f"# Codebook of {study.name}", ""]
+def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Sequence[str]) -> str:
+    lines = [f"# Codebook of {project.name}", ""]
     if is_simulated(cursor):
         lines += ["**These answers are simulated: bots gave them, not people.**", ""]
     lines += [
-        f"Question: {study.question}  ",
-        f"Layout: {study.layout}; classes: {', '.join(study.classes)}; votes an item: {study.k}  ",
-        f"Instrument version: {study.version} (study.toml)  ",
+        f"Question: {project.question}  ",
+        f"Layout: {project.layout}; classes: {', '.join(project.classes)}; votes per item: {project.k}  ",
+        f"Instrument version: {project.version} (collect.toml)  ",
         f"Every table is written as {', '.join(formats)}; `sha256sum -c manifest.sha256` checks the files.",
     ]
     for name in tables:

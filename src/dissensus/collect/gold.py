@@ -1,7 +1,7 @@
-"""Gold items: whose answer is known, shown to everybody, never counted towards k.
+"""Gold items: their answer is known, they are shown to everybody, and they never count towards k.
 
-Missing them is a rule about data, not about pay: who misses too many no longer counts and is not exported, but is paid
-and is not told.
+They decide what counts as data, not who is paid: the votes of somebody who misses too many no longer count and are not
+exported, but the person is still paid, and is not told.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.collect.database import Cursor
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 
-def gold_missed(study: CollectStudy, item: str, responses: Sequence[int]) -> bool:
-    """Whether responses to a gold item differ from what is required of any class."""
-    required = next(gold.required for gold in study.gold if gold.item == item)
+def gold_missed(project: Project, item: str, responses: Sequence[int]) -> bool:
+    """Whether the responses to a gold item differ, for any class, from what is required."""
+    required = next(gold.required for gold in project.gold if gold.item == item)
     return any(response not in right for response, right in zip(responses, required, strict=True))
 
 
-def apply_gold_rule(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float) -> None:
-    """Excludes an annotator who has missed more gold items than allowed; includes again one who mended an answer."""
+def apply_gold_rule(cursor: Cursor, project: Project, annotator: int, *, now: float) -> None:
+    """Excludes an annotator who has missed more gold items than allowed; includes one again who corrected an answer."""
     (missed,) = cursor.execute(
         "SELECT count(*) FROM assignment WHERE annotator = ? AND state = 'done' AND missed = 1", (annotator,)
     ).fetchone()
@@ -32,8 +32,8 @@ def apply_gold_rule(cursor: Cursor, study: CollectStudy, annotator: int, *, now:
     counts, kept, reason = cursor.execute(
         "SELECT counts, kept, reason FROM annotator WHERE id = ?", (annotator,)
     ).fetchone()
-    too_many = missed > study.misses_allowed
+    too_many = missed > project.misses_allowed
     if too_many and counts and not kept:
-        exclude(cursor, study, annotator, now=now, reason=GOLD_RULE, by=GOLD_RULE)
+        exclude(cursor, annotator, now=now, reason=GOLD_RULE, by=GOLD_RULE)
     elif not too_many and not counts and reason == GOLD_RULE:
-        include(cursor, study, annotator, now=now, by=GOLD_RULE)
+        include(cursor, annotator, now=now, by=GOLD_RULE)

@@ -1,4 +1,4 @@
-"""How a study goes right now: pace, money, and what a researcher should look at."""
+"""How a project is doing right now: pace, money, and what a researcher should look at."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dissensus.collect.assignment import progress
+from dissensus.collect.assignment import status_of
 from dissensus.collect.events import is_simulated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dissensus.collect.assignment import Progress
+    from dissensus.collect.assignment import Status
     from dissensus.collect.database import Cursor
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 PACE_SECONDS: Final = 900.0
-"""The stretch of time that the pace is taken from."""
+"""The stretch of time over which the pace is measured."""
 STALLED_SECONDS: Final = 600.0
-"""Without a saved answer, while somebody has an item."""
+"""How long nothing may be saved, while somebody has an item, before there is an alert."""
 LEAST_FREE: Final = 500e6
-"""Bytes of disk."""
+"""Bytes of free disk space, below which there is an alert."""
 HIGH_MISSES: Final = 0.4
-"""Share of annotators excluded, of at least ten, from which on it is rather the study that is at fault."""
+"""Share of excluded annotators, out of at least ten, above which the project is more likely at fault than they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Live:
-    """A study at one moment.
+    """A project at one moment.
 
     Attributes:
-        progress: votes, leases and annotators.
-        median_seconds: of an item; None before the first answer.
-        votes_per_hour: counted, over the last quarter of an hour.
-        seconds_left: until the last vote at that pace; None where there is no pace.
-        spent: money for the judgements so far, counted or not, gold apart, the platform's fee included.
-        still: money for the votes that are left.
+        status: votes, leases and annotators.
+        median_seconds: median time for an item; None before the first answer.
+        votes_per_hour: counted votes, over the last quarter of an hour.
+        seconds_left: until the last vote at that pace; None if there is no pace.
+        spent: money for the judgements so far, counted or not, gold items excepted, with the platform's fee.
+        still: money for the votes that are left, with the platform's fee.
         alerts: what a researcher should look at, as sentences.
         simulated: whether bots gave the answers.
     """
 
-    progress: Progress
+    status: Status
     median_seconds: float | None
     votes_per_hour: float
     seconds_left: float | None
@@ -51,9 +51,9 @@ class Live:
     simulated: bool
 
 
-def live(cursor: Cursor, study: CollectStudy, *, now: float) -> Live:
-    """Everything the progress page shows; nothing of what anybody answered."""
-    so_far = progress(cursor, study)
+def live(cursor: Cursor, project: Project, *, now: float) -> Live:
+    """Everything that the progress page shows, which is nothing of what anybody answered."""
+    so_far = status_of(cursor)
     (done,) = cursor.execute("SELECT count(*) FROM assignment WHERE state = 'done' AND counts = 1 AND done_at > ?", (
         now - PACE_SECONDS,
     )).fetchone()  # fmt: skip
@@ -61,16 +61,16 @@ def live(cursor: Cursor, study: CollectStudy, *, now: float) -> Live:
     stretch = PACE_SECONDS if begun is None else max(1.0, min(PACE_SECONDS, now - begun))
     pace = done / stretch
     left = so_far.needed - so_far.counted
-    vote = study.cost.seconds_per_item / 3600 * study.cost.pay_per_hour * (1 + study.cost.platform_fee)
+    vote = project.cost.seconds_per_item / 3600 * project.cost.pay_per_hour * (1 + project.cost.platform_fee)
     simulated = is_simulated(cursor)
     return Live(
-        progress=so_far,
+        status=so_far,
         median_seconds=_median_seconds(cursor),
         votes_per_hour=3600 * pace,
         seconds_left=left / pace if pace and left else None,
         spent=(so_far.counted + so_far.spare) * vote,
         still=left * vote,
-        alerts=tuple(_alerts(cursor, study, so_far, now=now)),
+        alerts=tuple(_alerts(cursor, project, so_far, now=now)),
         simulated=simulated,
     )
 
@@ -86,10 +86,11 @@ def _median_seconds(cursor: Cursor) -> float | None:
     return float(row[0])
 
 
-def _alerts(cursor: Cursor, study: CollectStudy, so_far: Progress, *, now: float) -> Iterator[str]:
+def _alerts(cursor: Cursor, project: Project, so_far: Status, *, now: float) -> Iterator[str]:
     (last,) = cursor.execute("SELECT max(saved_at) FROM judgement").fetchone()
     if so_far.leases and last is not None and now - last > STALLED_SECONDS:
-        yield f"Nothing was saved for {(now - last) / 60:.0f} minutes, although {so_far.leases} items are handed out."
+        minutes = (now - last) / 60
+        yield f"Nothing has been saved for {minutes:.0f} minutes, although {so_far.leases} items are handed out."
     (clock,) = cursor.execute("SELECT max(at) FROM event").fetchone()
     if clock is not None and clock > now + 60:
         yield f"The clock of this machine is {(clock - now) / 60:.0f} minutes behind the last event; set it right."
@@ -98,6 +99,6 @@ def _alerts(cursor: Cursor, study: CollectStudy, so_far: Progress, *, now: float
         yield f"{so_far.excluded} of {ended} annotators are excluded; look at the gold items before you look at people."
     if so_far.problems:
         yield f"{so_far.problems} problem{'s were' if so_far.problems > 1 else ' was'} reported; see Items."
-    free = shutil.disk_usage(study.folder).free
+    free = shutil.disk_usage(project.folder).free
     if free < LEAST_FREE:
         yield f"Only {free / 1e6:.0f} MB of disk are left; make room before answers cannot be stored."

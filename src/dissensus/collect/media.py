@@ -1,4 +1,4 @@
-"""The pictures of items, by names that only the browser they were handed to can use."""
+"""The pictures of items, under names that only the browser they were handed to can use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES: Final = {
     ".webp": "image/webp",
     ".bmp": "image/bmp",
 }
-"""What is sent as it lies there; TIFF, which browsers do not show, is sent as PNG."""
+"""What is sent as it is; TIFF, which browsers do not show, is sent as PNG."""
 
 HEADERS: Final = {
     "Cache-Control": "private, max-age=31536000, immutable",
@@ -35,9 +35,9 @@ HEADERS: Final = {
 class Offered:
     """Which names lead to which files, and whose they are.
 
-    A name is a keyed hash of the session and the item, so it tells nothing of the file, nobody can guess another's, and
-    it stays the same when the server starts anew. Names are held in memory; one that was forgotten is handed out again
-    with the item it belongs to.
+    A name is a keyed hash of the session and the item, so it reveals nothing about the file, nobody can guess somebody
+    else's, and it stays the same when the server restarts. Names are held in memory; one that was forgotten is handed
+    out again with the item it belongs to.
     """
 
     kept: int = 500_000
@@ -53,13 +53,13 @@ class Offered:
         return f"/media/{name}"
 
     def file(self, name: str, sessions: tuple[str, ...]) -> str | None:
-        """The file behind a name, or None where it was not handed to any of these sessions."""
+        """The file behind a name, or None if it was not handed to any of these sessions."""
         owner, media = self._files.get(name, ("", ""))
         return media if any(owner == keyed_name(each, "owner") for each in sessions) else None
 
 
 def inside(folder: Path, name: str) -> Path | None:
-    """The file of that name, or None where it is not a file or lies outside the folder, also by a link or dots."""
+    """The file of that name, or None if it is not a file or lies outside the folder, be it by a link or by dots."""
     root = folder.resolve()
     try:
         path = (root / name).resolve(strict=True)
@@ -69,7 +69,7 @@ def inside(folder: Path, name: str) -> Path | None:
 
 
 def picture(path: Path) -> Response | None:
-    """A file as a browser may have it, or None where it is of no kind that is shown."""
+    """A file as it is sent to a browser, or None if it is not of a kind that is shown."""
     kind = TYPES.get(path.suffix.lower())
     if kind is not None:
         return FileResponse(path, media_type=kind, headers=HEADERS)

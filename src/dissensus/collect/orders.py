@@ -1,6 +1,6 @@
-"""Random orders that can be told again: each is a function of the study's seed and what it is for.
+"""Random orders that can be reproduced: each is a function of the project's seed and of what it is for.
 
-Drawn by hashing, not from a stream: an order must not depend on how many others were asked for before.
+They are drawn by hashing, not from a stream: an order must not depend on how many others were asked for before.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 
 def fraction(seed: int, *what: int | str) -> float:
@@ -21,29 +21,29 @@ def fraction(seed: int, *what: int | str) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def shuffled(n: int, seed: int, *what: int | str) -> tuple[int, ...]:
-    """0 to n - 1 in a random order for a purpose: sorted by a hash each."""
+    """0 to n - 1 in a random order for a purpose: each number is sorted by its hash."""
     return tuple(sorted(range(n), key=lambda place: _bits(seed, (*what, place))))
 
 
-def class_order(study: CollectStudy, annotator: int, item: int) -> tuple[int, ...]:
-    """The classes in the order in which an annotator sees them at an item."""
-    n = len(study.classes)
-    if study.class_order == "fixed":
+def class_order(project: Project, annotator: int, item: int) -> tuple[int, ...]:
+    """The classes in the order in which an annotator sees them for an item."""
+    n = len(project.classes)
+    if project.class_order == "fixed":
         return tuple(range(n))
-    if study.class_order == "rotated":
-        first = int(n * fraction(study.seed, "rotation", annotator))
+    if project.class_order == "rotated":
+        first = int(n * fraction(project.seed, "rotation", annotator))
         return (*range(first, n), *range(first))
-    if study.class_order == "shuffled-per-annotator":
-        return shuffled(n, study.seed, "classes", annotator)
-    return shuffled(n, study.seed, "classes", annotator, item)
+    if project.class_order == "shuffled-per-annotator":
+        return shuffled(n, project.seed, "classes", annotator)
+    return shuffled(n, project.seed, "classes", annotator, item)
 
 
-def gold_places(study: CollectStudy, annotator: int, total: int) -> frozenset[int]:
+def gold_places(project: Project, annotator: int, total: int) -> frozenset[int]:
     """Where, among the 1 to `total` items of an annotator, the gold items come: one at random in each equal part."""
-    n = len(study.gold)
+    n = len(project.gold)
     bounds = [place * total // n for place in range(n + 1)] if n else []
     return frozenset(
-        first + 1 + int((last - first) * fraction(study.seed, "gold", annotator, first))
+        first + 1 + int((last - first) * fraction(project.seed, "gold", annotator, first))
         for first, last in itertools.pairwise(bounds)
     )
 

@@ -1,4 +1,4 @@
-"""Annotators: arriving, consenting, practising, understanding, ending; being excluded, included and deleted."""
+"""Annotators: how they arrive, consent, practise and end, and how they are excluded, included and deleted."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.collect.database import Cursor
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 GOLD_RULE: Final = "gold rule"
-"""Who excludes an annotator, where no researcher does, and why."""
+"""Given as both who excluded an annotator and why, where no researcher did it."""
 COMPREHENSION_ATTEMPTS: Final = 2
-"""As Prolific asks for: people may misread once."""
+"""As Prolific demands: people may misread once."""
 ENDING_OF_STATE: Final = {
     "finished": "complete",
     "no-consent": "no-consent",
@@ -33,7 +33,7 @@ ENDING_OF_STATE: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class External:
-    """Who a platform says that somebody is."""
+    """Who somebody is, according to a platform."""
 
     platform: str
     id: str
@@ -43,7 +43,7 @@ class External:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
-    """An annotator with a new session; the token is told once and stored as a hash."""
+    """An annotator with a new session; the token is given out once and stored as a hash."""
 
     annotator: int
     token: str
@@ -52,22 +52,22 @@ class Arrival:
 
 @dataclass(frozen=True, kw_only=True)
 class Annotator:
-    """Where an annotator stands.
+    """How far an annotator has come.
 
     Attributes:
         id: in the database.
-        pseudonym: in exports.
+        pseudonym: the name in exports.
         state: "arrived", "consented", "practised", "working", "finished", "no-consent", "screened-out", "technical" or
             "deleted".
         paid: whether the annotator is to be paid.
-        counts: whether the votes count towards k.
-        exported: whether they are exported.
-        reason: of an exclusion.
-        done: items judged, gold items apart.
+        counts: whether their votes count towards k.
+        exported: whether their votes are exported.
+        reason: why they are excluded, if they are.
+        done: items judged, not including gold items.
         gold_done: gold items judged.
-        gold_missed: of them, wrongly.
-        attempts: at the practice that failed.
-        misunderstood: attempts at the comprehension questions that failed.
+        gold_missed: gold items answered wrongly.
+        attempts: failed attempts at the practice.
+        misunderstood: failed attempts at the comprehension questions.
         asked: whether the final questions were handed in.
     """
 
@@ -92,8 +92,8 @@ _ANNOTATOR: Final = (
 )
 
 
-def arrive(cursor: Cursor, study: CollectStudy, *, now: float, external: External | None = None) -> Arrival:
-    """A session for somebody who arrives; who came before under the same id of a platform is the same annotator."""
+def arrive(cursor: Cursor, *, now: float, external: External | None = None) -> Arrival:
+    """A session for somebody who arrives; whoever came before under the same platform id is the same annotator."""
     token = secrets.token_urlsafe(24)
     known = None
     if external is not None:
@@ -118,7 +118,7 @@ def arrive(cursor: Cursor, study: CollectStudy, *, now: float, external: Externa
 
 
 def annotator_of(cursor: Cursor, token: str) -> Annotator | None:
-    """Whose session a token is."""
+    """The annotator whose session a token belongs to."""
     row = cursor.execute(
         f"{_ANNOTATOR} JOIN session ON session.annotator = annotator.id WHERE session.hash = ?", (_hash(token),)
     ).fetchone()
@@ -126,14 +126,14 @@ def annotator_of(cursor: Cursor, token: str) -> Annotator | None:
 
 
 def annotator_by_id(cursor: Cursor, annotator: int) -> Annotator:
-    """Where an annotator stands, by the number in the database."""
+    """The annotator with an id of the database."""
     row = cursor.execute(f"{_ANNOTATOR} WHERE annotator.id = ?", (annotator,)).fetchone()
     if row is None:
         raise InputError(f"there is no annotator {annotator}; look at the list of annotators")
     return _annotator(row)
 
 
-def consent(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, agreed: bool) -> str:
+def consent(cursor: Cursor, annotator: int, *, now: float, agreed: bool) -> str:
     """Records an answer to the consent page and returns the state; the first answer stands."""
     state = annotator_by_id(cursor, annotator).state
     if state != "arrived":
@@ -147,7 +147,7 @@ def consent(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, 
     return state
 
 
-def practised(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, passed: bool) -> str:
+def practised(cursor: Cursor, project: Project, annotator: int, *, now: float, passed: bool) -> str:
     """Records a round of practice and returns the state. Nothing answered in practice is stored."""
     was = annotator_by_id(cursor, annotator)
     if was.state != "consented":
@@ -156,9 +156,9 @@ def practised(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
         return was.state
     attempts = was.attempts + (not passed)
     if passed:
-        state = "practised" if study.comprehension else "working"
+        state = "practised" if project.comprehension else "working"
     else:
-        state = "screened-out" if attempts >= study.practice_attempts else "consented"
+        state = "screened-out" if attempts >= project.practice_attempts else "consented"
     ended = now if state == "screened-out" else None
     cursor.execute(
         "UPDATE annotator SET state = ?, attempts = ?, finished_at = ? WHERE id = ?",
@@ -169,26 +169,26 @@ def practised(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
 
 
 def understood(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, answers: Sequence[str], attempt: int
+    cursor: Cursor, project: Project, annotator: int, *, now: float, answers: Sequence[str], attempt: int
 ) -> str:
-    """Records an attempt at the comprehension questions and returns the state; a second failed one screens out.
+    """Records an attempt at the comprehension questions and returns the state; failing twice screens out.
 
-    It is apart from gold, from pay and from what counts.
+    It has nothing to do with gold items, pay, or which votes count.
 
     Args:
-        cursor: of the writer.
-        study: whose.
-        annotator: who.
+        cursor: the writer's cursor.
+        project: the project.
+        annotator: the annotator's id.
         now: the time.
-        answers: an option of every question.
-        attempt: how many had failed before this one; a page that is handed in twice is one attempt.
+        answers: one option of every question.
+        attempt: how many attempts had failed before this one, so that a page sent twice is one attempt.
     """
     was = annotator_by_id(cursor, annotator)
     if was.state in ("arrived", "consented"):
         raise Refused("closed", "the practice comes before the questions about it")
     if was.state != "practised" or was.misunderstood != attempt:
         return was.state
-    asked = study.comprehension
+    asked = project.comprehension
     if len(answers) != len(asked) or any(given not in each.options for each, given in zip(asked, answers, strict=True)):
         raise Refused("illegal", "every question needs one of its answers")
     wrong = [place for place, (each, given) in enumerate(zip(asked, answers, strict=True)) if given != each.right]
@@ -205,16 +205,16 @@ def understood(
 
 
 def misunderstood(cursor: Cursor, annotator: int) -> tuple[int, ...]:
-    """The places of the comprehension questions that were answered wrongly in the last attempt."""
+    """Which comprehension questions were answered wrongly in the last attempt, by their places."""
     row = cursor.execute(
         "SELECT detail FROM event WHERE kind = 'misunderstood' AND annotator = ? ORDER BY id DESC LIMIT 1", (annotator,)
     ).fetchone()
     return () if row is None else tuple(json.loads(row[0])["wrong"])
 
 
-def reminded(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, seconds: float | None) -> bool:
-    """Whether an item was answered so quickly that a reminder is due, which everybody gets at most once."""
-    if seconds is None or seconds >= study.least_seconds_per_class * len(study.classes):
+def reminded(cursor: Cursor, project: Project, annotator: int, *, now: float, seconds: float | None) -> bool:
+    """Whether an item was answered so quickly that a reminder is due; everybody gets at most one."""
+    if seconds is None or seconds >= project.least_seconds_per_class * len(project.classes):
         return False
     before = cursor.execute("SELECT 1 FROM event WHERE kind = 'reminded' AND annotator = ? LIMIT 1", (annotator,))
     if before.fetchone() is not None:
@@ -224,19 +224,19 @@ def reminded(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float,
 
 
 def answer_questions(
-    cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, answers: Mapping[str, str]
+    cursor: Cursor, project: Project, annotator: int, *, now: float, answers: Mapping[str, str]
 ) -> None:
-    """Stores the answers to the final questions, by name; what was left empty is not there. The first time stands."""
+    """Stores the answers to the final questions, by name, leaving out empty ones; only the first time counts."""
     was = annotator_by_id(cursor, annotator)
     if was.state != "finished":
         raise Refused("closed", "the final questions come after the last item")
     if was.asked:
         return
-    asked = {each.name: each for each in study.questions}
+    asked = {each.name: each for each in project.questions}
     for name, answer in answers.items():
         if name not in asked or not asked[name].takes(answer):
             raise Refused("illegal", f"'{name}' was not asked like this")
-    for each in study.questions:
+    for each in project.questions:
         if each.required and each.name not in answers:
             raise Refused("incomplete", f"'{each.question}' needs an answer")
     cursor.executemany(
@@ -244,12 +244,12 @@ def answer_questions(
         [(annotator, name, answer) for name, answer in answers.items()],
     )
     cursor.execute("UPDATE annotator SET asked_at = ? WHERE id = ?", (now, annotator))
-    # Only how many: what people say of themselves must not be in a log that can never be deleted from.
+    # Only how many: what people say about themselves must not be in a log from which nothing can be deleted.
     log_event(cursor, now=now, annotator=annotator, kind="final questions", detail={"answered": len(answers)})
 
 
 def final_answers(cursor: Cursor) -> dict[int, dict[str, str]]:
-    """By annotator: the answers to the final questions, by name."""
+    """For each annotator, the answers to the final questions, by name."""
     told: dict[int, dict[str, str]] = {}
     cursor.execute("SELECT annotator, name, answer FROM final_answer ORDER BY annotator, name")
     for annotator, name, answer in cursor.fetchall():
@@ -257,8 +257,8 @@ def final_answers(cursor: Cursor) -> dict[int, dict[str, str]]:
     return told
 
 
-def break_off(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, reason: str) -> None:
-    """Ends a session for a technical problem: the lease goes back, what was saved stays."""
+def break_off(cursor: Cursor, annotator: int, *, now: float, reason: str) -> None:
+    """Ends a session because of a technical problem: the lease is given back, what was saved stays."""
     if annotator_by_id(cursor, annotator).state in ENDING_OF_STATE:
         return
     items = _release_leases(cursor, annotator)
@@ -268,28 +268,22 @@ def break_off(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float
         fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
 
 
-def finish_code(cursor: Cursor, study: CollectStudy, annotator: int) -> str | None:
-    """The code of how the session ended; None as long as it has not."""
+def finish_code(cursor: Cursor, project: Project, annotator: int) -> str | None:
+    """The code for how the session ended; None as long as it has not."""
     found = annotator_by_id(cursor, annotator)
     ending = ENDING_OF_STATE.get(found.state)
-    return None if ending is None or questions_due(study, found) else study.recruitment.codes[ending]
+    return None if ending is None or questions_due(project, found) else project.recruitment.codes[ending]
 
 
-def questions_due(study: CollectStudy, annotator: Annotator) -> bool:
-    """Whether all items are done and the final questions are not."""
-    return annotator.state == "finished" and bool(study.questions) and not annotator.asked
+def questions_due(project: Project, annotator: Annotator) -> bool:
+    """Whether all items are done and only the final questions are left."""
+    return annotator.state == "finished" and bool(project.questions) and not annotator.asked
 
 
-def pay(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, paid: bool, by: str) -> None:
-    """Sets whether an annotator is to be paid, which is apart from whether the votes count."""
-    cursor.execute("UPDATE annotator SET paid = ? WHERE id = ?", (int(paid), annotator))
-    log_event(cursor, now=now, annotator=annotator, kind="paid" if paid else "not paid", detail={"by": by})
+def exclude(cursor: Cursor, annotator: int, *, now: float, reason: str, by: str) -> None:
+    """Stops counting and exporting an annotator's votes; others are asked for as many votes on these items.
 
-
-def exclude(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, reason: str, by: str) -> None:
-    """No longer counts or exports an annotator's votes; the items they were for want as many votes again.
-
-    The annotator is not told and may go on working without taking slots from anybody; pay is not touched.
+    The annotator is not told and may carry on without taking slots from anybody; pay is not touched.
     """
     _check_there(cursor, annotator)
     cursor.execute(
@@ -300,10 +294,10 @@ def exclude(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, 
     fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
 
 
-def include(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, by: str, reason: str = "") -> None:
-    """Counts and exports an annotator's votes again, each as far as its item still has a slot.
+def include(cursor: Cursor, annotator: int, *, now: float, by: str, reason: str = "") -> None:
+    """Exports an annotator's votes again, and counts those whose item still has a free slot.
 
-    What a researcher decides stands: no rule excludes the annotator afterwards.
+    A researcher's decision is final: no rule excludes the annotator afterwards.
     """
     _check_there(cursor, annotator)
     cursor.execute(
@@ -320,8 +314,8 @@ def include(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float, 
     fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
 
 
-def delete_participant(cursor: Cursor, study: CollectStudy, annotator: int, *, now: float) -> None:
-    """Forgets who an annotator was and what the annotator answered; the items want as many votes again."""
+def delete_participant(cursor: Cursor, annotator: int, *, now: float) -> None:
+    """Forgets who an annotator was and what they answered; others are asked for as many votes on these items."""
     _check_there(cursor, annotator)
     free_slots_of(cursor, annotator)
     mine = (
@@ -350,7 +344,7 @@ _ITEMS_OF: Final = "SELECT item FROM assignment WHERE annotator = ?"
 
 
 def _release_leases(cursor: Cursor, annotator: int) -> bool:
-    """Ends an annotator's open leases; true where there were any."""
+    """Ends an annotator's open leases; true if there were any."""
     cursor.execute(
         "UPDATE item SET leased = leased - 1, free = free + 1 "
         "WHERE id IN (SELECT item FROM assignment WHERE annotator = ? AND holds = 1)",
@@ -374,5 +368,5 @@ def _annotator(row: Any) -> Annotator:
 
 
 def _hash(token: str) -> str:
-    # A token has 192 random bits: a plain hash cannot be guessed back.
+    # A token has 192 random bits, so nobody can guess it from a plain hash.
     return hashlib.sha256(token.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The same database on PostgreSQL: the same writer thread and the same SQL, with `?` written as `%s`."""
+"""The database on PostgreSQL: the same writer thread and the same SQL, with `?` written as `%s`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 LOCK = "hashtext('dissensus collect ' || current_schema())"
-"""The advisory lock of a study: one study a schema."""
+"""The advisory lock of a project; each project has a schema of its own."""
 
 
 def open_postgres(url: str) -> Database:
-    """The database behind a URL, with its tables; refuses where another process serves it."""
+    """The database behind a URL, with its tables; refused if another process serves it."""
     try:
         with psycopg.connect(url) as connection:
             connection.execute(f"SELECT pg_advisory_xact_lock(1 + {LOCK})")
@@ -35,7 +35,7 @@ def open_postgres(url: str) -> Database:
 
 
 def read_only_postgres(url: str) -> PostgresConnection:
-    """A connection that only reads, beside a process that serves the study."""
+    """A connection that only reads, beside a process that serves the project."""
     try:
         return PostgresConnection(url, read_only=True)
     except psycopg.Error as error:
@@ -66,7 +66,7 @@ class _Cursor:
 
 
 class PostgresConnection:
-    """A connection; the one that writes holds the study's lock."""
+    """A connection; the one that writes holds the project's lock."""
 
     def __init__(self, url: str, read_only: bool) -> None:
         self.url, self.read_only = url, read_only
@@ -79,10 +79,10 @@ class PostgresConnection:
             connection.execute("SET default_transaction_isolation = 'repeatable read'")
         else:
             connection.execute("SET synchronous_commit = on")
-            # Held as long as the connection, and asked for anew with a new one: there is never a second writer.
+            # Held as long as the connection and taken again with a new one, so there is never a second writer.
             if connection.execute(f"SELECT pg_try_advisory_lock({LOCK})").fetchone() != (True,):
                 connection.close()
-                raise InputError("another process serves the study on this PostgreSQL database; stop it first")
+                raise InputError("another process serves the project on this PostgreSQL database; stop it first")
         return connection
 
     def cursor(self) -> _Cursor:
@@ -103,7 +103,7 @@ class PostgresConnection:
     def failure(self, error: Exception) -> Exception | None:
         if isinstance(error, errors.DiskFull):
             return DiskFull(
-                "the disk of PostgreSQL is full and nothing was stored; make room, and it goes on by itself"
+                "the disk of PostgreSQL is full and nothing was stored; make room, and it carries on by itself"
             )
         return error if isinstance(error, psycopg.OperationalError) and self.connection.closed else None
 

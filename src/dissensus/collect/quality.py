@@ -1,7 +1,7 @@
 """The quality of what has been collected: for each annotator, each item and each class.
 
-Nothing here excludes anybody: a flag is a sentence for the researcher to weigh. What counts as a miss of a gold item is
-the study's rule and was decided when the answer was saved.
+Nothing here excludes anybody: a flag is a sentence for the researcher to weigh. Whether a gold item was missed is
+decided by the project's rule, when the answer is saved.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.ndimage import median
 from scipy.special import betaincinv, entr
 
-from dissensus.collect.answers import NO, UNSURE, YES
+from dissensus.arrays import group_medians
 from dissensus.collect.collected import (
     names_of_items,
     pseudonyms,
@@ -23,54 +22,55 @@ from dissensus.collect.collected import (
 from dissensus.errors import InputError
 from dissensus.labels.dawid_skene import one_coin
 from dissensus.labels.schemes import fit_concentration, weighted
+from dissensus.responses import NO, UNSURE, YES
 from dissensus.votes.agreement import class_alpha
 from dissensus.votes.annotators import annotator_agreement
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Table
+    from dissensus.bootstrap import Estimate
     from dissensus.collect.collected import Judgements
-    from dissensus.collect.study import CollectStudy
-    from dissensus.votes.estimate import Estimate
+    from dissensus.collect.project import Project
     from dissensus.votes.table import Votes
 
 HURRIED: Final = 1 / 3
-"""An annotator whose median time is below this share of the panel's is flagged."""
+"""An annotator whose median time is below this share of the panel's median is flagged."""
 
 STRAIGHT: Final = 0.5
-"""An annotator who gives all classes one answer in more than this share of items, and in twice the panel's, is
+"""An annotator who answers all classes alike in more than this share of items, and twice as often as the panel, is
 flagged."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotatorQuality:
-    """One annotator beside the rest of the panel. None stands where nothing is known yet.
+    """One annotator compared with the rest of the panel. None means that nothing is known yet.
 
     Attributes:
         annotator: id.
         pseudonym: the name in exports.
         state: how far they have come.
-        paid: whether they are paid.
+        paid: whether they are to be paid.
         counts: whether their judgements count towards k.
-        exported: whether their judgements leave with the export.
+        exported: whether their judgements are exported.
         reason: why they are excluded, if they are.
-        judgements: items judged, gold apart.
+        judgements: items judged, not including gold items.
         gold_seen: gold items judged.
-        gold_missed: of these, missed.
-        seconds: median seconds of an item.
-        class_seconds: median seconds from one class's last answer to the next one's.
+        gold_missed: gold items answered wrongly.
+        seconds: median seconds for an item.
+        class_seconds: median seconds from one class's last answer to that of the next class.
         unsure: share of responses that are unsure.
-        straight_lining: share of judgements that give every class the same answer. All No is an honest answer to an
-            item of no class, so compare with the panel.
-        longest_run: the most items in a row with the very same answers.
-        agreement: mean share of the others' votes on an item that equal this one's, leaving this annotator out.
+        straight_lining: share of judgements that give every class the same answer. All No is an honest answer for an
+            item that belongs to no class, so compare with the panel.
+        longest_run: the most items in a row with exactly the same answers.
+        agreement: mean share of the other annotators' votes on an item that equal this annotator's.
         agreement_low: lower end of its 95 % interval.
         agreement_high: upper end.
-        expected_agreement: what chance would give.
-        reliability: probability of the right class by one-coin Dawid-Skene.
+        expected_agreement: the agreement expected by chance.
+        reliability: probability of the right class, by one-coin Dawid-Skene.
         reliability_low: lower end of its 95 % interval, which takes the right classes as known.
         reliability_high: upper end.
-        changes: answers changed, a judgement.
-        hidden_seconds: mean seconds with the page hidden, a judgement.
+        changes: mean number of changed answers per judgement.
+        hidden_seconds: mean seconds per judgement with the page hidden.
         flags: what a researcher should look at, as sentences.
     """
 
@@ -103,11 +103,11 @@ class AnnotatorQuality:
 
 @dataclass(frozen=True, kw_only=True)
 class ItemQuality:
-    """What the panel said about one item. None stands where nobody has judged it yet.
+    """What the panel said about one item. None means that nobody has judged it yet.
 
     Attributes:
-        item: id.
-        name: of the item.
+        item: the item's id.
+        name: the item's name.
         counted: judgements that count.
         wanted: judgements that are wanted.
         missing: judgements still to come.
@@ -141,8 +141,8 @@ class ClassAgreement:
 
     Attributes:
         label: the class.
-        alpha: Krippendorff's alpha, nominal, over yes, no and unsure; None where no item has two judgements.
-        without_unsure: the same over yes and no, an unsure counting as no answer; None likewise.
+        alpha: Krippendorff's nominal alpha over yes, no and unsure; None if no item has two judgements.
+        without_unsure: the same over yes and no, where an unsure counts as a missing answer.
     """
 
     label: str
@@ -150,10 +150,10 @@ class ClassAgreement:
     without_unsure: Estimate | None
 
 
-def annotator_quality(cursor: Any, study: CollectStudy) -> list[AnnotatorQuality]:
+def annotator_quality(cursor: Any, project: Project) -> list[AnnotatorQuality]:
     """Every annotator who has judged an item, gold or not, by rising id.
 
-    Those who count are compared with those who count; the excluded with everybody.
+    Annotators who count are compared with each other; excluded ones with everybody.
     """
     cursor.execute(
         "SELECT id, pseudonym, state, paid, counts, exported, reason, gold_done, gold_missed FROM annotator "
@@ -163,10 +163,10 @@ def annotator_quality(cursor: Any, study: CollectStudy) -> list[AnnotatorQuality
     if not people:
         return []
     ids = np.array([row[0] for row in people], dtype=np.int64)
-    found = read_judgements(cursor, study, exported=False, counted=False)
+    found = read_judgements(cursor, project, exported=False, counted=False)
     columns = _behaviour(found, ids)
     counting = np.array([bool(row[4]) for row in people])
-    for column, values in _standing(cursor, study, found, ids, counting=counting).items():
+    for column, values in _standing(cursor, project, found, ids, counting=counting).items():
         columns[column] = values
     panel = {
         name: float(np.median(known)) if (known := columns[name][~np.isnan(columns[name])]).size else np.nan
@@ -190,28 +190,28 @@ def annotator_quality(cursor: Any, study: CollectStudy) -> list[AnnotatorQuality
     ]
 
 
-def item_quality(cursor: Any, study: CollectStudy, *, draws: int = 200, seed: int = 0) -> list[ItemQuality]:
+def item_quality(cursor: Any, project: Project, *, draws: int = 200, seed: int = 0) -> list[ItemQuality]:
     """Every item that votes are collected for, by rising id.
 
     Args:
-        cursor: of a database read.
-        study: the study.
-        draws: of the posterior, for the interval of the entropy.
+        cursor: a cursor that reads the database.
+        project: the project.
+        draws: how many posterior draws the interval of the entropy is made from.
         seed: of these draws.
     """
     cursor.execute("SELECT id, name, counted, wanted, problems FROM item WHERE role = 'vote' ORDER BY id")
     rows = cursor.fetchall()
-    found = read_judgements(cursor, study)
+    found = read_judgements(cursor, project)
     ids = np.array([row[0] for row in rows], dtype=np.int64)
     place = np.searchsorted(ids, found.item)
-    shape = (len(rows), len(study.classes), 3)
+    shape = (len(rows), len(project.classes), 3)
     answers = np.zeros(shape, dtype=np.int64)
     for column, value in enumerate((YES, NO, UNSURE)):
         np.add.at(answers[:, :, column], place, found.response == value)
     soft: list[tuple[Any, ...]] = [(None,) * 5] * len(rows)
     if len(found):
         names = {row[0]: row[1] for row in rows}
-        votes = votes_of_judgements(found, study, items=names, annotators=pseudonyms(cursor))
+        votes = votes_of_judgements(found, project, items=names, annotators=pseudonyms(cursor))
         equal, unequal = (weighted(votes, name).probabilities for name in ("equal-weighted", "uncertainty-weighted"))
         mean, low, high = entropy_interval(unequal * votes.panel_size[:, None], draws=draws, seed=seed)
         measured = zip(equal.tolist(), unequal.tolist(), mean.tolist(), low.tolist(), high.tolist(), strict=True)
@@ -242,31 +242,31 @@ def item_quality(cursor: Any, study: CollectStudy, *, draws: int = 200, seed: in
     ]
 
 
-def class_agreement(cursor: Any, study: CollectStudy, *, resamples: int = 200, seed: int = 0) -> list[ClassAgreement]:
+def class_agreement(cursor: Any, project: Project, *, resamples: int = 200, seed: int = 0) -> list[ClassAgreement]:
     """Krippendorff's alpha of every class, with unsure as an answer and with unsure as missing.
 
     Args:
-        cursor: of a database read.
-        study: the study.
-        resamples: of items, for the intervals.
+        cursor: a cursor that reads the database.
+        project: the project.
+        resamples: how often items are resampled for the intervals.
         seed: of the resamples.
     """
-    found = read_judgements(cursor, study)
-    nothing = [ClassAgreement(label=name, alpha=None, without_unsure=None) for name in study.classes]
+    found = read_judgements(cursor, project)
+    nothing = [ClassAgreement(label=name, alpha=None, without_unsure=None) for name in project.classes]
     if not len(found) or np.unique(found.item).size == len(found):
         return nothing
-    votes = votes_of_judgements(found, study, items=names_of_items(cursor), annotators=pseudonyms(cursor))
+    votes = votes_of_judgements(found, project, items=names_of_items(cursor), annotators=pseudonyms(cursor))
     alphas = class_alpha(votes, resamples=resamples, seed=seed)
     return [
         ClassAgreement(label=name, alpha=alphas[name].alpha, without_unsure=alphas[name].without_unsure)
-        for name in study.classes
+        for name in project.classes
     ]
 
 
 def panel_concentration(mass: Table) -> Floats:
     """(classes,) the concentration of a Dirichlet prior, fitted to all items and no heavier than a uniform one.
 
-    The bound keeps a panel that has judged only few, or only like, items from believing that all others are like them.
+    Without the bound, a panel that has judged only a few items, or only similar ones, would expect all items to be so.
 
     Args:
         mass: (items, classes) judgements for each class.
@@ -280,7 +280,7 @@ def entropy_interval(mass: Table, *, draws: int, seed: int, level: float = 0.95)
 
     Args:
         mass: (items, classes) judgements for each class, a judgement spread over its votes.
-        draws: from each posterior.
+        draws: how many from each posterior.
         seed: of the draws.
         level: of the interval.
     """
@@ -288,7 +288,7 @@ def entropy_interval(mass: Table, *, draws: int, seed: int, level: float = 0.95)
     generator = np.random.default_rng(seed)
     entropies = np.empty((draws, mass.shape[0]))
     for each in range(draws):
-        # Gammas divided by their sum are Dirichlet; a class of no mass may draw 0, and 0 ln 0 is 0.
+        # Gammas divided by their sum are Dirichlet; a class without mass may draw 0, and 0 ln 0 is 0.
         gammas = generator.standard_gamma(shape)
         entropies[each] = entr(gammas / gammas.sum(axis=1, keepdims=True)).sum(axis=1)
     low, high = np.quantile(entropies, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -296,7 +296,7 @@ def entropy_interval(mass: Table, *, draws: int, seed: int, level: float = 0.95)
 
 
 def _behaviour(found: Judgements, ids: Ints) -> dict[str, Any]:
-    """How each annotator went about it, from their own judgements alone."""
+    """How each annotator behaved, from their own judgements alone."""
     who = np.searchsorted(ids, found.annotator)
     n = ids.size
     judged = np.bincount(who, minlength=n)
@@ -306,8 +306,8 @@ def _behaviour(found: Judgements, ids: Ints) -> dict[str, Any]:
     steps = np.diff(np.sort(found.last_seconds, axis=1), axis=1)
     return {
         "judgements": judged,
-        "seconds": _medians(found.seconds, who, n),
-        "class_seconds": _medians(steps.ravel(), np.repeat(who, steps.shape[1]), n),
+        "seconds": group_medians(found.seconds, who, groups=n),
+        "class_seconds": group_medians(steps.ravel(), np.repeat(who, steps.shape[1]), groups=n),
         "unsure": _means((found.response == UNSURE).mean(axis=1), who, n),
         "straight_lining": _means(same, who, n),
         "longest_run": _longest_runs(found, who, n),
@@ -316,8 +316,8 @@ def _behaviour(found: Judgements, ids: Ints) -> dict[str, Any]:
     }
 
 
-def _standing(cursor: Any, study: CollectStudy, found: Judgements, ids: Ints, *, counting: Mask) -> dict[str, Floats]:
-    """How each annotator stands beside the others."""
+def _standing(cursor: Any, project: Project, found: Judgements, ids: Ints, *, counting: Mask) -> dict[str, Floats]:
+    """How each annotator compares with the others."""
     names = {"items": names_of_items(cursor), "annotators": pseudonyms(cursor)}
     columns = (
         "agreement",
@@ -336,7 +336,7 @@ def _standing(cursor: Any, study: CollectStudy, found: Judgements, ids: Ints, *,
         judged_by = np.unique(panel.annotator)
         rows = np.searchsorted(ids, judged_by)
         mine = people[rows]
-        votes = votes_of_judgements(panel, study, **names)
+        votes = votes_of_judgements(panel, project, **names)
         table[rows[mine]] = _beside_others(votes)[mine]
     return dict(zip(columns, table.T, strict=True))
 
@@ -351,7 +351,7 @@ def _beside_others(votes: Votes) -> Table:
         skill = None
     if skill is None:
         return np.column_stack([*columns, *(np.full(len(agreement), np.nan) for _ in range(3))])
-    # Only what somebody else judged too can tell right from wrong.
+    # Right and wrong can be told apart only where somebody else judged the item too.
     trials = agreement.compared
     right, wrong = skill * trials + 0.5, (1 - skill) * trials + 0.5
     known = np.where(trials > 0, skill, np.nan)
@@ -364,18 +364,18 @@ def _flags(values: dict[str, Any], panel: dict[str, float]) -> tuple[str, ...]:
     if values["gold_missed"]:
         out.append(f"missed {values['gold_missed']} of {values['gold_seen']} gold items")
     if values["seconds"] < HURRIED * panel["seconds"]:
-        out.append(f"{values['seconds']:.1f} s an item, where the panel takes {panel['seconds']:.1f}")
+        out.append(f"takes {values['seconds']:.1f} s per item, where the panel takes {panel['seconds']:.1f}")
     if values["straight_lining"] > max(STRAIGHT, 2 * panel["straight_lining"]):
-        out.append(f"one answer for all classes in {values['straight_lining']:.0%} of items")
+        out.append(f"answers all classes alike in {values['straight_lining']:.0%} of items")
     if values["agreement_high"] < values["expected_agreement"]:
-        out.append("agrees less than chance would")
+        out.append("agrees less than expected by chance")
     elif values["agreement_low"] <= values["expected_agreement"] and values["judgements"] >= 20:
-        out.append("agrees no more than chance would")
+        out.append("agrees no more than expected by chance")
     return tuple(out)
 
 
 def _longest_runs(found: Judgements, who: Ints, n: int) -> Ints:
-    """(n,) for each annotator the most judgements in a row with the very same responses."""
+    """(n,) for each annotator, the most judgements in a row with exactly the same responses."""
     if not len(found):
         return np.zeros(n, dtype=np.int64)
     _, pattern = np.unique(found.response, axis=0, return_inverse=True)
@@ -390,18 +390,8 @@ def _longest_runs(found: Judgements, who: Ints, n: int) -> Ints:
     return out
 
 
-def _medians(values: Floats, group: Ints, groups: int) -> Floats:
-    """(groups,) the median of each group's known values; NaN where it has none."""
-    known = ~np.isnan(values)
-    some = np.unique(group[known])
-    out = np.full(groups, np.nan)
-    if some.size:
-        out[some] = median(values[known], group[known], some)
-    return out
-
-
 def _means(values: Any, group: Ints, groups: int) -> Floats:
-    """(groups,) the mean of each group's known values; NaN where it has none."""
+    """(groups,) the mean of each group's known values; NaN for a group without any."""
     known = ~np.isnan(values)
     size = np.bincount(group[known], minlength=groups)
     total = np.bincount(group[known], weights=values[known], minlength=groups)

@@ -1,4 +1,4 @@
-"""Where a participant comes from: the parameters of Prolific, MTurk and plain links, and the way back."""
+"""Where participants come from: the parameters of links from Prolific and MTurk, plain links, and the way back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dissensus.collect.study import Recruitment
+    from dissensus.collect.project import Recruitment
 
 PARAMETERS: Final[dict[str, tuple[str, str, str]]] = {
     "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
@@ -28,15 +28,15 @@ SIGNED: Final = "prolific_token"
 """The URL parameter in which Prolific hands over its signed token."""
 
 PREVIEW: Final = "ASSIGNMENT_ID_NOT_AVAILABLE"
-"""What MTurk sends as the assignment of somebody who only looks."""
+"""What MTurk sends as the assignment of somebody who is only looking."""
 
 NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 LEEWAY: Final = 30.0
-"""Seconds that the clocks of Prolific and of this machine may differ."""
+"""Seconds by which the clocks of Prolific and of this machine may differ."""
 
 
 class NotInvited(InputError):  # noqa: N818
-    """The link does not lead into this study; the sentence is for the person who followed it."""
+    """The link does not lead into this project; the sentence is for the person who followed it."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class KeySet:
 
     Attributes:
         keys: by key id, as PyJWT reads them.
-        audience: the ``aud`` every token must carry, which is the address of this server.
+        audience: the ``aud`` that every token must carry: the address of this server.
     """
 
     keys: Mapping[str, Any]
@@ -61,7 +61,7 @@ def read_key_set(path: Path, *, audience: str) -> KeySet:
     """Read a cached JSON Web Key Set, so that signed links are checked without a network.
 
     Raises:
-        InputError: where PyJWT is not installed, or the file holds no RSA key.
+        InputError: if PyJWT is not installed, or the file holds no RSA key.
     """
     try:
         import jwt
@@ -82,20 +82,20 @@ def read_key_set(path: Path, *, audience: str) -> KeySet:
 def external_of(
     kind: str, query: Mapping[str, str], *, study_id: str | None = None, keys: KeySet | None = None, now: float = 0.0
 ) -> External | Preview | None:
-    """Whom a link names.
+    """Who a link says that somebody is.
 
     Args:
         kind: ``plain``, ``prolific`` or ``mturk``.
         query: the URL parameters.
-        study_id: the platform's id of this study, where only its participants may come in.
-        keys: where given, only links signed by one of them are let in.
-        now: UNIX seconds, against which a signed link expires.
+        study_id: the platform's id of this study; if given, only its participants are let in.
+        keys: if given, only links signed by one of them are let in.
+        now: UNIX seconds, by which a signed link may have expired.
 
     Returns:
         The participant, a preview, or None for a plain link, which names nobody.
 
     Raises:
-        NotInvited: a parameter is missing or malformed, the study is another, or the signature does not hold.
+        NotInvited: a parameter is missing or malformed, the link is for another study, or it is not properly signed.
     """
     if kind == "plain":
         return None
@@ -108,7 +108,7 @@ def external_of(
     for name, value in zip(names, found, strict=True):
         if not NAME.fullmatch(value):
             raise NotInvited(
-                f"This link does not tell who you are ({name} is missing); please open the study again from "
+                f"This link does not say who you are ({name} is missing); please open the study again from "
                 f"{'Prolific' if kind == 'prolific' else 'MTurk'}."
             )
     participant, study, session = found
@@ -120,12 +120,14 @@ def external_of(
 def _signed_claims(token: str | None, keys: KeySet, *, now: float) -> Mapping[str, str]:
     import jwt
 
-    refused = NotInvited("This link is not signed by Prolific or too old; please open the study again from Prolific.")
+    refused = NotInvited(
+        "This link is not signed by Prolific, or is too old; please open the study again from Prolific."
+    )
     if not token:
         raise refused
     try:
         key = keys.keys[str(jwt.get_unverified_header(token).get("kid"))]
-        # PyJWT reads the machine's clock; ours is handed in, so `exp` and `nbf` are checked below.
+        # PyJWT reads the machine's clock; ours is passed in, so `exp` and `nbf` are checked below.
         claims = jwt.decode(
             token,
             key,
@@ -148,7 +150,7 @@ class WayBack:
     Attributes:
         link: an address to follow, or None.
         post_to: an address to post ``fields`` to (MTurk), or None.
-        fields: of that post.
+        fields: names and values to post.
     """
 
     link: str | None = None
@@ -159,21 +161,21 @@ class WayBack:
 def way_back(
     kind: str, code: str, *, return_url: str | None = None, session: str | None = None, submit_to: str | None = None
 ) -> WayBack:
-    """The way back to the platform with a completion code; a plain link has none, the code is shown as text.
+    """The way back to the platform with a completion code. A plain link has none: the code is shown as text.
 
     Args:
         kind: the platform.
         code: the completion code.
-        return_url: the study's own, in which "{code}" stands for the code.
+        return_url: the project's own address, in which "{code}" stands for the code.
         session: the platform's id of this participation (MTurk: the assignment).
-        submit_to: where MTurk said to hand in; only its own hosts are believed.
+        submit_to: where MTurk said to submit; only its own hosts are trusted.
     """
     if return_url is not None:
         return WayBack(link=return_url.replace("{code}", quote(code)))
     if kind == "prolific":
         return WayBack(link=f"https://app.prolific.com/submissions/complete?cc={quote(code)}")
     if kind == "mturk" and session and submit_to:
-        # Compared as text, not parsed: whatever is not exactly one of these hosts is somebody else's.
+        # Compared as text, not parsed: anything that is not exactly one of these hosts belongs to somebody else.
         host = next((each for each in MTURK_FRAMES if submit_to.rstrip("/") == each), None)
         if host is not None:
             return WayBack(post_to=f"{host}/mturk/externalSubmit", fields=(("assignmentId", session), ("code", code)))
@@ -181,9 +183,9 @@ def way_back(
 
 
 def key_set_of(recruitment: Recruitment, *, base_url: str | None) -> KeySet | None:
-    """The key set a study names, or None where its links are not signed."""
+    """The key set that a project names, or None if its links are not signed."""
     if recruitment.kind != "prolific" or recruitment.jwks is None:
         return None
     if base_url is None:
-        raise InputError("Signed Prolific links name the address they are for: give the server its base URL.")
+        raise InputError("Signed Prolific links name the address that they are for: give the server its base URL.")
     return read_key_set(recruitment.jwks, audience=base_url.rstrip("/"))

@@ -1,4 +1,4 @@
-"""What a researcher meets: the set-up check, live progress, data quality, items, adaptive votes and export."""
+"""The researcher's pages: the set-up check, live progress, data quality, items, adaptive votes and export."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ PAGES: Final = (
 )
 ITEMS_A_PAGE: Final = 50
 BY: Final = "researcher"
-"""Who did it, in the log: there is one door, so one name."""
+"""Who acted, in the log: researchers share one login, so they share one name."""
 
 
 def is_paused(cursor: Cursor) -> bool:
-    """Whether the last word on it was to pause; the log is where it is kept."""
+    """Whether the project is paused, by the last word on it in the log."""
     cursor.execute("SELECT kind FROM event WHERE kind IN ('paused', 'resumed') ORDER BY id DESC LIMIT 1")
     row = cursor.fetchone()
     return row is not None and row[0] == "paused"
@@ -74,8 +74,8 @@ async def _page(request: Request, name: str, session: str, **words: Any) -> HTML
     return HTMLResponse(
         draw(
             f"researcher_{name}",
-            title=site.study.name,
-            study=site.study,
+            title=site.project.name,
+            project=site.project,
             csrf=csrf_token(session),
             contact="",
             pages=PAGES,
@@ -87,7 +87,7 @@ async def _page(request: Request, name: str, session: str, **words: Any) -> HTML
     )
 
 
-# The door.
+# Logging in.
 
 
 def _let_in(site: Site, session: str) -> Response:
@@ -106,7 +106,7 @@ def _at_the_door(site: Site, session: str, drawn: str, *, status: int = 200) -> 
 
 
 async def login(request: Request) -> Response:
-    """The door with a password."""
+    """Logging in with a password."""
     site = site_of(request)
     if request.method == "POST":
         form = await posted_form(request, request.cookies.get(DOOR_COOKIE))
@@ -120,15 +120,17 @@ async def login(request: Request) -> Response:
 
 
 async def enter(request: Request) -> Response:
-    """The door with a one-time link. Only a person's press uses it up, not a program that looks at links."""
+    """Logging in with a one-time link. Only pressing the button uses it up, not a program that previews links."""
     site, token = site_of(request), request.path_params["token"]
     if request.method == "POST":
         await posted_form(request, request.cookies.get(DOOR_COOKIE))
         _check_guesses(request)
         session = site.researchers.enter_by_link(token)
-        return await _answer_at_the_door(request, session, wrong="This link was used or is too old; ask for a new one.")
+        return await _answer_at_the_door(
+            request, session, wrong="This link has been used or is too old; ask for a new one."
+        )
     visit = new_token()
-    drawn = draw("researcher_enter", title=site.study.name, csrf=csrf_token(visit), contact="", token=token)
+    drawn = draw("researcher_enter", title=site.project.name, csrf=csrf_token(visit), contact="", token=token)
     return _at_the_door(site, visit, drawn)
 
 
@@ -136,7 +138,7 @@ def _login_page(site: Site, *, said: str, status: int = 200) -> Response:
     visit = new_token()
     drawn = draw(
         "researcher_login",
-        title=site.study.name,
+        title=site.project.name,
         csrf=csrf_token(visit),
         contact="",
         said=said,
@@ -170,24 +172,24 @@ async def leave(request: Request) -> Response:
 
 
 async def setup(request: Request) -> Response:
-    """What the study asks for, what it costs, and what is missing."""
-    from dissensus.collect.setup_check import check_setup, study_budget
+    """What the project demands, what it costs, and what is missing."""
+    from dissensus.collect.setup_check import check_setup, project_budget
     from dissensus.errors import InputError
 
     session = admitted(request)
-    study = site_of(request).study
+    project = site_of(request).project
     people = request.query_params.get("annotators", "")
     expected = int(people) if people.isascii() and people.isdigit() and len(people) < 8 else None
-    findings = await asyncio.to_thread(check_setup, study, annotators=expected)
+    findings = await asyncio.to_thread(check_setup, project, annotators=expected)
     try:
-        budget = await asyncio.to_thread(study_budget, study)
+        budget = await asyncio.to_thread(project_budget, project)
     except InputError:
         budget = None
     return await _page(request, "setup", session, findings=findings, budget=budget, expected=expected)
 
 
 async def progress(request: Request) -> Response:
-    """How far the study is; nobody's answers are on it."""
+    """How far the project has come; nobody's answers are shown."""
     session = admitted(request)
     return await _page(request, "progress", session, now=await _live(request))
 
@@ -198,49 +200,49 @@ async def progress_now(request: Request) -> Response:
     site = site_of(request)
     now = await _live(request)
     counts = {
-        "items": now.progress.items,
-        "complete": now.progress.complete,
-        "counted": now.progress.counted,
-        "needed": now.progress.needed,
-        "leases": now.progress.leases,
-        "by_votes": {str(votes): items for votes, items in now.progress.by_votes.items()},
-        "annotators": dict(now.progress.annotators),
+        "items": now.status.items,
+        "complete": now.status.complete,
+        "counted": now.status.counted,
+        "needed": now.status.needed,
+        "leases": now.status.leases,
+        "by_votes": {str(votes): items for votes, items in now.status.by_votes.items()},
+        "annotators": dict(now.status.annotators),
         "paused": site.paused,
         "simulated": now.simulated,
         "alerts": list(now.alerts),
     }
-    return JSONResponse({**counts, "html": draw("researcher_live", now=now, study=site.study, paused=site.paused)})
+    return JSONResponse({**counts, "html": draw("researcher_live", now=now, project=site.project, paused=site.paused)})
 
 
 async def _live(request: Request) -> Any:
     site = site_of(request)
     moment = site.now()
-    return await site.database.read(lambda cursor: live(cursor, site.study, now=moment))
+    return await site.database.read(lambda cursor: live(cursor, site.project, now=moment))
 
 
 async def quality(request: Request) -> Response:
-    """Every annotator beside the panel, and how well it agrees on each class."""
+    """Every annotator compared with the panel, and how well the panel agrees on each class."""
     from dissensus.collect.quality import annotator_quality, class_agreement
 
     session = admitted(request)
-    study = site_of(request).study
+    project = site_of(request).project
     people, classes = await _read(
-        request, lambda cursor: (annotator_quality(cursor, study), class_agreement(cursor, study))
+        request, lambda cursor: (annotator_quality(cursor, project), class_agreement(cursor, project))
     )
     return await _page(request, "quality", session, people=people, classes=classes)
 
 
 async def items(request: Request) -> Response:
-    """Every item: its votes, and on request what was answered."""
+    """Every item: how many votes it has and, on request, what was answered."""
     from dissensus.collect.quality import item_quality
 
     session = admitted(request)
     site = site_of(request)
-    study = site.study
+    project = site.project
     asked = request.query_params.get("page", "1")
     number = max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 8 else 1
     order = request.query_params.get("order", "entropy")
-    found = await _read(request, lambda cursor: item_quality(cursor, study))
+    found = await _read(request, lambda cursor: item_quality(cursor, project))
     by: dict[str, Callable[[Any], Any]] = {
         "entropy": lambda each: -(each.entropy if each.entropy is not None else -1.0),
         "missing": lambda each: -each.missing,
@@ -273,7 +275,7 @@ async def items(request: Request) -> Response:
 
 
 def _sources(cursor: Cursor, ids: list[int]) -> tuple[dict[int, tuple[str | None, str | None]], dict[int, list[str]]]:
-    """By item: its file and text; and what was written about problems with it."""
+    """For each item, its file and text, and what people wrote about problems with it."""
     among = f"({', '.join('?' * len(ids)) or 'NULL'})"
     cursor.execute(f"SELECT id, media, text FROM item WHERE id IN {among}", ids)
     sources = {item: (media, text) for item, media, text in cursor.fetchall()}
@@ -287,7 +289,7 @@ def _sources(cursor: Cursor, ids: list[int]) -> tuple[dict[int, tuple[str | None
 
 
 async def adaptive(request: Request) -> Response:
-    """Which votes beyond k would be bought next, and which were."""
+    """Which votes beyond k would be bought next, and which have been."""
     from dissensus.collect.adaptive import plan_allocation
 
     session = admitted(request)
@@ -300,26 +302,26 @@ async def adaptive(request: Request) -> Response:
         )
         made = cursor.fetchall()
         (spent,) = cursor.execute("SELECT coalesce(sum(wanted - wanted_before), 0) FROM decision").fetchone()
-        return plan_allocation(cursor, site.study), made, int(spent)
+        return plan_allocation(cursor, site.project), made, int(spent)
 
     plan, made, spent = await _read(request, look)
     return await _page(request, "adaptive", session, plan=plan, made=made, spent=spent)
 
 
 async def export(request: Request) -> Response:
-    """What was collected, to take away."""
+    """The page from which everything that was collected can be downloaded."""
     session = admitted(request)
     site = site_of(request)
     moment = site.now()
-    now = await site.database.read(lambda cursor: live(cursor, site.study, now=moment))
+    now = await site.database.read(lambda cursor: live(cursor, site.project, now=moment))
     return await _page(request, "export", session, now=now)
 
 
-# What a researcher does. Each of it is in the log.
+# What a researcher does. Each action goes into the log.
 
 
 async def pause(request: Request) -> Response:
-    """No new items; what people are at is still saved."""
+    """Hand out no new items; what people are working on is still saved."""
     return await _set_paused(request, paused=True)
 
 
@@ -342,11 +344,11 @@ async def _set_paused(request: Request, *, paused: bool) -> Response:
 
 
 async def decide_on_annotator(request: Request) -> Response:
-    """Exclude, include or delete an annotator; k is refilled by itself."""
+    """Exclude, include or delete an annotator; items are refilled to k votes automatically."""
     session = admitted(request)
     form = await posted_form(request, session)
     site = site_of(request)
-    study, now, what = site.study, site.now(), request.path_params["what"]
+    now, what = site.now(), request.path_params["what"]
     if what not in ("exclude", "include", "delete"):
         raise Refusal("There is no such page.", 404, "missing")
     asked, reason = str(form.get("annotator", "")), str(form.get("reason", "")).strip()[:500]
@@ -360,18 +362,18 @@ async def decide_on_annotator(request: Request) -> Response:
 
     def decided(cursor: Cursor) -> None:
         if what == "exclude":
-            participants.exclude(cursor, study, annotator, now=now, reason=reason, by=BY)
+            participants.exclude(cursor, annotator, now=now, reason=reason, by=BY)
         elif what == "include":
-            participants.include(cursor, study, annotator, now=now, reason=reason, by=BY)
+            participants.include(cursor, annotator, now=now, reason=reason, by=BY)
         else:
-            participants.delete_participant(cursor, study, annotator, now=now)
+            participants.delete_participant(cursor, annotator, now=now)
 
     await site.database.write(decided)
     return RedirectResponse("/researcher/quality", 303)
 
 
 async def reveal(request: Request) -> Response:
-    """Show answers while the study is running, or hide them again."""
+    """Show answers while the project is running, or hide them again."""
     session = admitted(request)
     form = await posted_form(request, session)
     site = site_of(request)
@@ -387,19 +389,19 @@ async def reveal(request: Request) -> Response:
 
 
 async def begin_round(request: Request) -> Response:
-    """Want the votes that the plan names."""
+    """Ask for the votes that the plan names."""
     from dissensus.collect.adaptive import allocate
 
     session = admitted(request)
     await posted_form(request, session)
     site = site_of(request)
     now = site.now()
-    await site.database.write(lambda cursor: allocate(cursor, site.study, now=now))
+    await site.database.write(lambda cursor: allocate(cursor, site.project, now=now))
     return RedirectResponse("/researcher/adaptive", 303)
 
 
 async def download(request: Request) -> Response:
-    """Everything that was collected as one archive."""
+    """Everything that was collected, as one archive."""
     session = admitted(request)
     form = await posted_form(request, session)
     site = site_of(request)
@@ -415,10 +417,10 @@ async def download(request: Request) -> Response:
 
 
 def _archive(cursor: Cursor, site: Site, *, identities: bool) -> bytes:
-    from dissensus.collect.export import export_study
+    from dissensus.collect.export import export_project
 
     with tempfile.TemporaryDirectory() as place:
-        written = export_study(cursor, site.study, Path(place) / "export", identities=identities)
+        written = export_project(cursor, site.project, Path(place) / "export", identities=identities)
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(written.folder.rglob("*")):

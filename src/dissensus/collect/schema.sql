@@ -1,7 +1,7 @@
--- What a study holds. SQLite and PostgreSQL share this file; triggers.sql and triggers_postgres.sql guard it.
+-- The tables of a project. SQLite and PostgreSQL share this file; triggers.sql and triggers_postgres.sql guard it.
 -- Times are UNIX seconds; durations are seconds; truths are 0 and 1.
 
-CREATE TABLE instrument (            -- every wording of collect.toml that anybody has answered under
+CREATE TABLE instrument (            -- every version of collect.toml that has been served
     version TEXT PRIMARY KEY,
     text TEXT NOT NULL,
     layout TEXT NOT NULL,
@@ -21,9 +21,9 @@ CREATE TABLE item (
     wanted INTEGER NOT NULL CHECK (wanted >= 0),
     counted INTEGER NOT NULL DEFAULT 0 CHECK (counted >= 0),
     leased INTEGER NOT NULL DEFAULT 0 CHECK (leased >= 0),
-    free INTEGER NOT NULL CHECK (free >= 0),  -- slots; exactly k: none is ever given twice
+    free INTEGER NOT NULL CHECK (free >= 0),  -- slots; none is ever given twice, so votes are exactly k
     problems INTEGER NOT NULL DEFAULT 0,
-    spread REAL NOT NULL,            -- where the item lies on [0, 1): what the next item is looked up by
+    spread REAL NOT NULL,            -- the item's place in [0, 1), by which the next item is found
     CHECK ((media IS NULL) <> (text IS NULL)),
     CHECK (free = wanted - counted - leased)
 ) STRICT;
@@ -38,14 +38,14 @@ CREATE TABLE annotator (
     paid INTEGER NOT NULL DEFAULT 0 CHECK (paid IN (0, 1)),
     counts INTEGER NOT NULL DEFAULT 1 CHECK (counts IN (0, 1)),
     exported INTEGER NOT NULL DEFAULT 1 CHECK (exported IN (0, 1)),
-    kept INTEGER NOT NULL DEFAULT 0 CHECK (kept IN (0, 1)),  -- a researcher decided to include: no rule overrules
+    kept INTEGER NOT NULL DEFAULT 0 CHECK (kept IN (0, 1)),  -- a researcher included them: no rule overrules that
     reason TEXT,                     -- why excluded
-    done INTEGER NOT NULL DEFAULT 0, -- items judged, gold apart
+    done INTEGER NOT NULL DEFAULT 0, -- items judged, without gold
     gold_done INTEGER NOT NULL DEFAULT 0,
     gold_missed INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,  -- at the practice
     misunderstood INTEGER NOT NULL DEFAULT 0,  -- failed attempts at the comprehension questions
-    tab TEXT,                        -- of the browser, the one that works
+    tab TEXT,                        -- the browser tab that is at work
     seen_at REAL NOT NULL,
     waiting_since REAL,              -- for an item
     reopened INTEGER,                -- the assignment that the annotator went back to
@@ -64,7 +64,7 @@ CREATE TABLE identity (              -- the only table that can tell who an anno
     UNIQUE (platform, external)
 ) STRICT;
 
-CREATE TABLE final_answer (          -- what an annotator told of themselves after the last item
+CREATE TABLE final_answer (          -- what annotators said about themselves after the last item
     annotator INTEGER NOT NULL REFERENCES annotator (id),
     name TEXT NOT NULL,              -- of the question
     answer TEXT NOT NULL,
@@ -88,14 +88,14 @@ CREATE TABLE assignment (            -- an item that was shown to an annotator: 
     counts INTEGER NOT NULL DEFAULT 0 CHECK (counts IN (0, 1)),
     late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0, 1)),
     missed INTEGER CHECK (missed IN (0, 1)),           -- whether a gold item was answered wrongly
-    number INTEGER NOT NULL,         -- the how-manieth item of the annotator
+    number INTEGER NOT NULL,         -- the item's place among those of the annotator
     class_order TEXT NOT NULL,       -- a JSON list of classes, as shown
     version TEXT NOT NULL REFERENCES instrument (version),
     leased_at REAL NOT NULL,
     expires REAL NOT NULL,
     done_at REAL,
     draft TEXT,                      -- JSON, half-filled answers
-    problem TEXT,                    -- that the annotator reported, in words: not for the log, which keeps for ever
+    problem TEXT,                    -- reported by the annotator, in words: not for the log, which is kept for ever
     UNIQUE (item, annotator),        -- nobody judges an item twice
     CHECK (holds = 0 OR state = 'open'),
     CHECK (counts = 0 OR state = 'done'),
@@ -114,7 +114,7 @@ CREATE TABLE judgement (             -- one saved answer; an edited one keeps it
     seconds REAL,
     hidden_seconds REAL,
     input TEXT CHECK (input IN ('key', 'mouse', 'touch', 'mixed')),
-    window_size TEXT,                -- JSON: width, height, pixels a CSS pixel
+    window_size TEXT,                -- JSON: width, height, device pixels per CSS pixel
     frame_ms REAL,
     UNIQUE (assignment, revision)
 ) STRICT;
@@ -139,7 +139,7 @@ CREATE TABLE event (                 -- append-only
 ) STRICT;
 CREATE INDEX event_kind ON event (kind, annotator);
 
-CREATE TABLE decision (              -- votes that were wanted of an item after the start
+CREATE TABLE decision (              -- changes to how many votes an item wants
     id INTEGER PRIMARY KEY,
     at REAL NOT NULL,
     item INTEGER NOT NULL REFERENCES item (id),

@@ -1,4 +1,4 @@
-"""Who may ask for what: sessions, forged posts, headers, rates and the researcher's door."""
+"""Who may ask for what: sessions, forged posts, headers, rate limits and the researcher's login."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ if TYPE_CHECKING:
 ANNOTATOR_COOKIE: Final = "dissensus_session"
 RESEARCHER_COOKIE: Final = "dissensus_researcher"
 DOOR_COOKIE: Final = "dissensus_door"
-"""Of whoever stands at the researcher's door: gives its form a token before anybody is known."""
+"""The cookie of a visitor to the login page, whose form needs a token before anybody is logged in."""
 
 LARGEST_BODY: Final = 64 * 1024
-"""Bytes. The largest honest post, a save of some hundred classes with all its times, is a tenth of this."""
+"""Bytes. The largest honest post, a save of about a hundred classes with all its times, is a tenth of this."""
 
 MTURK_FRAMES: Final = ("https://www.mturk.com", "https://workersandbox.mturk.com", "https://worker.mturk.com")
-"""The pages that show a task of MTurk in a frame, and to which a finished one is handed in."""
+"""The hosts that show an MTurk task in a frame, and to which a finished one is submitted."""
 
 SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
-"""About 16 MB and 50 ms a guess."""
+"""About 16 MB and 50 ms per guess."""
 
 
 def new_token() -> str:
-    """128 random bits as text without characters a URL would change."""
+    """128 random bits, as text that needs no escaping in a URL."""
     return secrets.token_urlsafe(16)
 
 
 def csrf_token(session: str) -> str:
-    """The token every post of a session carries: a keyed hash of its cookie, so nothing has to be stored."""
+    """The token that every post of a session carries: a keyed hash of its cookie, so nothing has to be stored."""
     return keyed_name(session, "csrf")
 
 
 def keyed_name(session: str, about: str) -> str:
-    """A name only the holder of ``session`` can be given and nobody can work back: HMAC-SHA-256, 144 bits."""
+    """A name that only the holder of ``session`` is given and that nobody can reverse: HMAC-SHA-256, 144 bits."""
     digest = hmac.new(session.encode(), about.encode(), hashlib.sha256).digest()
     return base64.urlsafe_b64encode(digest[:18]).decode()
 
 
 def same_secret(given: str, right: str) -> bool:
-    """Whether two secrets are equal, in a time that does not tell where they differ."""
+    """Whether two secrets are equal, taking a time that does not reveal where they differ."""
     return hmac.compare_digest(given.encode(), right.encode())
 
 
 def same_origin(headers: Mapping[str, str], *, base_url: str | None) -> bool:
-    """Whether a post comes from one of our own pages, by ``Origin`` or, where a browser leaves it out, ``Referer``.
+    """Whether a post comes from one of our own pages, by ``Origin`` or, if a browser leaves that out, ``Referer``.
 
     Args:
         headers: of the request, with lower-case names.
-        base_url: the address people use, where a proxy hides it; else the ``Host`` they asked for counts.
+        base_url: the address that people use, if a proxy hides it; otherwise it is the ``Host`` they asked for.
     """
     told = headers.get("origin") or headers.get("referer")
     if not told:
@@ -77,7 +77,7 @@ def same_origin(headers: Mapping[str, str], *, base_url: str | None) -> bool:
 
 
 def hash_password(password: str) -> str:
-    """A password as it may be kept: salt and scrypt digest, both in hexadecimal."""
+    """A password as it may be stored: salt and scrypt digest, both in hexadecimal."""
     salt = secrets.token_bytes(16)
     return f"{salt.hex()}${hashlib.scrypt(password.encode(), salt=salt, **SCRYPT).hex()}"
 
@@ -91,12 +91,12 @@ def check_password(password: str, hashed: str) -> bool:
 
 @dataclass
 class Researchers:
-    """The researcher's door: a password, one-time links, and who has come in (kept in memory only).
+    """The researcher's login: a password, one-time links, and who is logged in (kept in memory only).
 
     Attributes:
-        password: hashed; None leaves only one-time links.
-        clock: UNIX seconds.
-        lasting: seconds that a session or an unused link lasts.
+        password: hashed; with None there are only one-time links.
+        clock: gives UNIX seconds.
+        lasting: how many seconds a session or an unused link lasts.
     """
 
     password: str | None
@@ -106,24 +106,24 @@ class Researchers:
     _sessions: dict[str, float] = field(default_factory=dict)
 
     def one_time_link(self) -> str:
-        """The path that lets one person in, once."""
+        """A path that logs one person in, once."""
         token = new_token()
         self._links[_digest(token)] = self.clock() + self.lasting
         return f"/researcher/enter/{token}"
 
     def enter_by_link(self, token: str) -> str | None:
-        """The new session, or None where the link was used, is too old or never was."""
+        """The new session, or None if the link was used, is too old or never existed."""
         expires = self._links.pop(_digest(token), 0.0)
         return self._begin() if self.clock() < expires else None
 
     def enter_by_password(self, password: str) -> str | None:
-        """The new session, or None where the password is wrong (takes as long as a right one)."""
+        """The new session, or None if the password is wrong (which takes as long to find out)."""
         if self.password is None or not check_password(password, self.password):
             return None
         return self._begin()
 
     def inside(self, session: str | None) -> bool:
-        """Whether a cookie belongs to somebody who came in."""
+        """Whether a cookie belongs to somebody who is logged in."""
         return session is not None and self.clock() < self._sessions.get(_digest(session), 0.0)
 
     def leave(self, session: str) -> None:
@@ -144,9 +144,10 @@ def _digest(token: str) -> str:
 
 @dataclass
 class Buckets:
-    """Token buckets, one a key: ``burst`` requests at once, then ``rate`` a second.
+    """Token buckets, one for each key: ``burst`` requests at once, then ``rate`` per second.
 
-    The keys longest unseen are forgotten beyond ``kept``; a forgotten one starts full, which only ever helps a visitor.
+    Beyond ``kept`` keys, those unseen for longest are forgotten; a forgotten one starts full, which can only help a
+    visitor.
     """
 
     rate: float
@@ -155,7 +156,7 @@ class Buckets:
     _levels: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
 
     def wait(self, key: str, now: float) -> float:
-        """Take one token: 0 where there was one, else the seconds until there is."""
+        """Take one token: 0 if there was one, else the seconds until there is."""
         level, seen = self._levels.pop(key, (self.burst, now))
         level = min(self.burst, level + max(0.0, now - seen) * self.rate)
         short = level < 1
@@ -167,13 +168,13 @@ class Buckets:
 
 @dataclass
 class Limits:
-    """The buckets of one server. A laboratory of a hundred people behind one address passes; a script does not.
+    """The buckets of one server. A laboratory of a hundred people behind one address gets through; a script does not.
 
     Attributes:
-        session: requests of one annotator (an item is a save, its picture and now and then a heartbeat).
-        address: requests of one network address.
-        arrivals: new participants of one network address, since each is a row.
-        logins: guesses at the researcher's password of one network address.
+        session: requests from one annotator (an item is a save, its picture and now and then a heartbeat).
+        address: requests from one network address.
+        arrivals: new participants from one network address, since each is a row in the database.
+        logins: guesses at the researcher's password from one network address.
     """
 
     session: Buckets = field(default_factory=lambda: Buckets(rate=10, burst=60))
@@ -193,7 +194,7 @@ def content_policy(*, framed_by: tuple[str, ...]) -> str:
 
 
 class Guard:
-    """The wall around the app: a size for bodies, a rate for addresses, headers for every answer."""
+    """The guard around the app: limits the size of bodies and the rate of requests, and adds headers to responses."""
 
     def __init__(
         self,
@@ -218,7 +219,7 @@ class Guard:
             **({} if framed_by else {"X-Frame-Options": "DENY"}),
             **({"Strict-Transport-Security": "max-age=31536000"} if https else {}),
         }
-        # As they go over the wire, made once: an answer is stored in less than a millisecond.
+        # Encoded once, not for every response: an answer is stored in less than a millisecond.
         self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -228,7 +229,7 @@ class Guard:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                # Our own files may be kept if asked about; pages and answers never.
+                # Our own files may be cached if the browser checks them each time; pages and answers never.
                 kept = (b"cache-control", b"no-cache" if scope["path"].startswith("/static/") else b"no-store")
                 given = message["headers"]
                 there = {name for name, _ in given}
@@ -267,11 +268,11 @@ class Guard:
 
 
 class BodyTooLarge(Exception):  # noqa: N818
-    """A body without a length turned out larger than any honest one."""
+    """A body that did not give its length turned out larger than any honest one."""
 
 
 def address_of(scope: Scope) -> str:
-    """The network address of a request, as the server (or its trusted proxy) tells it."""
+    """The network address of a request, as the server (or its trusted proxy) reports it."""
     client = scope.get("client")
     return str(client[0]) if client else "unknown"
 
@@ -284,5 +285,5 @@ def too_many(wait: float) -> JSONResponse:
 
 def too_large() -> JSONResponse:
     """Refused for good: 413."""
-    sentence = f"The request is larger than {LARGEST_BODY // 1024} kB, which no page of this study sends."
+    sentence = f"The request is larger than {LARGEST_BODY // 1024} kB, which no page of this project sends."
     return JSONResponse({"error": sentence, "kind": "size"}, 413)

@@ -1,4 +1,4 @@
-"""The web server of a study: every page and every route, behind one wall."""
+"""The web server of a project: every page and every route, behind one guard."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from dissensus.collect.database import Database
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 __all__ = ["ServerSettings", "create_app", "one_time_link"]
 
 STATUS = {"incomplete": 422, "illegal": 422, "foreign": 404, "closed": 409}
-"""By the kind of a refusal: the HTTP status."""
+"""The HTTP status of each kind of refusal."""
 
 
-def create_app(study: CollectStudy, database: Database, *, settings: ServerSettings | None = None) -> Starlette:
-    """The server of a study, as one ASGI app for one process.
+def create_app(project: Project, database: Database, *, settings: ServerSettings | None = None) -> Starlette:
+    """The server of a project, as one ASGI app for one process.
 
     Args:
-        study: what is asked.
+        project: the project.
         database: where answers are kept; the caller closes it.
         settings: how it is served.
     """
     settings = settings or ServerSettings()
     site = Site(
-        study=study,
+        project=project,
         database=database,
         settings=settings,
         researchers=Researchers(
             hash_password(settings.password) if settings.password is not None else None, settings.clock
         ),
         limits=Limits() if settings.rate_limits else None,
-        keys=key_set_of(study.recruitment, base_url=settings.base_url),
+        keys=key_set_of(project.recruitment, base_url=settings.base_url),
         paused=database.read_now(researcher_pages.is_paused),
     )
-    framed_by = MTURK_FRAMES if study.recruitment.kind == "mturk" else ()
+    framed_by = MTURK_FRAMES if project.recruitment.kind == "mturk" else ()
     app = Starlette(
         routes=[
             *annotator_pages.ROUTES,
@@ -70,6 +70,7 @@ def create_app(study: CollectStudy, database: Database, *, settings: ServerSetti
         middleware=[Middleware(Guard, limits=site.limits, clock=settings.clock, https=site.https, framed_by=framed_by)],
         exception_handlers={
             Refusal: _refusal,
+            annotator_pages.NotDue: _not_due,
             Refused: _refused,
             NotInvited: _not_invited,
             DiskFull: _disk_full,
@@ -84,7 +85,7 @@ def create_app(study: CollectStudy, database: Database, *, settings: ServerSetti
 
 
 def one_time_link(app: Starlette) -> str:
-    """The path that lets a researcher in, once, within a day."""
+    """A path that logs a researcher in, once, within a day."""
     site: Site = app.state.site
     return site.researchers.one_time_link()
 
@@ -95,6 +96,11 @@ async def _refusal(request: Request, error: Exception) -> Response:
         return RedirectResponse("/researcher/login", 303)
     heading = "Your session has ended" if error.status == 401 else "This did not work"
     return refuse(request, error.sentence, status=error.status, kind=error.kind, heading=heading)
+
+
+async def _not_due(request: Request, error: Exception) -> Response:
+    assert isinstance(error, annotator_pages.NotDue)
+    return RedirectResponse(error.screen, 303)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -125,7 +131,7 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _failure(request: Request, error: Exception) -> Response:
-    # Starlette logs the error; the visitor learns nothing of the machine.
+    # Starlette logs the error; the visitor learns nothing about the machine.
     sentence = "Something went wrong on our side; please try again in a moment. What was saved stays saved."
     return refuse(request, sentence, status=500, kind="failure")
 

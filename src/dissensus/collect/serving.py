@@ -1,4 +1,4 @@
-"""A study on the web: the server, and what goes on beside it (leases that run out, backups, adaptive rounds)."""
+"""A project on the web: the server, and what runs beside it (expiring leases, backups, adaptive rounds)."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from dissensus.collect.database import Database
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 EXPIRY_SECONDS: Final = 5.0
 SWITCH_SECONDS: Final = 0.0005
 BACKUP_SECONDS: Final = 3600.0
 ROUND_SECONDS: Final = 60.0
 STOPPING_SECONDS: Final = 10.0
-"""How long a server that is told to stop lets requests finish."""
+"""How long a server that is told to stop waits for requests to finish."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Links:
-    """Where a study can be reached.
+    """Where a project can be reached.
 
     Attributes:
-        annotator: for everybody who takes part.
-        researcher: for the researcher, once.
+        annotator: the link for everybody who takes part.
+        researcher: the link for the researcher, which works once.
     """
 
     annotator: str
     researcher: str
 
 
-def serve_study(
-    study: CollectStudy,
+def serve_project(
+    project: Project,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -59,19 +59,19 @@ def serve_study(
     rate_limits: bool = True,
     ready: Callable[[Links], None],
 ) -> None:
-    """Serve a study until the process is told to stop; what was acknowledged is on disk whatever happens.
+    """Serve a project until the process is told to stop; what was acknowledged is on disk, whatever happens.
 
     Args:
-        study: the study.
+        project: the project.
         host: address to listen on.
         port: to listen on; 0 takes a free one.
-        database_url: of a PostgreSQL database; by default collect.sqlite in the study's folder.
-        base_url: the address that people use, where a proxy stands in front.
-        password: of the researcher; without one only the one-time link lets in.
-        pace: how many times faster than the wall the clock of the study goes, for simulations.
-        began: UNIX seconds at which both clocks showed the same; by default now.
-        rate_limits: off where bots share one address.
-        ready: called with the links when the server listens.
+        database_url: of a PostgreSQL database; by default collect.sqlite in the project's folder.
+        base_url: the address that people use, if there is a proxy in front.
+        password: the researcher's; without one, only the one-time link logs in.
+        pace: how many times faster than real time the clock of the project runs, for simulations.
+        began: UNIX seconds at which both clocks showed the same time; by default now.
+        rate_limits: whether requests are limited; off when bots share one address.
+        ready: called with the links once the server listens.
     """
     require_server()
     import uvicorn
@@ -86,13 +86,13 @@ def serve_study(
     listening = _listen(host, port)
     address = (base_url or _address(host, listening.getsockname()[1])).rstrip("/")
     try:
-        database = open_database(study, database_url)
+        database = open_database(project, database_url)
     except BaseException:
         listening.close()
         raise
     try:
         settings = ServerSettings(clock=clock, rate_limits=rate_limits, base_url=base_url, password=password)
-        app = create_app(study, database, settings=settings)
+        app = create_app(project, database, settings=settings)
         # One process, always: the writer thread is what makes k exact.
         config = uvicorn.Config(
             app,
@@ -108,11 +108,13 @@ def serve_study(
 
         async def serve() -> None:
             beside = [
-                asyncio.create_task(_every(EXPIRY_SECONDS / pace, lambda: _expire(study, database, clock))),
-                asyncio.create_task(_every(BACKUP_SECONDS / pace, lambda: _back_up(study, database))),
+                asyncio.create_task(_every(EXPIRY_SECONDS / pace, lambda: _expire(database, clock))),
+                asyncio.create_task(_every(BACKUP_SECONDS / pace, lambda: _back_up(project, database))),
             ]
-            if study.adaptive.on:
-                beside.append(asyncio.create_task(_every(ROUND_SECONDS / pace, lambda: _round(study, database, clock))))
+            if project.adaptive.on:
+                beside.append(
+                    asyncio.create_task(_every(ROUND_SECONDS / pace, lambda: _round(project, database, clock)))
+                )
             ready(Links(annotator=f"{address}/", researcher=f"{address}{one_time_link(app)}"))
             try:
                 await server.serve(sockets=[listening])
@@ -121,15 +123,15 @@ def serve_study(
                     task.cancel()
                 await asyncio.gather(*beside, return_exceptions=True)
 
-        # What is loaded by now stays: looking through it for garbage again and again would cost a tenth of the time.
+        # What is loaded by now stays: searching it for garbage again and again would cost a tenth of the time.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
-        # SQLite lets go of the interpreter with every statement; the writer must not wait 5 ms to have it back.
+        # SQLite releases the interpreter with every statement; the writer must not wait 5 ms to get it back.
         sys.setswitchinterval(SWITCH_SECONDS)
 
-        # uvicorn stops on these signals, and sends them again when it has; by then there is nothing left to do. One
-        # that comes before it listens for them must not be lost.
+        # uvicorn stops on these signals and raises them again when it has stopped; by then there is nothing left to do.
+        # A signal that comes before uvicorn listens for it must not be lost.
         def stop(number: int, frame: FrameType | None) -> None:
             server.should_exit = True
 
@@ -145,7 +147,7 @@ def serve_study(
 
 
 def require_server() -> None:
-    """Refuse, with the remedy, where the packages of the server are not installed."""
+    """Refuse, naming the remedy, if the packages of the server are not installed."""
     for name in ("starlette", "uvicorn", "jinja2", "python_multipart"):
         if importlib.util.find_spec(name) is None:
             raise InputError(
@@ -154,7 +156,7 @@ def require_server() -> None:
 
 
 def _address(host: str, port: int) -> str:
-    """Where a browser finds a server that listens on a host; on all of them, by the name of this machine."""
+    """The address of a server that listens on a host; the machine's name, if it listens on all of them."""
     name = socket.gethostname() if host in ("0.0.0.0", "::", "") else host
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
@@ -174,7 +176,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-    """Do something again and again; a failure is told, and the next time may be better."""
+    """Do something again and again; a failure is reported and does not end it."""
     while True:
         await asyncio.sleep(seconds)
         try:
@@ -183,17 +185,17 @@ async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
             sys.stderr.write(f"dissensus collect: {type(error).__name__}: {error}\n")
 
 
-async def _expire(study: CollectStudy, database: Database, clock: Callable[[], float]) -> None:
-    await database.write(lambda cursor: expire_leases(cursor, study, now=clock()))
+async def _expire(database: Database, clock: Callable[[], float]) -> None:
+    await database.write(lambda cursor: expire_leases(cursor, now=clock()))
 
 
-async def _back_up(study: CollectStudy, database: Database) -> None:
+async def _back_up(project: Project, database: Database) -> None:
     if database.path is not None:
-        await asyncio.to_thread(back_up, database, study)
+        await asyncio.to_thread(back_up, database, project)
 
 
-async def _round(study: CollectStudy, database: Database, clock: Callable[[], float]) -> None:
-    # The long look at all votes is a read, so that nobody's answer waits for it.
-    decisions = await database.read(lambda cursor: plan_allocation(cursor, study))
+async def _round(project: Project, database: Database, clock: Callable[[], float]) -> None:
+    # Looking at all votes takes long and is therefore a read, so that nobody's answer waits for it.
+    decisions = await database.read(lambda cursor: plan_allocation(cursor, project))
     if decisions:
         await database.write(lambda cursor: decide(cursor, decisions, now=clock()))

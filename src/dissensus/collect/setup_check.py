@@ -1,25 +1,25 @@
-"""What a researcher should know before the first annotator comes: cost, time, supply, and what is missing."""
+"""What a researcher should know before the first annotator arrives: cost, time, supply, and what is missing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from dissensus.collect.items import study_items
+from dissensus.collect.items import project_items
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 ABANDONED: Final = 0.2
-"""Share of people who leave before the end, as it was in the studies that we know of; for the number to invite."""
+"""Share of people who leave before the end, as in studies that we know of; for the number of people to invite."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing about a study: ok, a warning or an error, in a sentence."""
+    """One thing about a project: ok, a warning or an error, in a sentence."""
 
     kind: Literal["ok", "warning", "error"]
     sentence: str
@@ -27,16 +27,16 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a study asks for.
+    """What a project takes.
 
     Attributes:
-        items: that votes are collected for.
-        votes: judgements that count, adaptive ones included.
+        items: how many items votes are collected for.
+        votes: judgements that count, including adaptive ones.
         annotators: the fewest people who can give them.
-        invited: people to invite where `ABANDONED` of them leave early.
-        minutes: one person's time for a full session, gold items included.
-        hours: of paid time in all.
-        money: what it costs, in `currency`, the platform's fee included.
+        invited: how many people to invite if a share of `ABANDONED` leaves early.
+        minutes: one person's time for a full session, including gold items.
+        hours: paid time in total.
+        money: what it costs, in `currency`, including the platform's fee.
         currency: of the money.
     """
 
@@ -50,50 +50,52 @@ class Budget:
     currency: str
 
 
-def study_budget(study: CollectStudy) -> Budget:
-    """Time and money of a study, from its seconds an item and its pay."""
-    names = {item.name for item in study_items(study)}
-    apart = {gold.item for gold in study.gold} | set(study.practice)
+def project_budget(project: Project) -> Budget:
+    """Time and money that a project takes, from its seconds per item and its pay."""
+    names = {item.name for item in project_items(project)}
+    apart = {gold.item for gold in project.gold} | set(project.practice)
     items = len(names - apart)
-    extra = min(study.adaptive.budget, items * (study.adaptive.max_k - study.k)) if study.adaptive.on else 0
-    votes = items * study.k + max(extra, 0)
-    each = min(study.items_per_annotator, items)
-    most = study.k + (study.adaptive.max_k - study.k if extra else 0)
+    extra = min(project.adaptive.budget, items * (project.adaptive.max_k - project.k)) if project.adaptive.on else 0
+    votes = items * project.k + max(extra, 0)
+    each = min(project.items_per_annotator, items)
+    most = project.k + (project.adaptive.max_k - project.k if extra else 0)
     annotators = max(-(-votes // each), most) if each else 0
-    seconds = study.cost.seconds_per_item
-    hours = (votes + annotators * len(study.gold)) * seconds / 3600
+    seconds = project.cost.seconds_per_item
+    hours = (votes + annotators * len(project.gold)) * seconds / 3600
     return Budget(
         items=items,
         votes=votes,
         annotators=annotators,
         invited=-(-annotators * 100 // round(100 * (1 - ABANDONED))),
-        minutes=(each + len(study.gold)) * seconds / 60,
+        minutes=(each + len(project.gold)) * seconds / 60,
         hours=hours,
-        money=hours * study.cost.pay_per_hour * (1 + study.cost.platform_fee),
-        currency=study.cost.currency,
+        money=hours * project.cost.pay_per_hour * (1 + project.cost.platform_fee),
+        currency=project.cost.currency,
     )
 
 
-def check_setup(study: CollectStudy, *, annotators: int | None = None) -> list[Finding]:
+def check_setup(project: Project, *, annotators: int | None = None) -> list[Finding]:
     """What is in order and what is not, the worst first.
 
     Args:
-        study: the study.
-        annotators: how many people will come, if that is known: supply is compared with demand.
+        project: the project.
+        annotators: how many people will come, if that is known; supply is then compared with demand.
     """
     try:
-        budget = study_budget(study)
+        budget = project_budget(project)
     except InputError as error:
         return [Finding(kind="error", sentence=str(error))]
-    found = list(_findings(study, budget, annotators))
+    found = list(_findings(project, budget, annotators))
     return sorted(found, key=lambda each: ("error", "warning", "ok").index(each.kind))
 
 
-def _findings(study: CollectStudy, budget: Budget, annotators: int | None) -> Iterator[Finding]:
-    further = f" + {budget.votes - budget.items * study.k:,} adaptive" if study.adaptive.on else ""
-    demand = f"{budget.items:,} items x {study.k} votes{further} = {budget.votes:,} votes"
+def _findings(project: Project, budget: Budget, annotators: int | None) -> Iterator[Finding]:
+    further = f" + {budget.votes - budget.items * project.k:,} adaptive" if project.adaptive.on else ""
+    demand = f"{budget.items:,} items x {project.k} votes{further} = {budget.votes:,} votes"
     if budget.items == 0:
-        yield Finding(kind="error", sentence="there is no item to vote on; add items beside gold and practice")
+        yield Finding(
+            kind="error", sentence="there is no item to vote on; add items that are neither gold nor practice"
+        )
         return
     yield Finding(
         kind="ok",
@@ -107,47 +109,51 @@ def _findings(study: CollectStudy, budget: Budget, annotators: int | None) -> It
         kind="ok",
         sentence=(
             f"about {hours} paid hours, {budget.money:,.0f} {budget.currency} with the platform's fee, at "
-            f"{study.cost.seconds_per_item:g} s an item and {study.cost.pay_per_hour:g} {budget.currency} an hour"
+            f"{project.cost.seconds_per_item:g} s per item and {project.cost.pay_per_hour:g} {budget.currency} per hour"
         ),
     )
     if annotators is not None:
-        supply = annotators * min(study.items_per_annotator, budget.items)
-        enough = supply >= budget.votes and annotators >= study.k
+        supply = annotators * min(project.items_per_annotator, budget.items)
+        enough = supply >= budget.votes and annotators >= project.k
         yield Finding(
             kind="ok" if enough else "warning",
             sentence=(
                 f"supply {supply:,} {'>=' if supply >= budget.votes else '<'} demand {budget.votes:,} votes"
-                f"{'' if annotators >= study.k else f'; and {annotators} people cannot give {study.k} votes an item'}"
+                + ("" if annotators >= project.k else f"; {annotators} people cannot give {project.k} votes per item")
             ),
         )
-    if not study.gold:
+    if not project.gold:
         yield Finding(kind="warning", sentence="no gold item: nobody's attention is checked; name some under [gold]")
-    elif study.misses_allowed >= len(study.gold):
-        yield Finding(
-            kind="warning",
-            sentence=f"{study.misses_allowed} of {len(study.gold)} gold items may be missed: nobody can be excluded",
-        )
-    if study.k == 1:
-        yield Finding(kind="warning", sentence="k is 1: one vote an item shows no disagreement; 3 or more do")
-    if not study.texts.consent.strip():
-        yield Finding(kind="warning", sentence="there is no consent text; write one under [texts]")
-    if not study.texts.contact.strip():
-        yield Finding(kind="warning", sentence="there is no contact; annotators need one when something fails")
-    if study.lease_seconds < 3 * study.heartbeat_seconds:
+    elif project.misses_allowed >= len(project.gold):
         yield Finding(
             kind="warning",
             sentence=(
-                f"a lease of {study.lease_seconds:g} s with a heartbeat every {study.heartbeat_seconds:g} s: two lost "
-                "heartbeats give the item away; make it three heartbeats or more"
+                f"{project.misses_allowed} of {len(project.gold)} gold items may be missed: nobody can be excluded"
             ),
         )
-    if study.recruitment.kind == "prolific" and study.recruitment.jwks is None:
+    if project.k == 1:
+        yield Finding(kind="warning", sentence="k is 1: one vote per item shows no disagreement; 3 or more do")
+    if not project.texts.consent.strip():
+        yield Finding(kind="warning", sentence="there is no consent text; write one under [texts]")
+    if not project.texts.contact.strip():
+        yield Finding(kind="warning", sentence="there is no contact; annotators need one when something fails")
+    if project.lease_seconds < 3 * project.heartbeat_seconds:
+        yield Finding(
+            kind="warning",
+            sentence=(
+                f"a lease of {project.lease_seconds:g} s with a heartbeat every {project.heartbeat_seconds:g} s: two "
+                "lost heartbeats give the item away; make the lease three heartbeats or longer"
+            ),
+        )
+    if project.recruitment.kind == "prolific" and project.recruitment.jwks is None:
         yield Finding(
             kind="warning",
             sentence="Prolific without signed links: anybody can pretend to be a participant; name a jwks file",
         )
-    if study.all_no_key:
-        yield Finding(kind="warning", sentence="the all-No key is on: forced choice becomes select-all for who uses it")
+    if project.all_no_key:
+        yield Finding(
+            kind="warning", sentence="the all-No key is on: for those who use it, forced choice becomes select-all"
+        )
     if budget.minutes > 60:
         yield Finding(
             kind="warning",

@@ -1,4 +1,4 @@
-"""What every page of a study's server shares: who asks, what they may post, and how pages are drawn."""
+"""What all pages of a project's server share: who asks, what they may post, and how pages are rendered."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
     from dissensus.collect.database import Cursor, Database
     from dissensus.collect.participants import Annotator
+    from dissensus.collect.project import Project
     from dissensus.collect.recruitment import KeySet
-    from dissensus.collect.study import CollectStudy
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """How a study is served.
+    """How a project is served.
 
     Attributes:
-        clock: UNIX seconds; simulations run a faster one.
-        rate_limits: whether requests of one session or address are limited; simulated annotators share an address.
-        base_url: the address people use, where a proxy hides it; ``https`` makes cookies secure, and signed links must
-            name it.
-        password: the researcher's; None leaves only one-time links.
+        clock: gives UNIX seconds; simulations use a faster one.
+        rate_limits: whether requests from one session or address are limited; simulated annotators share an address.
+        base_url: the address that people use, if a proxy hides it; with ``https`` cookies are secure, and signed links
+            must name it.
+        password: the researcher's; with None there are only one-time links.
     """
 
     clock: Callable[[], float] = time.time
@@ -56,21 +56,21 @@ class ServerSettings:
 
 @dataclass(kw_only=True)
 class Site:
-    """A served study.
+    """A served project.
 
     Attributes:
-        study: what is asked.
+        project: the project.
         database: where answers are kept.
         settings: how it is served.
-        researchers: who may see how it goes.
-        limits: of rates; None for none.
-        keys: that sign links, where links are signed.
+        researchers: who is logged in as a researcher.
+        limits: on the rate of requests; None for none.
+        keys: that may have signed links; None if links are not signed.
         offered: pictures and whose they are.
-        paused: whether no items are handed out now.
-        revealed: researcher sessions that chose to see answers while the study is running.
+        paused: whether no items are being handed out.
+        revealed: researcher sessions that chose to see answers while the project is running.
     """
 
-    study: CollectStudy
+    project: Project
     database: Database
     settings: ServerSettings
     researchers: Researchers
@@ -82,16 +82,16 @@ class Site:
 
     @property
     def https(self) -> bool:
-        """Whether people come by an encrypted connection."""
+        """Whether people connect by HTTPS."""
         return (self.settings.base_url or "").startswith("https://")
 
     def now(self) -> float:
-        """UNIX seconds by the study's clock."""
+        """UNIX seconds by the project's clock."""
         return self.settings.clock()
 
 
 class Refusal(Exception):  # noqa: N818
-    """A request that is answered by a sentence and a status."""
+    """A request that is refused with a sentence and an HTTP status."""
 
     def __init__(self, sentence: str, status: int, kind: str) -> None:
         super().__init__(sentence)
@@ -99,17 +99,19 @@ class Refusal(Exception):  # noqa: N818
 
 
 def signed_out() -> Refusal:
-    """Nobody we know: the cookie is missing, or its participant was deleted."""
+    """The refusal of a session that we do not know: the cookie is missing, or its participant was deleted."""
     return Refusal("Your session has ended; please open the link that brought you here again.", 401, "session")
 
 
 def forged() -> Refusal:
-    """A post that did not come from one of our pages."""
-    return Refusal("This did not come from a page of the study; please reload the page and try again.", 403, "forged")
+    """The refusal of a post that did not come from one of our pages."""
+    return Refusal(
+        "This did not come from a page of this project; please reload the page and try again.", 403, "forged"
+    )
 
 
 def site_of(request: Request) -> Site:
-    """The served study that a request is about."""
+    """The served project that a request is about."""
     site: Site = request.app.state.site
     return site
 
@@ -131,7 +133,7 @@ def known(cursor: Cursor, session: str) -> Annotator:
 
 
 def is_researcher(request: Request) -> bool:
-    """Whether the researcher's cookie is one that came in by the door."""
+    """Whether a request comes from a researcher who is logged in."""
     return site_of(request).researchers.inside(request.cookies.get(RESEARCHER_COOKIE))
 
 
@@ -142,7 +144,7 @@ def _check_post(request: Request, session: str | None, token: str) -> None:
 
 
 async def posted_json(request: Request, session: str) -> dict[str, Any]:
-    """The body of a post by a script of ours; the token is in a header."""
+    """The body of a post by one of our scripts; the token is in a header."""
     _check_post(request, session, request.headers.get("x-csrf-token", ""))
     try:
         body = json.loads(await request.body())
@@ -154,22 +156,22 @@ async def posted_json(request: Request, session: str) -> dict[str, Any]:
 
 
 async def posted_form(request: Request, session: str | None) -> FormData:
-    """The fields of a form of ours; the token is one of them."""
+    """The fields of one of our forms; the token is one of them."""
     form = await request.form(max_files=0, max_fields=50)
     _check_post(request, session, str(form.get("csrf", "")))
     return form
 
 
 def text_of(body: Mapping[str, Any], name: str, *, longest: int = 200) -> str:
-    """A text of a posted object, or a refusal."""
+    """A text field of a posted object, or a refusal."""
     value = body.get(name)
     if not isinstance(value, str) or not 0 < len(value) <= longest:
-        raise Refusal(f"'{name}' must be a text of 1 to {longest} characters.", 422, "illegal")
+        raise Refusal(f"'{name}' must be text of 1 to {longest} characters.", 422, "illegal")
     return value
 
 
 def paragraphs(text: str) -> list[str]:
-    """A text's paragraphs; a blank line parts them, other line breaks only matter before the point of a list."""
+    """The paragraphs of a text, separated by blank lines; other line breaks are kept only before an entry of a list."""
     parted = [each.strip() for each in re.split(r"\n\s*\n", text)]
     return [re.sub(r"\s*\n\s*(?!\s|[-*•]|\d+[.)])", " ", each) for each in parted if each]
 
@@ -185,19 +187,19 @@ TEMPLATES.globals["paragraphs"] = paragraphs
 
 
 def draw(name: str, **words: Any) -> str:
-    """A template with its words, all of them escaped."""
+    """A template filled with words, all of them escaped."""
     return TEMPLATES.get_template(f"{name}.html.jinja").render(words)
 
 
 def page(request: Request, name: str, *, session: str | None = None, status: int = 200, **words: Any) -> HTMLResponse:
-    """A page of the study; ``session`` gives it the token that its posts need."""
-    study = site_of(request).study
+    """A page of the project; ``session`` gives it the token that its posts need."""
+    project = site_of(request).project
     about = {
-        "title": study.texts.title,
-        "contact": study.texts.contact,
+        "title": project.texts.title,
+        "contact": project.texts.contact,
         "csrf": csrf_token(session) if session else "",
-        "checked": bool(study.comprehension),
-        "least_width": study.least_width,
+        "checked": bool(project.comprehension),
+        "least_width": project.least_width,
     }
     return HTMLResponse(draw(name, **about, **words), status)
 
@@ -210,12 +212,12 @@ def message(
 
 
 def refuse(request: Request, sentence: str, *, status: int, kind: str, heading: str = "This did not work") -> Response:
-    """A refusal as the asker reads it: JSON for a script, a page for a person."""
+    """A refusal, as JSON for a script and as a page for a person."""
     if "/api/" in request.url.path:
         return JSONResponse({"error": sentence, "kind": kind}, status)
     return message(request, heading, sentence, status=status)
 
 
 def session_tag(session: str) -> str:
-    """A name for what a browser keeps of a session, which does not give the session away."""
+    """A name under which a browser stores what belongs to a session, without giving the session away."""
     return keyed_name(session, "browser")

@@ -1,8 +1,8 @@
 """The slots of an item: it wants k votes, and each is counted, leased, or free.
 
-Everything that takes or frees a slot is here, so that `counted + leased <= wanted` has one home. A judgement that was
-kept without counting (it came late, or its annotator was excluded and included again) takes a slot that becomes free
-before anybody new is asked; an item never has a free slot and such a spare judgement at once.
+Everything that takes or frees a slot is here, so that `counted + leased <= wanted` is ensured in one place. A judgement
+that was kept without counting (it came late, or its annotator was excluded and included again) takes a slot that
+becomes free before anybody new is asked: an item never has a free slot and such a spare judgement at the same time.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def take_slot(cursor: Cursor, item: int) -> bool:
-    """Leases a slot of an item; false where none is free."""
+    """Leases a slot of an item; false if none is free."""
     cursor.execute("UPDATE item SET leased = leased + 1, free = free - 1 WHERE id = ? AND free > 0", (item,))
     return cursor.rowcount == 1
 
 
 def free_slot(cursor: Cursor, item: int, *, now: float) -> None:
-    """Gives a leased slot back, to a spare judgement where there is one."""
+    """Gives back a leased slot, which goes to a spare judgement if there is one."""
     cursor.execute("UPDATE item SET leased = leased - 1, free = free + 1 WHERE id = ?", (item,))
     fill_slots(cursor, "SELECT CAST(? AS INTEGER)", (item,), now=now)
 
 
 def free_slots_of(cursor: Cursor, annotator: int) -> None:
-    """Takes back what an annotator's judgements count for and what the annotator's lease holds."""
+    """Frees the slots of an annotator's counted judgements and of their lease."""
     for column, flag in (("counted", "counts"), ("leased", "holds")):
         cursor.execute(
             f"UPDATE item SET {column} = {column} - 1, free = free + 1 "
@@ -45,7 +45,7 @@ def fill_slots(cursor: Cursor, items: str, parameters: Sequence[Any], *, now: fl
     """Lets spare judgements count where there are free slots, the earliest first.
 
     Args:
-        cursor: of the writer.
+        cursor: the writer's cursor.
         items: SQL that selects the items to look at.
         parameters: of that SQL.
         now: the time.
@@ -67,19 +67,19 @@ def fill_slots(cursor: Cursor, items: str, parameters: Sequence[Any], *, now: fl
 
 
 def want(cursor: Cursor, item: int, votes: int, *, now: float, reason: str, inclusion: float = 1.0) -> None:
-    """Wants so many votes of one item from now on, and writes the decision down.
+    """Sets how many votes an item wants from now on, and records the decision.
 
     Args:
-        cursor: of the writer.
-        item: its id.
-        votes: in all, counted ones included.
+        cursor: the writer's cursor.
+        item: the item's id.
+        votes: in total, including those that count already.
         now: the time.
-        reason: of the decision.
-        inclusion: the probability with which the item was drawn, for estimates that stay unbiased.
+        reason: why.
+        inclusion: the probability with which the item was drawn, which unbiased estimates need.
     """
     row = cursor.execute("SELECT name, role, wanted, counted + leased FROM item WHERE id = ?", (item,)).fetchone()
     if row is None or row[1] != "vote":
-        raise InputError(f"want: {item} is no item to vote on; give the id of one")
+        raise InputError(f"want: {item} is not an item to vote on; give the id of one")
     name, _, before, taken = row
     if votes < taken:
         raise InputError(f"want: '{name}' has {taken} votes counted or being given; want at least as many")

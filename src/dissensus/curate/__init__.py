@@ -1,4 +1,4 @@
-"""From raw images or texts to a set worth people's time: copies, data map, selection, splits, size, datasheet."""
+"""From raw images or texts to a set worth people's time: duplicates, data map, selection, splits, size, datasheet."""
 
 from __future__ import annotations
 

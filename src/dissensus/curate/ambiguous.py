@@ -35,13 +35,13 @@ class Blending:
     """How ambiguous digits are made.
 
     Attributes:
-        vae_images: digits that the VAE is fitted to, at most; the blended digits are drawn from the same.
-        vae_batches: that it learns from.
+        vae_images: the most digits that the VAE is fitted to; the blended digits are drawn from the same ones.
+        vae_batches: batches that it learns from.
         members: classifiers (LeNet) in the ensemble that finds junk; one more is the labeller.
-        member_images: digits that each of them is trained on, at most, each on its own draw.
-        labeller_images: digits that the labeller is trained on, at most.
-        member_batches: that each of all learns from.
-        candidates: blends made for each that is asked for.
+        member_images: the most digits that each of them is trained on; each has its own draw.
+        labeller_images: the most digits that the labeller is trained on.
+        member_batches: batches that each classifier learns from.
+        candidates: blends made for each image that is asked for.
         mutual_information: the most, in nats, that an image may have.
     """
 

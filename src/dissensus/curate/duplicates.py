@@ -1,4 +1,4 @@
-"""Which items are copies of each other, within a source, across sources and across splits."""
+"""Which items are duplicates of each other, within a source, across sources and across splits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dissensus.datasets.sources import Source
 
 KEPT_FIRST: Final = ("test", "validation", "val", "dev")
-"""Of copies in several splits, the one in the test split is kept: a published test set stays as it is."""
+"""Of duplicates in several splits, the one in the test split is kept: a published test set stays as it is."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,15 +30,15 @@ class Duplicates:
 
     Attributes:
         items: all items, with their labels and splits where known.
-        one: (pairs,) places of the first items of pairs of copies, rising.
+        one: (pairs,) places of the first items of pairs of duplicates, rising.
         other: (pairs,) places of the second.
         exact: (pairs,) true where both are the same to the last bit.
         similarity: (pairs,) 1 where exact; else the correlation of pixels, or the overlap of texts (1 where only case,
             punctuation and white space differ).
-        group: (items,) number of the group of copies that an item is in; pairs joined by pairs are one group. -1 where
-            it has no copy.
-        kept: (items,) true for items without a copy, and one of each group: in the test split before validation before
-            others, then of the first source, then the first.
+        group: (items,) number of the group of duplicates that an item is in, -1 where it has no duplicate. Pairs that
+            have an item in common are in one group.
+        kept: (items,) true for items without a duplicate, and for one of each group: the one in the test split, else
+            in validation, else in any other; then of the first source; then the first.
     """
 
     items: ItemList
@@ -51,7 +51,7 @@ class Duplicates:
 
     @property
     def groups(self) -> int:
-        """How many groups of copies there are."""
+        """How many groups of duplicates there are."""
         return int(self.group.max(initial=-1)) + 1
 
     def clean(self) -> ItemList:
@@ -59,10 +59,10 @@ class Duplicates:
         return self.items.take(self.kept)
 
     def grouped(self) -> ItemList:
-        """All items, with what was found of each.
+        """All items, with what was found about each.
 
-        The columns are `group` (empty for an item without a copy), `kind` (exact where it is in an exact pair, else
-        near), `kept`, and `copy_of`: the item that is kept in its place.
+        The columns are `group` (empty for an item without a duplicate), `kind` (exact where it is in an exact pair,
+        else near), `kept`, and `duplicate_of`: the item that is kept in its place.
         """
         alone = self.group < 0
         keeper = np.zeros(max(self.groups, 1), dtype=np.int64)
@@ -75,7 +75,7 @@ class Duplicates:
             group=np.where(alone, "", self.group.astype(np.str_)),
             kind=np.where(alone, "", np.where(exact, "exact", "near")),
             kept=np.where(self.kept, "yes", "no"),
-            copy_of=np.where(self.kept, "", names[keeper[np.maximum(self.group, 0)]]),
+            duplicate_of=np.where(self.kept, "", names[keeper[np.maximum(self.group, 0)]]),
         )
 
     def pairs(self) -> dict[str, Names | Floats]:
@@ -109,18 +109,19 @@ def find_duplicates(
     near: bool = True,
     overlap: float = OVERLAP,
 ) -> Duplicates:
-    """Copies among the items of one or more sources, all of images or all of texts.
+    """Duplicates among the items of one or more sources, which hold either images or texts.
 
-    Exact copies have the same pixels, or the same characters. Near copies differ by a few pixels of shift, brightness,
-    contrast or encoding (see `near_images`), or by case, punctuation, white space and a few letters (`near_texts`).
+    Exact duplicates have the same pixels, or the same characters. Near duplicates differ by a shift of a few
+    pixels, brightness, contrast or encoding (see `near_images`), or by case, punctuation, white space and a few letters
+    (`near_texts`).
     Where images differ in size, those of one size are compared as they are, and those of different sizes on a canvas
-    of 32 x 32. Of many copies of one image, each is paired with the eight it is most like; the group holds all.
+    of 32 x 32. Of many duplicates of one image, each is paired with the eight it is most like; the group holds all.
 
     Args:
-        sources: where items come from, first those to be kept first.
-        splits: (items,) the split of each item, over all sources; a copy across splits is a leak.
-        near: whether to look for near copies too.
-        overlap: the least overlap of near copies of texts.
+        sources: where items come from; of duplicates, those of an earlier source are kept.
+        splits: (items,) the split of each item, over all sources; a duplicate across splits is a leak.
+        near: whether to look for near duplicates too.
+        overlap: the least overlap of near duplicates of texts.
     """
     if not sources or not any(len(source) for source in sources):
         raise InputError("duplicates: no items; give one source or more")
@@ -129,13 +130,13 @@ def find_duplicates(
     items = listed(sources)
     if splits is not None:
         if len(splits) != len(items):
-            raise InputError(f"duplicates: {len(splits):,} splits for {len(items):,} items; give one an item")
+            raise InputError(f"duplicates: {len(splits):,} splits for {len(items):,} items; give one per item")
         items = items.adding(split=splits.astype(np.str_))
     texts = [source.texts is not None for source in sources]
     if all(texts):
-        pairs = _copies_of_texts(np.concatenate([_text(source) for source in sources]), near=near, overlap=overlap)
+        pairs = _duplicate_texts(np.concatenate([_text(source) for source in sources]), near=near, overlap=overlap)
     elif not any(texts):
-        pairs = _copies_of_images(sources, near=near)
+        pairs = _duplicate_images(sources, near=near)
     else:
         raise InputError("duplicates: some sources hold texts and some images; look at each kind by itself")
     one, other, exact, similarity = pairs
@@ -159,7 +160,7 @@ def _text(source: Source) -> Names:
     return source.texts.astype(np.dtypes.StringDType())
 
 
-def _copies_of_texts(texts: Names, *, near: bool, overlap: float) -> Pairs:
+def _duplicate_texts(texts: Names, *, near: bool, overlap: float) -> Pairs:
     one, other = _chained(np.unique(texts, return_inverse=True)[1])
     exact = (one, other, np.ones(len(one), dtype=np.bool_), np.ones(len(one)))
     if not near:
@@ -176,7 +177,7 @@ def _copies_of_texts(texts: Names, *, near: bool, overlap: float) -> Pairs:
     )
 
 
-def _copies_of_images(sources: Sequence[Source], *, near: bool) -> Pairs:
+def _duplicate_images(sources: Sequence[Source], *, near: bool) -> Pairs:
     begin = np.cumsum([0, *(len(source) for source in sources)])
     sizes: dict[tuple[int, ...], list[int]] = {}
     for number, source in enumerate(sources):
@@ -189,7 +190,7 @@ def _copies_of_images(sources: Sequence[Source], *, near: bool) -> Pairs:
         _, first, content = np.unique(rows, return_index=True, return_inverse=True)
         one, other = _chained(content.reshape(-1))
         found.append((place[one], place[other], np.ones(len(one), dtype=np.bool_), np.ones(len(one))))
-        # Copies to the last bit are near to the same others: one of them speaks for all.
+        # Duplicates to the last bit are near to the same others: one of them speaks for all.
         alone.append(np.sort(place[first]))
     if not near:
         return _together(*found)
@@ -207,7 +208,7 @@ def _copies_of_images(sources: Sequence[Source], *, near: bool) -> Pairs:
 
 
 def _near(sources: Sequence[Source], members: Sequence[int], begin: Ints, chosen: Ints) -> Pairs:
-    """Near copies among the chosen places of some sources."""
+    """Near duplicates among the chosen places of some sources."""
     images = []
     for number in members:
         pixels = sources[number].images
@@ -225,7 +226,7 @@ def _bytes(source: Source) -> np.ndarray[Any, Any]:
 
 
 def _chained(content: Ints) -> tuple[Ints, Ints]:
-    """Pairs of places with the same content: each with the next of them."""
+    """Pairs of places with the same content: each with the next."""
     order = np.argsort(content, kind="stable")
     same = np.flatnonzero(content[order][1:] == content[order][:-1])
     return order[same], order[same + 1]

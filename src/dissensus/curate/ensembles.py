@@ -1,4 +1,4 @@
-"""Ensembles of small classifiers of images, trained apart: what labels blends, and what a simulated panel sees with."""
+"""Ensembles of small classifiers of images, trained separately: they label blends, and are a panel's eyes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dissensus.curate.labelled import ORIGINAL, labelled_data
 from dissensus.training.data import TRAIN
 from dissensus.training.loop import train_loop
 from dissensus.training.models import build
-from dissensus.training.run import Run
+from dissensus.training.run import run_on
 from dissensus.training.settings import Training
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def train_member(images: Grey, labels: Ints, *, model: str, classes: Sequence[st
         labels: (images,) class indices; every class must occur.
         model: a name in `training.models.MODELS`.
         classes: names.
-        batches: that it learns from, at least; the last pass over the images is finished.
+        batches: the least number of batches to learn from; the last pass over the images is finished.
         seed: of weights and batches.
     """
     data = labelled_data(
@@ -51,7 +51,7 @@ def train_member(images: Grey, labels: Ints, *, model: str, classes: Sequence[st
         splits={TRAIN: np.arange(len(labels))},
     )
     settings = Training(epochs=-(-batches * BATCH // len(labels)), batch_size=BATCH)
-    run = Run(model=model, target=ORIGINAL, delivery="soft", seed=seed, training=settings, data=data.fingerprint)
+    run = run_on(data, model=model, target=ORIGINAL, delivery="soft", seed=seed, training=settings)
     weights = {name: torch.from_numpy(value) for name, value in train_loop(run, data).weights.items()}
     network = build(model, data.shape, classes=len(classes), seed=seed)
     network.load_state_dict(weights)

@@ -1,17 +1,18 @@
-"""A list of items: what every step of curating reads and writes, as a table with one row an item."""
+"""A list of items: what every step of curating reads and writes, as a table with one row per item."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.table_file import open_file, read_rows, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from dissensus.arrays import Ints, Mask, Names
     from dissensus.datasets.sources import Source
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ItemList:
-    """Items by source and name, with columns that say something of each.
+    """Items by source and name, with columns that describe them.
 
     Attributes:
         items: (items,) names; an item of one name may be in several sources.
@@ -40,7 +41,7 @@ class ItemList:
         return ItemList(items=self.items[chosen], sources=self.sources[chosen], columns=columns)
 
     def adding(self, **columns: np.ndarray[Any, Any]) -> ItemList:
-        """The same items with further columns; one of a name that is there takes its place."""
+        """The same items with further columns; a column of the same name is replaced."""
         return ItemList(items=self.items, sources=self.sources, columns={**self.columns, **columns})
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
@@ -102,23 +103,11 @@ def read_items(path: str | Path) -> ItemList:
     """A list of items from a table with the column `item`, and `source` where there are several."""
     import polars as pl
 
-    path = Path(path)
-    readers = {
-        ".csv": lambda: pl.read_csv(path, infer_schema=False),
-        ".tsv": lambda: pl.read_csv(path, infer_schema=False, separator="\t"),
-        ".parquet": lambda: pl.read_parquet(path),
-        ".jsonl": lambda: pl.read_ndjson(path),
-    }
-    if path.suffix not in readers:
-        raise InputError(f"{path}: a list of items is a table; give {', '.join(readers)}")
-    try:
-        table = readers[path.suffix]()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path}: the list of items cannot be read ({error}); give a table with a header") from error
+    table = read_rows(open_file(path)).table
     if "item" not in table.columns:
-        raise InputError(f"{path}: no column 'item' among {', '.join(table.columns)}; name the column of items so")
-    if table.height == 0:
-        raise InputError(f"{path}: the list has no items; give one row an item")
+        raise InputError(
+            f"{path}: no column 'item' among {', '.join(table.columns)}; give the column of items that name"
+        )
     if "source" not in table.columns:
         table = table.with_columns(source=pl.lit(""))
     twice = table.select("source", "item").is_duplicated()
@@ -135,8 +124,6 @@ def read_items(path: str | Path) -> ItemList:
 def write_items(items: ItemList, path: str | Path) -> None:
     """Write a list of items as a table, whole or not at all."""
     import polars as pl
-
-    from dissensus.labels.writing import write_table
 
     columns = {"item": items.items, "source": items.sources, **items.columns}
     write_table(pl.DataFrame({name: pl.Series(values.tolist()) for name, values in columns.items()}), path)

@@ -1,21 +1,20 @@
-"""A made set in a folder: there whole or not at all, read as items for a study with what only its maker knows."""
+"""A set that was made, in a folder, whole or not at all: items for a study, and what only their maker knows."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import uuid
-import zipfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.array_file import read_npz
 from dissensus.curate.digits import DIGITS
 from dissensus.datasets import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
 from dissensus.votes.table import NONE, Votes
+from dissensus.whole_file import whole_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +33,7 @@ class SimulatedSet:
 
     Attributes:
         items: for a study; its note says that it is simulated.
-        truth: (items, classes) what ever more annotators would say: see `SimulatedPanel`.
+        truth: (items, classes) what people would say in the end, with ever more annotators: see `SimulatedPanel`.
         region: (items,) of the data map: easy, ambiguous, hard or other.
         about: what was made, counted step by step; plain values.
     """
@@ -46,31 +45,24 @@ class SimulatedSet:
 
 
 def keep_set(folder: Path, arrays: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """Write a set beside its folder, then rename it into place."""
-    partial = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}.partial")
+    """Keep a set in a folder, whole or not at all."""
     try:
-        partial.mkdir(parents=True)
-        np.savez_compressed(partial / "set.npz", **arrays)
-        (partial / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
-        partial.replace(folder)
-    except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
+        with whole_folder(folder, remedy="set XDG_CACHE_HOME to a folder that can be written") as part:
+            np.savez_compressed(part / "set.npz", **arrays)
+            (part / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
+    except InputError:
         # Another process may have finished the same set first; it means the same.
         if not folder.is_dir():
-            raise InputError(
-                f"{folder}: the set cannot be kept ({error.strerror}); set XDG_CACHE_HOME to a folder that can be "
-                "written"
-            ) from error
+            raise
 
 
 def read_set(folder: Path) -> SimulatedSet:
     """Read a kept set."""
     try:
-        with (folder / "set.npz").open("rb") as file, np.load(file, allow_pickle=False) as opened:
-            arrays = {name: opened[name] for name in opened.files}
+        arrays = read_npz(folder / "set.npz")
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         return _assembled(arrays, about)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise InputError(
             f"{folder}: the set cannot be read ({error}); delete this folder, and it will be made anew"
         ) from error

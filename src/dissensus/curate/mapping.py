@@ -10,7 +10,7 @@ from dissensus.curate.item_list import ItemList, listed, places
 from dissensus.curate.labelled import ORIGINAL, classes_of, features_of, labelled_data
 from dissensus.dynamics import data_map, regions_by_rank, regions_by_threshold
 from dissensus.errors import InputError
-from dissensus.training import Run, Training, train
+from dissensus.training import Training, run_on, train
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ def map_items(
         seeds: how many runs.
         regions: the share of items in each region, by rank; or the confidence and variability that the regions
             `easy`, `ambiguous` and `hard` begin at.
-        only: the items to look at, such as those without copies; all if not given. Its columns are kept.
+        only: the items to look at, such as those without duplicates; all if not given. Its columns are kept.
         seed: of the first run; the others follow.
         engine: loop, fleet or auto.
         device: cpu, cuda or auto.
@@ -91,8 +91,7 @@ def _probed(source: Source, model: str, training: Training, seeds: range, *, eng
         splits={"train": np.arange(len(source))},
     )
     runs = [
-        Run(model=model, target=ORIGINAL, delivery="majority", seed=seed, training=training, data=data.fingerprint)
-        for seed in seeds
+        run_on(data, model=model, target=ORIGINAL, delivery="majority", seed=seed, training=training) for seed in seeds
     ]
     results = sorted(train(runs, data, engine=engine, device=device), key=lambda result: result.run.seed)
     return data_map([result.dynamics["train"] for result in results], data.human, epochs=training.epochs)

@@ -1,4 +1,4 @@
-"""Images that are copies of each other but for a few pixels of shift, brightness, contrast or re-encoding.
+"""Images that are duplicates of each other but for a few pixels of shift, brightness, contrast or re-encoding.
 
 Three steps, each on fewer pairs than the one before, all of them matrix products over blocks:
 
@@ -7,10 +7,10 @@ Three steps, each on fewer pairs than the one before, all of them matrix product
 2. **Moved onto each other.** The correlation of the low frequencies at every shift of up to `SHIFT` pixels.
 3. **Pixel by pixel.** Of each image's nearest, the correlation of pixels where the two overlap.
 
-**What counts as a copy.** A correlation of `CERTAIN` does. Photographs lose more than that to JPEG, but hardly any two
-of them are alike, while many a handwritten 1 is like another. So a correlation of `POSSIBLE` is enough where it stands
-out: where what the pair does not share (1 - correlation) is less than `STANDS_OUT` of what either does not share
-with the image that is like it in the sixth place. Five places are left to further copies. The test is Lowe's (2004).
+**What counts as a duplicate.** A correlation of `CERTAIN` does. Photographs lose more than that to JPEG, but hardly any
+two of them are alike, while many a handwritten 1 is like another. So a correlation of `POSSIBLE` is enough where it
+stands out: where what the pair does not share (1 - correlation) is less than `STANDS_OUT` of what either does not share
+with the image that is sixth most like it. Five places are left to further duplicates. The test is Lowe's (2004).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import places_within
+from dissensus.arrays import places_within, row_sum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,17 +39,17 @@ CANDIDATES: Final = 40
 _SIDE: Final = 32
 """Of the common canvas, where images differ in size or are larger than twice that."""
 _FREQUENCIES: Final = 7
-"""Each way. Higher ones fall to JPEG; with fewer, many more digits agree."""
+"""In each direction. JPEG destroys higher ones; with fewer, many more digits agree."""
 _TAPER: Final = 6
 """Pixels at every edge that fade out, since a shift of `SHIFT` brings in something new there."""
 _PLACE: Final = 6
 _VERIFIED: Final = 8
-"""Nearest of each image that are looked at pixel by pixel: more than `_PLACE`, so that the sixth is among them."""
+"""How many of each image's nearest are compared pixel by pixel: more than `_PLACE`, so that the sixth is among them."""
 _NEAREST: Final = 2
 _ORDINARY: Final = 0.7
-"""The correlation in the sixth place of an image that has fewer candidates than six."""
+"""What stands for the correlation in sixth place where an image has fewer than six candidates."""
 _LEAST: Final = 0.35
-"""Agreement of magnitudes; that of planted copies is above 0.57 in 99.6 % of cases."""
+"""Agreement of magnitudes; that of planted duplicates is above 0.57 in 99.6 % of cases."""
 _BLOCK: Final = 1024
 _PAIRS: Final = 1 << 11
 _AROUND: Final = [(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1) if down or right]
@@ -65,16 +65,16 @@ def on_canvas(sources: Sequence[Images]) -> Planes:
 
 
 def near_images(planes: Planes) -> tuple[Ints, Ints, Floats]:
-    """The pairs of images that are copies: first place, second place, and the correlation of what they show.
+    """The pairs of images that are duplicates: first place, second place, and the correlation of what they show.
 
     Args:
-        planes: (items, height, width) grey values. An image of one grey all over is like nothing.
+        planes: (items, height, width) grey values. An image of one grey all over has no duplicate.
     """
     empty = np.zeros(0, dtype=np.int64)
     if len(planes) < 2 or min(planes.shape[1:]) < 8:
         return empty, empty, np.zeros(0)
     spectrum = _low_frequencies(planes)
-    # Small numbers: a variance is then no difference of large ones.
+    # Small numbers, so that a variance is not the difference of large ones.
     planes = planes - planes.mean(axis=(1, 2), keepdims=True)
     one, other = _candidates(np.abs(spectrum))
     if not len(one):
@@ -84,13 +84,13 @@ def near_images(planes: Planes) -> tuple[Ints, Ints, Floats]:
     worth = place <= _VERIFIED
     one, other, shift, place = one[worth], other[worth], shift[worth], place[worth]
     correlation = _overlap_correlation(planes, one, other, shift)
-    # Under the window the best shift of a photograph may be one pixel off; what is nearest is worth the other eight.
+    # Under the window the best shift of a photograph may be one pixel off: the nearest are tried at the other eight.
     nearest = np.flatnonzero(place <= _NEAREST)
     for step in _AROUND:
         moved = _overlap_correlation(planes, one[nearest], other[nearest], shift[nearest] + step)
         correlation[nearest] = np.maximum(correlation[nearest], moved)
-    copy = (correlation >= CERTAIN) | ((correlation >= POSSIBLE) & _stands_out(one, other, correlation))
-    return one[copy], other[copy], correlation[copy]
+    duplicate = (correlation >= CERTAIN) | ((correlation >= POSSIBLE) & _stands_out(one, other, correlation))
+    return one[duplicate], other[duplicate], correlation[duplicate]
 
 
 def _plane(images: Images, side: int | None) -> Planes:
@@ -158,7 +158,7 @@ def _candidates(magnitude: np.ndarray[Any, np.dtype[np.float32]]) -> tuple[Ints,
     root[~shown] = 0
     least = _least_agreement(root)
     ones, others = [], []
-    # Written over block by block: to be given fresh memory for each costs as much time as the products.
+    # Reused block by block: allocating fresh memory for each takes as long as the products.
     products = np.empty(min(_BLOCK, items) * items, dtype=np.float32)
     marks = np.empty((2, len(products)), dtype=np.bool_)
     for start in range(0, items, _BLOCK):
@@ -180,7 +180,7 @@ def _least_agreement(root: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[
     """(items,) the agreement that about `CANDIDATES` others reach: the second highest within a sample of the items.
 
     Of m sampled items among n, two are at least as near as the second of them; of all n, about 2 n / m. The highest
-    would be set by a copy wherever one is in the sample.
+    would be set by a duplicate wherever one is in the sample.
     """
     items = len(root)
     sampled = root[np.linspace(0, items - 1, 2 * items // CANDIDATES).astype(np.int64)]
@@ -226,7 +226,7 @@ def _place(one: Ints, other: Ints, likeness: Floats) -> Ints:
 
 
 def _stands_out(one: Ints, other: Ints, correlation: Floats) -> Mask:
-    """(pairs,) whether a pair shares far more than either does with what is like it in the sixth place."""
+    """(pairs,) whether the two share far more than either shares with the image that is sixth most like it."""
     item, both = np.concatenate([one, other]), np.tile(correlation, 2)
     order = np.lexsort((-both, item))
     size = np.bincount(item)
@@ -261,6 +261,6 @@ def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Floats:
     def mean_product(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Floats:
         return np.asarray(np.einsum("ij,ij->i", x, y) / np.float64(pixels))
 
-    mean_a, mean_b = (np.einsum("ij->i", x).astype(np.float64) / pixels for x in (a, b))
+    mean_a, mean_b = (row_sum(x).astype(np.float64) / pixels for x in (a, b))
     spread = np.sqrt(np.maximum(mean_product(a, a) - mean_a**2, 0) * np.maximum(mean_product(b, b) - mean_b**2, 0))
     return np.asarray(np.where(spread > 1e-3, (mean_product(a, b) - mean_a * mean_b) / np.maximum(spread, 1e-3), -1.0))

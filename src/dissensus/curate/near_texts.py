@@ -1,8 +1,8 @@
-"""Texts that are copies of each other but for case, punctuation, white space or a few characters.
+"""Texts that are duplicates of each other but for case, punctuation, white space or a few characters.
 
 **Plain form.** Letters and digits alone, compatible characters unified (NFKC), in lower case. Two texts of one plain
-form are copies. A number keeps its parts apart, so that 2.5 is not 25; a text with as many other signs as letters, such
-as an emoticon, keeps them.
+form are duplicates. A number keeps its parts apart, so that 2.5 is not 25; a text with as many other signs as letters,
+such as an emoticon, keeps them.
 
 **Overlap.** The share of runs of five characters of the plain form that two texts have in common (Jaccard), for texts
 of `SHORTEST` characters or more: a word that differs in a letter is another word. Pairs worth a look are found by
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Names
 
 OVERLAP: Final = 0.85
-"""The least overlap of copies. A letter that differs breaks five runs: one may in 65 letters, two in 130."""
+"""The least overlap of duplicates. A letter that differs breaks five runs: one may differ in 65 letters, two in 130."""
 SHORTEST: Final = 25
 RUN: Final = 5
 
@@ -31,7 +31,7 @@ _ROWS: Final = 4
 in 2 of 3 cases, which costs time and nothing else."""
 _BUCKET: Final = 64
 """Of texts that share a band, each is compared with this many that follow it: a phrase that thousands of texts share
-must not make millions of pairs. Copies share many bands, and stand beside each other in one of them."""
+must not make millions of pairs. Duplicates share many bands, and stand beside each other in one of them."""
 _SEED: Final = 20_605
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
@@ -86,7 +86,7 @@ def near_texts(plain: Names, *, overlap: float = OVERLAP) -> tuple[Ints, Ints, F
 
 
 def _runs(plain: Names) -> tuple[Hashes, Ints]:
-    """The runs of characters of all texts, one after the other, as hashes, and the text of each; each text's once."""
+    """The runs of characters of all texts, one after the other, as hashes, and the text of each; each once per text."""
     length = np.strings.str_len(plain).astype(np.int64)
     code = np.frombuffer("".join(plain.tolist()).encode("utf-32-le"), dtype="<u4").astype(np.uint64)
     text = np.repeat(np.arange(len(plain)), length)

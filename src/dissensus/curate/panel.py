@@ -1,8 +1,9 @@
 """A simulated panel that looks at images of digits and answers yes, no or unsure to every class.
 
-What it perceives is no synthetic label: every annotator looks through one of several pairs of eyes, each a classifier
-that learnt other digits and has an acuity of its own (blur, contrast, noise), in learning as in looking. How strongly
-it must see a class to say yes, and what it calls unsure, are habits of the annotator (`votes.simulate.Habits`).
+What it perceives is not a synthetic label: every annotator looks through one of several pairs of eyes, each a
+classifier that learnt from different digits and has an acuity of its own (blur, contrast, noise), in learning as in
+looking. How strongly it must see a class to say yes, and what it calls unsure, are habits of the annotator
+(`votes.simulate.Habits`).
 Whatever is made from these votes is a simulated result and must say so.
 """
 
@@ -47,10 +48,10 @@ class Eyes:
     """How the annotators of a simulated panel see.
 
     Attributes:
-        pairs: of eyes; every annotator looks through one.
+        pairs: number of pairs of eyes; every annotator looks through one.
         models: kinds of network, in turn.
-        images: digits that each learnt from, drawn at random.
-        batches: that each learns from.
+        images: number of digits that each learnt from, drawn at random.
+        batches: batches that each learns from.
         blur: standard deviation of the blur in pixels, the least and the most; each pair of eyes has its own.
         contrast: exponent of grey values, the least and the most: below 1 a faint stroke is seen as a stroke, above 1
             it is not seen at all.
@@ -74,8 +75,8 @@ class SimulatedPanel:
 
     Attributes:
         votes: yes, unsure and none of the annotators who passed the attention checks, with seconds.
-        truth: (items, classes) the distribution that ever more attentive annotators of this population approach,
-            every judgement counting the same, yes and unsure alike.
+        truth: (items, classes) the distribution that attentive annotators of this population approach as their number
+            grows; every judgement counts the same, yes and unsure alike.
         checked: (annotators,) the share of attention checks that each annotator passed.
         failed: (annotators,) true for those whose judgements were left out.
         note: a sentence that says that this is simulated, and how.
@@ -129,10 +130,10 @@ def simulate_panel(
     pass_mark: float = 0.5,
     truth_judgements: int = 240,
 ) -> SimulatedPanel:
-    """Let a panel judge items, and clear items of known class in between.
+    """Let a panel judge items, with attention checks in between: clear items of known class.
 
     An attention check is passed where the known class is answered with yes or unsure and no more than one other class
-    is. Everybody gets all checks; who passes fewer than `pass_mark` of them is left out.
+    is. Everybody gets all checks; anybody who passes fewer than `pass_mark` of them is left out.
 
     Args:
         evidence: (pairs of eyes, items, classes) from `perceive`.
@@ -141,8 +142,8 @@ def simulate_panel(
         seed: of everything random.
         habits: how annotators answer; calibrated by default (see `HABITS`).
         pass_mark: the least share of checks to pass.
-        truth_judgements: attentive judgements an item behind `truth`; its standard error is at most half of one over
-            the root of this.
+        truth_judgements: attentive judgements per item behind `truth`; its standard error is at most
+            1 / (2 sqrt(truth_judgements)).
     """
     habit = HABITS if habits is None else habits
     n_items, n_checks = evidence.shape[1], checks.shape[1]
@@ -175,7 +176,7 @@ def simulate_panel(
         failed=failed,
         note=(
             f"{SIMULATED}: {annotators - failed.sum():,} annotators who are classifiers with limited acuity, no people "
-            f"({failed.sum():,} more failed the attention checks); {votes.panel_size.mean():.2f} judgements an item"
+            f"({failed.sum():,} more failed the attention checks); {votes.panel_size.mean():.2f} judgements per item"
         ),
     )
 

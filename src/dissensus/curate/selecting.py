@@ -1,4 +1,4 @@
-"""Choosing items for people to look at: so many of each stratum, with a floor for some, and what could not be met."""
+"""Choosing items for people to look at: a share for each stratum, a floor for some, and what could not be met."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def select_items(
     floor_of, shortfalls = _floors(strata, names, available, floors, share)
     if floor_of.sum() > n:
         raise InputError(
-            f"selection: the floors alone ask for {floor_of.sum():,} items and n is {n:,}; ask for more items or less "
-            "at least"
+            f"selection: the floors alone ask for {floor_of.sum():,} items and n is {n:,}; ask for more items, or "
+            "lower the floors"
         )
     wanted = apportion(n, share, least=floor_of, most=np.full(len(names), n))
     taken = apportion(n, share, least=floor_of, most=np.where(share > 0, available, floor_of))
@@ -138,7 +138,7 @@ def apportion(n: int, share: Floats, *, least: Ints, most: Ints) -> Ints:
         nearest = room[np.argsort(-(real - whole)[room], kind="stable")]
         whole[nearest[:left]] += 1
     elif left < 0:
-        # Rounding by a hair can only be over where a part is above its floor.
+        # Rounding can overshoot only where a part is above its floor.
         above = np.flatnonzero(whole > least)
         whole[above[np.argsort((real - whole)[above], kind="stable")][:-left]] -= 1
     return whole

@@ -23,7 +23,7 @@ def datasheet(
     items: ItemList,
     *,
     name: str,
-    copies: ItemList | None = None,
+    duplicates: ItemList | None = None,
     votes: Votes | None = None,
     licences: Mapping[str, str] | None = None,
     resamples: int = 1000,
@@ -34,7 +34,7 @@ def datasheet(
     Args:
         items: the set, with the columns label, region, split and group where they are known.
         name: of the set.
-        copies: all items that were looked at for copies (`Duplicates.grouped`).
+        duplicates: all items that were looked at for duplicates (`Duplicates.grouped`).
         votes: what people said of the items.
         licences: by source.
         resamples: behind the intervals of agreement.
@@ -45,8 +45,8 @@ def datasheet(
         f"Written by `dissensus curate datasheet` from lists and votes of this set. What they do not say: {UNKNOWN}.",
         "## Motivation",
         f"Purpose: {UNKNOWN}. Made by: {UNKNOWN}. Funded by: {UNKNOWN}.",
-        *_composition(items, copies, licences or {}),
-        *_copies(copies),
+        *_composition(items, duplicates, licences or {}),
+        *_duplicates(duplicates),
         *_regions(items),
         *_splits(items),
         *_annotation(items, votes, resamples=resamples, seed=seed),
@@ -56,7 +56,7 @@ def datasheet(
     return "\n\n".join(parts) + "\n"
 
 
-def _composition(items: ItemList, copies: ItemList | None, licences: Mapping[str, str]) -> list[str]:
+def _composition(items: ItemList, duplicates: ItemList | None, licences: Mapping[str, str]) -> list[str]:
     lines = [f"{len(items):,} items."]
     classes = items.columns.get("label")
     if classes is None:
@@ -68,10 +68,12 @@ def _composition(items: ItemList, copies: ItemList | None, licences: Mapping[str
             + ", ".join(f"{_cell(c)} {n:,}" for c, n in zip(called.tolist(), count, strict=True))
             + "."
         )
-    names = np.unique(items.sources if copies is None else np.concatenate([items.sources, copies.sources])).tolist()
+    names = np.unique(
+        items.sources if duplicates is None else np.concatenate([items.sources, duplicates.sources])
+    ).tolist()
     rows = []
     for source in names:
-        looked = UNKNOWN if copies is None else f"{int((copies.sources == source).sum()):,}"
+        looked = UNKNOWN if duplicates is None else f"{int((duplicates.sources == source).sum()):,}"
         rows.append(
             [source or UNKNOWN, looked, f"{int((items.sources == source).sum()):,}", licences.get(source, UNKNOWN)]
         )
@@ -82,22 +84,23 @@ def _composition(items: ItemList, copies: ItemList | None, licences: Mapping[str
     ]
 
 
-def _copies(copies: ItemList | None) -> list[str]:
-    if copies is None:
-        return ["## Duplicates", f"Whether copies were looked for: {UNKNOWN}."]
-    group, kept = copies.column("group").astype(np.str_), copies.column("kept") == "yes"
-    kind = copies.column("kind").astype(np.str_)
+def _duplicates(duplicates: ItemList | None) -> list[str]:
+    if duplicates is None:
+        return ["## Duplicates", f"Whether duplicates were looked for: {UNKNOWN}."]
+    group, kept = duplicates.column("group").astype(np.str_), duplicates.column("kept") == "yes"
+    kind = duplicates.column("kind").astype(np.str_)
     exact, near = (int((~kept & (kind == name)).sum()) for name in ("exact", "near"))
     found = (
-        f"{len(copies):,} items were looked at, and {len(np.unique(group[group != ''])):,} groups of copies found; "
-        f"{exact + near:,} items were removed, so that one of each is left ({exact:,} exact copies, {near:,} near)."
+        f"{len(duplicates):,} items were looked at, and {len(np.unique(group[group != ''])):,} groups of duplicates "
+        f"found; {exact + near:,} items were removed, so that one of each is left ({exact:,} exact and "
+        f"{near:,} near duplicates)."
     )
     said = [found]
     for column in ("source", "split"):
-        if column == "split" and column not in copies.columns:
-            said.append(f"Copies across splits: {UNKNOWN}.")
+        if column == "split" and column not in duplicates.columns:
+            said.append(f"Duplicates across splits: {UNKNOWN}.")
             continue
-        pairs = np.unique(np.stack([group, copies.column(column).astype(np.str_)], axis=1)[group != ""], axis=0)
+        pairs = np.unique(np.stack([group, duplicates.column(column).astype(np.str_)], axis=1)[group != ""], axis=0)
         across = np.unique(pairs[:, 0], return_counts=True)[1] > 1
         said.append(f"{int(across.sum()):,} groups lay across {column}s.")
     return ["## Duplicates", " ".join(said)]
@@ -158,7 +161,7 @@ def _agreement(found: Inspection) -> list[list[str]]:
         rows.append([TITLES[name], f"{estimate.value:.3f}", interval])
     unsure = UNKNOWN if found.unsure_rate is None else f"{found.unsure_rate:.1%}"
     seconds = UNKNOWN if found.seconds is None else f"{found.seconds.median:.1f}"
-    return [*rows, ["judgements with an unsure", unsure, ""], ["median seconds a judgement", seconds, ""]]
+    return [*rows, ["judgements with an unsure", unsure, ""], ["median seconds per judgement", seconds, ""]]
 
 
 def _crossed(items: ItemList, row: str, column: str) -> str:

@@ -1,6 +1,6 @@
 """`soft-digits-simulated`: the pipeline of the soft-digits paper without its people and without its file.
 
-Digits (MNIST's, or scikit-learn's where MNIST is absent) and blends of digits; copies out; a data map by a probe;
+Digits (MNIST's, or scikit-learn's where MNIST is absent) and blends of digits; duplicates out; a data map by a probe;
 items selected over its regions; stratified splits of exact sizes; judgements of a simulated panel. Nothing that is
 measured on this set is about people, and everything that names it says `simulated`.
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "soft-digits-simulated"
 MEANING: Final = 2
-"""Counts up when the code changes what is made, so that no kept set is taken for one it is not."""
+"""Raised whenever the code changes what is made, so that a set kept by older code is not used in place of a new one."""
 
 MNIST, AMBIGUOUS = "mnist", "ambiguous"
 
@@ -50,7 +50,7 @@ SHARES: Final = {
     MNIST: {"easy": 0.7, "ambiguous": 0.1, "hard": 0.1, "other": 0.1},
     AMBIGUOUS: {"easy": 0.25, "ambiguous": 0.25, "hard": 0.25, "other": 0.25},
 }
-"""Of the regions in each source. Digits: as many easy ones as the paper's floor of 150 a digit asks for (1,500 of
+"""Of the regions in each source. Digits: as many easy ones as the paper's floor of 150 per digit asks for (1,500 of
 2,131). Blends: equal shares and no floor, since with the floor the panel agrees with far more of the synthetic labels
 (86 %) than the paper's people did (67 %)."""
 
@@ -65,7 +65,7 @@ class Recipe:
         blends: ambiguous digits that are mapped and selected from.
         mnist: items of the splits train, validation and test taken from the pool; fewer where there are not enough.
         ambiguous: the same from the blends.
-        easy: easy digits of each class in the split train, at least, where there are so many.
+        easy: the least number of easy digits of each class in the split train, where there are enough.
         checks: attention checks: clear digits of known class.
         blending: how ambiguous digits are made.
         eyes: how the panel sees.
@@ -114,7 +114,7 @@ def simulated_set(recipe: Recipe | None = None) -> SimulatedSet:
 
 
 def must_be_made(recipe: Recipe | None = None) -> bool:
-    """Whether the set of a recipe is not kept yet."""
+    """Whether the set of a recipe has still to be made."""
     return not _kept(read_digits(), recipe)[1].is_dir()
 
 
@@ -139,8 +139,8 @@ def _make(digits: Digits, recipe: Recipe) -> tuple[dict[str, Any], dict[str, Any
     sources = [_source(MNIST, pool.images, pool.labels), _source(AMBIGUOUS, blends.images, blends.winner)]
     images = np.concatenate([pool.images, blends.images])
     everything = listed(sources)
-    copies = find_duplicates(sources)
-    mapped = map_items(sources, regions=REGIONS, only=copies.clean(), seed=recipe.seed, engine="loop")
+    duplicates = find_duplicates(sources)
+    mapped = map_items(sources, regions=REGIONS, only=duplicates.clean(), seed=recipe.seed, engine="loop")
     chosen, notes = [], []
     for name, sizes, floor in ((MNIST, recipe.mnist, recipe.easy), (AMBIGUOUS, recipe.ambiguous, 0)):
         part, told = _selected(mapped.take(mapped.sources == name), name, sizes, easy=floor, seed=recipe.seed)
@@ -172,7 +172,7 @@ def _make(digits: Digits, recipe: Recipe) -> tuple[dict[str, Any], dict[str, Any
         "simulated": True,
         "digits": digits.note,
         "blends": {"made": blends.candidates, "plausible": blends.plausible, "kept": len(blends)},
-        "copies removed": int((~copies.kept).sum()),
+        "duplicates removed": int((~duplicates.kept).sum()),
         "regions": _counted(mapped),
         "selected": {name: _counted(part) for name, part in zip((MNIST, AMBIGUOUS), chosen, strict=True)},
         "could not be met": notes,

@@ -1,4 +1,4 @@
-"""How many items a class are enough: accuracy against the size of the training set (soft-digits paper, table 5)."""
+"""How many items per class are enough: accuracy against the size of the training set (soft-digits paper, table 5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dissensus.arrays import places_within
 from dissensus.curate.labelled import ORIGINAL, Features, classes_of, features_of, labelled_data
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
-from dissensus.training import Run, Training, choose_engine, split_items, train
+from dissensus.training import Training, choose_engine, run_on, split_items, train
 from dissensus.training.workers import in_workers, worker_count
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class SizePoint:
     """The accuracy at one size.
 
     Attributes:
-        size: training items a class.
+        size: training items per class.
         accuracies: of each repeat, on the test items.
     """
 
@@ -76,15 +76,15 @@ def size_curve(
     seed: int = 0,
     device: str = "auto",
 ) -> Iterator[SizePoint]:
-    """Accuracy on the test items of models trained on so many items a class; points come as they are finished.
+    """Accuracy on the test items of models trained on so many items per class; points come as they are finished.
 
     Every repeat draws its items anew, without replacement and as many of each class, and starts from other weights.
-    On a CPU repeats run side by side, one single-threaded worker a core.
+    On a CPU repeats run side by side, one single-threaded worker per core.
 
     Args:
         source: with labels.
         test: with labels; a fifth of the source, each class in the same share, where it is not given.
-        sizes: training items a class.
+        sizes: training items per class.
         repeats: of each size.
         model: a name or import path of `dissensus.training`.
         training: settings; Adam, batches of 64, 25 epochs as in the paper if not given.
@@ -99,7 +99,7 @@ def size_curve(
     for size in sizes:
         if not 1 <= size <= count[few]:
             raise InputError(
-                f"size: {size:,} items a class, and class '{pool.classes[few]}' has {count[few]:,} to train on; give "
+                f"size: {size:,} items per class, and class '{pool.classes[few]}' has {count[few]:,} to train on; give "
                 f"sizes from 1 to {count[few]:,}"
             )
     return _points(pool, sizes, repeats, seed)
@@ -164,9 +164,7 @@ def _accuracy(pool: _Pool, job: tuple[int, int]) -> float:
         classes=pool.classes,
         splits={"train": np.arange(len(drawn)), "test": len(drawn) + np.arange(len(pool.test_code))},
     )
-    run = Run(
-        model=pool.model, target=ORIGINAL, delivery="majority", seed=seed, training=pool.training, data=data.fingerprint
-    )
+    run = run_on(data, model=pool.model, target=ORIGINAL, delivery="majority", seed=seed, training=pool.training)
     (result,) = train([run], data, engine="loop", device=pool.device)
     return float((result.predictions["test"].argmax(axis=1) == pool.test_code).mean())
 

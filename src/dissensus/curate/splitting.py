@@ -1,4 +1,4 @@
-"""Splits of exact sizes: every stratum in the same shares, and no group of copies in two of them."""
+"""Splits of exact sizes: every stratum in the same shares, and no group of duplicates in two of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dissensus.curate.item_list import ItemList
 
 _SECONDS: Final = 20
-"""For the search of sizes; problems of thousands of groups take well under one."""
+"""Time limit of the search for sizes; problems with thousands of groups take well under one second."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,14 +52,14 @@ def split_groups(
 
     How many groups of each size go to which split is a small whole-number program (SciPy's HiGHS), which meets the
     sizes exactly wherever the groups allow it. Then each stratum is brought as near its share as it can be: less than
-    one item away where no groups are given. Which groups they are is drawn, the same for a seed whatever the order of
-    the list.
+    one item away where no groups are given. Which groups they are is drawn at random, the same for a seed
+    whatever the order of the list.
 
     Args:
         items: to split.
         sizes: by split, numbers of items that sum to all of them, or shares that sum to 1.
         by: columns whose values together make the strata.
-        group: the column that names groups; items of one name stay together, and an empty name is no group. A group
+        group: the column that names groups; items of one name stay together, and an empty name is not a group. A group
             counts to the stratum that most of its items are in.
         seed: of the draw.
     """
@@ -118,7 +118,7 @@ def _sizes(sizes: Mapping[str, int | float], n: int) -> dict[str, int]:
 
 
 def _units(items: ItemList, group: str | None) -> Ints:
-    """(items,) the number of the group an item is in; an item without a group is one by itself."""
+    """(items,) the number of the group that an item is in; an item without a group is one by itself."""
     alone = np.arange(len(items))
     if group is None:
         return alone
@@ -132,7 +132,7 @@ def _counts(kinds: np.ndarray[Any, Any], units: Ints, wanted: Ints) -> Counts:
     """(kinds, splits) how many units of each kind, a stratum and a size, go to each split.
 
     Sizes first, over all strata; then for each size, from large to small, its units over strata, where the smaller
-    make good what the larger have left uneven.
+    make up for what the larger have left uneven.
     """
     strata, row = np.unique(kinds[:, 0], return_inverse=True)
     share = wanted / wanted.sum()
@@ -151,7 +151,8 @@ def _counts(kinds: np.ndarray[Any, Any], units: Ints, wanted: Ints) -> Counts:
 def _by_size(sizes: Ints, units: Ints, wanted: Ints) -> Counts:
     """(sizes, splits) how many units of each size go to each split.
 
-    Minimises the items by which splits miss what is wanted, and far behind that those by which sizes miss their shares.
+    Minimises the number of items by which splits miss what is wanted and, with far less weight, the number by which
+    sizes miss their shares.
     """
     n_sizes, n_splits = len(sizes), len(wanted)
     each = n_sizes * n_splits

@@ -27,7 +27,7 @@ class Vae(nn.Module):
         self.decoder = nn.Sequential(nn.Linear(latent, hidden), nn.ReLU(), nn.Linear(hidden, pixels))
 
     def loss(self, x: Tensor, noise: Tensor) -> Tensor:
-        """Minus the evidence lower bound, nats an image: reconstruction plus KL(code || prior)."""
+        """Minus the evidence lower bound, nats per image: reconstruction plus KL(code || prior)."""
         mean, log_variance = self.encoder(x).chunk(2, dim=1)
         logits = self.decoder(mean + noise * (0.5 * log_variance).exp())
         reconstruction = F.binary_cross_entropy_with_logits(logits, x, reduction="sum")
@@ -44,7 +44,7 @@ def train_vae(images: Pixels, *, seed: int, latent: int = 10, hidden: int = 400,
         seed: of weights, batches and codes.
         latent: dimensions of a code.
         hidden: width of the hidden layers.
-        batches: that it learns from, at least; the last pass over the images is finished.
+        batches: the least number of batches to learn from; the last pass over the images is finished.
     """
     x = torch.from_numpy(images.reshape(len(images), -1)).float() / 255
     with torch.random.fork_rng(devices=[]):

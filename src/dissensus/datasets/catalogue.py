@@ -1,7 +1,8 @@
-"""The known sets of votes: what they are, where they come from, and how to have them."""
+"""The known sets of votes: what they are, where they come from, and how to get them."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import urllib.error
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from dissensus.datasets.images import read_cifar_votes
 from dissensus.datasets.soft_digits import read_soft_digits
-from dissensus.datasets.words import read_words
+from dissensus.datasets.words import PACKAGE, read_words
 from dissensus.errors import InputError
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +35,7 @@ class Dataset:
         licence: the terms its authors set.
         reference: the paper to cite.
         file: where it lies, relative to the data folder; None where it comes with an installed package.
+        package: the installed package that it comes with; None where it has a file.
         address: where its authors publish it: the file itself, or a zip archive that holds it.
         page: where a person can download it, where there is no address that stays the same.
         read: from the file to votes; None where it holds none.
@@ -46,6 +49,7 @@ class Dataset:
     read: Callable[[Path], Votes] | None = None
     read_labelled: Callable[[Path], LabelledItems] | None = None
     file: str | None = None
+    package: str | None = None
     address: str | None = None
     page: str | None = None
 
@@ -56,21 +60,23 @@ class Dataset:
     def present(self) -> bool:
         """Whether the votes can be read now."""
         path = self.path()
-        return path is None or path.is_file()
+        if path is None:
+            return self.package is None or importlib.util.find_spec(self.package) is not None
+        return path.is_file()
 
     def load(self) -> Votes:
-        """The votes; refuses with the remedy where the file is missing."""
+        """The votes; where the file is missing, the refusal says how to get it."""
         if self.read is None:
             raise InputError(
                 f"{self.name}: the set was published as label distributions, without votes; use it in a study, or "
-                "take dissensus.datasets.load_labelled"
+                "use dissensus.datasets.load_labelled"
             )
         return self.read(self.found())
 
     def load_labelled(self) -> LabelledItems:
-        """The items with their label distributions, of a set that was published so."""
+        """The items with their label distributions, of a set that was published in this form."""
         if self.read_labelled is None:
-            raise InputError(f"{self.name}: this is a set of votes; take dissensus.datasets.load")
+            raise InputError(f"{self.name}: this is a set of votes; use dissensus.datasets.load")
         return self.read_labelled(self.found())
 
     def contents(self) -> Votes | LabelledItems:
@@ -78,7 +84,7 @@ class Dataset:
         return self.load_labelled() if self.read is None else self.load()
 
     def found(self) -> Path:
-        """The file; refuses with the remedy where it is missing."""
+        """The file; where it is missing, the refusal says how to get it."""
         path = self.path()
         if path is None:
             return Path()
@@ -111,10 +117,11 @@ DATASETS: Final = {
     for dataset in (
         Dataset(
             name="words",
-            what="10 ratings, very negative to very positive (5 classes), for 7,520 words; comes with the install",
+            what="10 ratings, very negative to very positive (5 classes), for 7,520 words; the set of `dissensus demo`",
             licence="MIT",
             reference="Hutto, Gilbert 2014, VADER",
             read=lambda _: read_words(),
+            package=PACKAGE,
         ),
         Dataset(
             name="words-9",
@@ -122,6 +129,7 @@ DATASETS: Final = {
             licence="MIT",
             reference="Hutto, Gilbert 2014, VADER",
             read=lambda _: read_words(classes=9),
+            package=PACKAGE,
         ),
         Dataset(
             name="cifar-10h",
@@ -198,14 +206,14 @@ def data_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Where what the tool makes for itself is kept, also where downloaded sets lie in a folder it may not write."""
+    """Where the tool keeps what it makes, even if downloaded sets lie in a folder that it may not write to."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dissensus"
 
 
 def find(name: str) -> Dataset:
     """The known set of that name."""
     if name not in DATASETS:
-        raise InputError(f"'{name}' is no known dataset; there are {', '.join(DATASETS)}")
+        raise InputError(f"'{name}' is not a known dataset; there are {', '.join(DATASETS)}")
     return DATASETS[name]
 
 
@@ -229,22 +237,19 @@ def get(name: str) -> Path | None:
     if path is None or dataset.address is None or path.is_file():
         dataset.contents()
         return path
-    part = path.with_name(f"{path.stem}.part{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _download(dataset.address, part)
-        if zipfile.is_zipfile(part):
-            _unpack(part, path.name)
+    except OSError as error:
+        raise _cannot_fetch(dataset, path, error) from error
+    with whole_file(path) as part:
+        try:
+            _download(dataset.address, part)
+            if zipfile.is_zipfile(part):
+                _unpack(part, path.name)
+        except OSError as error:
+            raise _cannot_fetch(dataset, path, error) from error
         if dataset.read is not None:
             dataset.read(part)
-        part.replace(path)
-    except OSError as error:
-        raise InputError(
-            f"{name}: could not fetch {dataset.address} into {path.parent} ({_reason(error)}); download it by other "
-            f"means and put it at {path}"
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 
@@ -269,6 +274,9 @@ def _unpack(archive: Path, member: str) -> None:
         whole.unlink(missing_ok=True)
 
 
-def _reason(error: OSError) -> str:
-    inner = error.reason if isinstance(error, urllib.error.URLError) else error
-    return str(inner)
+def _cannot_fetch(dataset: Dataset, path: Path, error: OSError) -> InputError:
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    return InputError(
+        f"{dataset.name}: could not fetch {dataset.address} into {path.parent} ({reason}); download it by other means "
+        f"and put it at {path}"
+    )

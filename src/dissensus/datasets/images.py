@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.array_file import read_npy
 from dissensus.errors import InputError
 from dissensus.votes.table import votes_from_counts
 
@@ -22,11 +23,11 @@ _CIFAR_RECORD = 1 + 3 * 32 * 32
 
 
 def read_cifar_batch(path: str | Path) -> tuple[Images, np.ndarray[Any, np.dtype[np.uint8]]]:
-    """Images and labels of one file of the CIFAR-10 binary version: 1 label byte and 3,072 pixel bytes a record."""
+    """Images and labels of one file of the CIFAR-10 binary version: 1 label byte and 3,072 pixel bytes per record."""
     raw = _bytes(Path(path))
     if not raw or len(raw) % _CIFAR_RECORD:
         raise InputError(
-            f"{path}: {len(raw):,} bytes are no whole number of {_CIFAR_RECORD:,}-byte records; give a batch of the "
+            f"{path}: {len(raw):,} bytes are not a whole number of {_CIFAR_RECORD:,}-byte records; give a batch of the "
             "CIFAR-10 binary version"
         )
     records = np.frombuffer(raw, np.uint8).reshape(-1, _CIFAR_RECORD)
@@ -38,12 +39,8 @@ def read_cifar_batch(path: str | Path) -> tuple[Images, np.ndarray[Any, np.dtype
 
 def read_cifar_votes(path: str | Path) -> Votes:
     """The votes of CIFAR-10H's counts file, without Polars: a study on a bare GPU machine reads them."""
-    try:
-        with Path(path).open("rb") as file:
-            counts = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); fetch cifar10h-counts.npy again") from error
-    if not isinstance(counts, np.ndarray) or counts.shape != (10_000, len(CIFAR_CLASSES)):
+    counts = read_npy(Path(path), remedy="fetch cifar10h-counts.npy again")
+    if counts.shape != (10_000, len(CIFAR_CLASSES)):
         raise InputError(f"{path}: not CIFAR-10H's 10,000 by 10 counts; fetch cifar10h-counts.npy again")
     return votes_from_counts(counts, classes=CIFAR_CLASSES)
 

@@ -1,4 +1,4 @@
-"""Items that come with what people said of them: for sets that are published as label distributions, not as votes."""
+"""Items together with what people said about them: sets that are published as label distributions, not as votes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LabelledItems:
         splits: by name, (n,) the items of the splits that the set itself holds.
         source: (items,) where each item is from.
         votes: the votes behind the distributions; None where only distributions were published.
-        note: what a reader must know of the set; empty where nothing.
+        note: what a reader must know about the set; empty where there is nothing.
     """
 
     features: np.ndarray[Any, np.dtype[np.float32]]

@@ -1,7 +1,7 @@
 """`soft-digits`: the file of Pavlovic, Paun, Poesio 2026 (majapavlo/image-level-soft-label-digits, CC BY-SA 4.0).
 
 5,529 images of digits from MNIST and from the Ambiguous-MNIST of Mukhoti et al., each with the label distribution that
-about six annotators gave it. The file holds a row an image, its vectors as strings, and no votes.
+about six annotators gave it. The file holds one row per image, its vectors as strings, and no votes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from dissensus.datasets.labelled import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
+from dissensus.table_file import open_file, read_rows
 from dissensus.votes.table import NONE
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def read_soft_digits(path: str | Path) -> LabelledItems:
     What people said is `soft_label_yes_unc_equal` (yes and unsure count the same). The set brings the targets original
     (MNIST's label, or the synthetic distribution of a blended digit; the class `none` has no share), majority,
     uncertainty-weighted, equal-weighted and yes-only, and the paper's splits and sources. Counts of votes are 0, since
-    the file has none: what needs votes (best achievable, multipass) is refused or left out with its reason.
+    the file has none: what needs votes (best achievable scores, multipass) is refused or left out with its reason.
     """
     return _File(Path(path)).items()
 
@@ -68,24 +69,14 @@ class _File:
     """The table of a file, with refusals that say where."""
 
     def __init__(self, path: Path) -> None:
-        import polars as pl
-
         self.path = path
-        try:
-            self.table = pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            first = (str(error).splitlines() or ["unreadable"])[0]
-            raise InputError(
-                f"{path}: cannot be read ({first}); give the Parquet file of majapavlo/image-level-soft-label-digits"
-            ) from error
+        self.table = read_rows(open_file(path)).table
         missing = [name for name in _COLUMNS if name not in self.table.columns]
         if missing:
             raise InputError(
                 f"{path}: there is no column '{missing[0]}'; soft-digits has {', '.join(_COLUMNS)}, and this file "
                 f"{', '.join(self.table.columns)}"
             )
-        if not self.table.height:
-            raise InputError(f"{path}: the file holds no rows; fetch it again")
 
     def items(self) -> LabelledItems:
         source, split = self.named("source", SOURCES), self.named("split", tuple(SPLITS))
@@ -95,7 +86,7 @@ class _File:
         self.refuse(
             (source == "mnist") & (original.max(axis=1) < 1 - TOLERANCE),
             "original_labels",
-            "is no single label, and the image is MNIST's",
+            "is not a single label, and the image is MNIST's",
         )
         majority = self.majority(labels["uncertainty-weighted"])
         mean, share = self.uncertainty()
@@ -138,7 +129,7 @@ class _File:
         self.refuse(
             ((flat < 0) | (flat > 255) | (flat != np.floor(flat))).any(axis=1),
             "images",
-            "holds a pixel that is no whole number from 0 to 255",
+            "holds a pixel that is not a whole number from 0 to 255",
         )
         return (flat / 255).astype(np.float32).reshape(-1, 1, 28, 28)
 
@@ -153,7 +144,7 @@ class _File:
         column = "soft_label_argmax"
         winner = self.numbers(column)
         known = np.isin(winner, np.arange(len(SOFT_DIGITS_CLASSES)))
-        self.refuse(~known, column, f"is no class index from 0 to {len(SOFT_DIGITS_CLASSES) - 1}", winner)
+        self.refuse(~known, column, f"is not a class index from 0 to {len(SOFT_DIGITS_CLASSES) - 1}", winner)
         index = winner.astype(np.int64)
         short = labels.max(axis=1) - labels[np.arange(len(labels)), index]
         self.refuse(short > TOLERANCE, column, "is not the class with the largest share in soft_label", winner)
@@ -162,7 +153,7 @@ class _File:
     def uncertainty(self) -> tuple[Floats, Floats]:
         mean, share = self.numbers("human_uncert_mean"), self.numbers("pct_ann_unsure")
         for column, values in (("human_uncert_mean", mean), ("pct_ann_unsure", share)):
-            self.refuse(~((values >= 0) & (values <= 1)), column, "is no share from 0 to 1", values)
+            self.refuse(~((values >= 0) & (values <= 1)), column, "is not a share from 0 to 1", values)
         self.refuse(
             mean > share + TOLERANCE,
             "human_uncert_mean",
@@ -175,7 +166,7 @@ class _File:
         """(items,) source and index, such as `mnist-4711`; an index that is listed again has its row as well."""
         index = self.numbers("indices")
         whole = (index >= 0) & (index <= LAST_INDEX) & (index == np.floor(index))
-        self.refuse(~whole, "indices", f"is no whole number from 0 to {LAST_INDEX:,}", index)
+        self.refuse(~whole, "indices", f"is not a whole number from 0 to {LAST_INDEX:,}", index)
         text = index.astype(np.int64).astype(np.dtypes.StringDType())
         names = np.strings.add(np.strings.add(source, "-"), text)
         first = np.zeros(len(names), dtype=np.bool_)
@@ -187,7 +178,7 @@ class _File:
         import polars as pl
 
         values = self.table[column].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        self.refuse(~np.isfinite(values), column, "is no number")
+        self.refuse(~np.isfinite(values), column, "is not a number")
         return np.asarray(values, dtype=np.float64)
 
     def vectors(self, column: str, size: int) -> Table:
@@ -198,12 +189,12 @@ class _File:
         if values.dtype == pl.String:
             values = values.str.extract_all(r"[^\[\](),;\s]+")
         elif not isinstance(values.dtype, pl.List | pl.Array):
-            raise InputError(f"{self.path}: column '{column}' is {values.dtype}; it must hold {size} numbers a row")
+            raise InputError(f"{self.path}: column '{column}' is {values.dtype}; it must hold {size} numbers per row")
         lists = values.cast(pl.List(pl.Float64), strict=False)
         length = lists.list.len().fill_null(0).to_numpy()
         self.refuse(length != size, column, f"must hold {size} numbers", length, unit=" of them")
         table = lists.explode().to_numpy().astype(np.float64).reshape(-1, size)
-        self.refuse(~np.isfinite(table).all(axis=1), column, "holds something that is no number")
+        self.refuse(~np.isfinite(table).all(axis=1), column, "holds something that is not a number")
         return np.asarray(table)
 
     def refuse(self, wrong: Any, column: str, what: str, values: Any = None, *, unit: str = "") -> None:

@@ -1,19 +1,20 @@
 """Anybody's items without votes: images in a folder, an npz, idx or CIFAR batch; texts in a table.
 
-Duplicates are looked for among them, strangers are drawn from them, and annotators are shown them.
+Duplicates are looked for among them, out-of-distribution items are drawn from them, and annotators are shown them.
 """
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.array_file import read_npz
 from dissensus.datasets.images import Images, read_cifar_batch, read_idx
 from dissensus.errors import InputError
+from dissensus.table_file import KINDS, open_file, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from dissensus.arrays import Names
 
 IMAGE_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
-TABLE_SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 ITEM_COLUMNS: Final = ("item", "item_id", "id", "uid", "name")
 TEXT_COLUMNS: Final = ("text", "sentence", "comment", "content", "tweet", "document")
 LABEL_COLUMNS: Final = ("label", "labels", "class", "gold", "original_label")
@@ -35,8 +35,8 @@ class Source:
         name: of the source.
         items: (items,) names, each once.
         images: (items, channels, height, width) uint8; None for texts.
-        texts: (items,) None for images.
-        labels: (items,) names of classes; None where the source tells none.
+        texts: (items,) texts; None for images.
+        labels: (items,) names of classes; None where the source has none.
         columns: by name, (items,) further columns of a table, as text.
     """
 
@@ -86,7 +86,7 @@ def read_source(
     called = name or (path.name if path.is_dir() else path.name.split(".")[0])
     if path.is_dir():
         source = _folder(path, called, shape)
-    elif path.suffix in TABLE_SUFFIXES:
+    elif path.suffix.lower() in KINDS:
         return _table(path, called, item=item, text=text, label=label)
     elif path.suffix == ".npz":
         source = _npz(path, called)
@@ -98,7 +98,7 @@ def read_source(
     else:
         raise InputError(
             f"{path}: not a folder of images and not a kind of file that is known; give a folder, .npz, idx, CIFAR-10 "
-            f".bin, or a table ({', '.join(TABLE_SUFFIXES)})"
+            f".bin, or a table ({', '.join(KINDS)})"
         )
     if shape is None or source.images is None or source.images.shape[1:] == shape:
         return source
@@ -166,11 +166,7 @@ def _brought_to(images: np.ndarray[Any, np.dtype[np.uint8]], shape: tuple[int, i
 
 
 def _npz(path: Path, name: str) -> Source:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as opened:
-            arrays = {key: opened[key] for key in opened.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: cannot be read ({error}); give an .npz with an array 'images' of bytes") from error
+    arrays = read_npz(path, remedy="give an .npz with an array 'images' of bytes")
     images = arrays.get("images")
     if images is None or images.dtype != np.uint8 or images.ndim not in (3, 4):
         raise InputError(
@@ -213,17 +209,7 @@ def _idx(path: Path, name: str) -> Source:
 def _table(path: Path, name: str, *, item: str | None, text: str | None, label: str | None) -> Source:
     import polars as pl
 
-    readers = {
-        ".csv": lambda: pl.read_csv(path, infer_schema=False),
-        ".tsv": lambda: pl.read_csv(path, separator="\t", infer_schema=False),
-        ".jsonl": lambda: pl.read_ndjson(path),
-        ".ndjson": lambda: pl.read_ndjson(path),
-        ".parquet": lambda: pl.read_parquet(path),
-    }
-    try:
-        table = readers[path.suffix]()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path}: the table cannot be read ({error}); give a table in UTF-8 with a header") from error
+    table = read_rows(open_file(path)).table
     found = {
         "item": _column(path, table.columns, item, ITEM_COLUMNS),
         "text": _column(path, table.columns, text, TEXT_COLUMNS),
@@ -231,13 +217,11 @@ def _table(path: Path, name: str, *, item: str | None, text: str | None, label: 
     }
     if found["text"] is None:
         raise InputError(f"{path}: no column of texts among {', '.join(table.columns)}; name it with --text")
-    if table.height == 0:
-        raise InputError(f"{path}: the table has no rows; give one row an item")
 
     def column(called: str) -> Names:
         values = table[called]
         if values.dtype.is_nested():
-            raise InputError(f"{path}: column {called} holds lists; give one text a cell")
+            raise InputError(f"{path}: column {called} holds lists; give one text per cell")
         return np.array(values.cast(pl.String).fill_null("").to_list(), dtype=np.str_)
 
     nested = {called for called in table.columns if table[called].dtype.is_nested()}
@@ -266,5 +250,7 @@ def _numbers(n: int) -> Names:
 def _once(items: Names, path: Path) -> Names:
     names, count = np.unique(items, return_counts=True)
     if (count > 1).any():
-        raise InputError(f"{path}: item '{names[int((count > 1).argmax())]}' is there twice; give every item one name")
+        raise InputError(
+            f"{path}: item '{names[int((count > 1).argmax())]}' is there twice; give every item a name of its own"
+        )
     return items

@@ -10,16 +10,22 @@ if TYPE_CHECKING:
     from dissensus.delivery.deliveries import Delivery as Delivery
     from dissensus.delivery.deliveries import Mixing as Mixing
     from dissensus.delivery.named import DELIVERIES as DELIVERIES
+    from dissensus.delivery.named import HARD as HARD
     from dissensus.delivery.named import deliver as deliver
     from dissensus.delivery.named import delivery_options as delivery_options
+    from dissensus.delivery.named import ordered_judgements as ordered_judgements
+    from dissensus.delivery.named import reads_votes as reads_votes
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "DELIVERIES": "named",
         "Delivery": "deliveries",
+        "HARD": "named",
         "Mixing": "deliveries",
         "deliver": "named",
         "delivery_options": "named",
+        "ordered_judgements": "named",
+        "reads_votes": "named",
     },
 )

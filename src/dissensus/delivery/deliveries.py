@@ -1,4 +1,4 @@
-"""Deliveries: what the loss sees of a target, epoch by epoch (basins paper, section 3; papers.md 2.1).
+"""Deliveries: what the loss sees of a target, epoch by epoch (Gheibi and Ghazizadeh 2026, the basins paper).
 
 A delivery is called with the epoch and answers for all training examples at once, as a tensor that
 `torch.nn.functional.cross_entropy` takes: class indices, or one distribution a row.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Delivery(Protocol):
-    """What an engine, or anybody's training loop, asks of a delivery."""
+    """What an engine, or anybody's training loop, may ask of a delivery."""
 
     @property
     def examples(self) -> Tensor:
@@ -52,7 +52,7 @@ class Mixing:
 
 @dataclass(frozen=True, eq=False)
 class Fixed:
-    """The same targets in every epoch: soft labels, the majority, smoothed labels, or every vote an example.
+    """The same targets in every epoch: soft labels, the majority, smoothed labels, or one example for each vote.
 
     Attributes:
         targets: (examples, classes) distributions or (examples,) class indices.
@@ -72,12 +72,12 @@ class Fixed:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """SLS: one class drawn for each item from its distribution, kept for `keep` epochs.
+    """Stochastic label sampling (SLS): one class drawn for each item from its distribution, kept for `keep` epochs.
 
     Attributes:
         probabilities: (items, classes) what is drawn from.
         seed: of the draws.
-        keep: epochs before new draws: 1 is SLS, more is the paper's stale-target probe.
+        keep: epochs before new draws: 1 is SLS itself, more is the basins paper's stale-target probe.
         device: where the answer lies.
     """
 

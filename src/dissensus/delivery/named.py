@@ -16,6 +16,7 @@ from dissensus.randomness import Purpose, stream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dissensus.arrays import Codes, Ints
     from dissensus.delivery.deliveries import Delivery
     from dissensus.labels.distribution import LabelDistribution, TieRule
     from dissensus.votes.table import Votes
@@ -36,7 +37,7 @@ def majority(
     tie: TieRule = "first",
     device: Device = "cpu",
 ) -> Delivery:
-    """The most voted class; ties by the stated rule."""
+    """The most voted class as a one-hot distribution; ties are decided by the stated rule."""
     return _fixed(labels.one_hot(tie=tie, seed=seed), device)
 
 
@@ -56,14 +57,14 @@ def label_smoothing(
 
 
 def sls(labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu") -> Delivery:
-    """Stochastic label sampling: one draw an item and epoch."""
+    """Stochastic label sampling (SLS): in every epoch, one class drawn for each item from its distribution."""
     return Sampled(labels.probabilities, seed, 1, torch.device(device))
 
 
 def stale_sls(
     labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, keep: int = 10, device: Device = "cpu"
 ) -> Delivery:
-    """SLS whose draws are kept for `keep` epochs (the paper's stale-target probe)."""
+    """Stochastic label sampling whose draws are kept for `keep` epochs (the basins paper's stale-target probe)."""
     if keep < 1:
         raise InputError(f"delivery stale-sls: keep is {keep}; keep draws for at least 1 epoch")
     return Sampled(labels.probabilities, seed, keep, torch.device(device))
@@ -72,7 +73,7 @@ def stale_sls(
 def shuffled_sls(
     labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu"
 ) -> Delivery:
-    """SLS from distributions permuted across items once: the same disagreement, on the wrong items (a control)."""
+    """Stochastic label sampling from distributions permuted across items once: disagreement on the wrong items."""
     order = stream(seed, Purpose.MIXING).permutation(len(labels))
     return Sampled(labels.probabilities[order], seed, 1, torch.device(device))
 
@@ -85,7 +86,7 @@ def multipass(
     order_seed: int | None = None,
     device: Device = "cpu",
 ) -> Delivery:
-    """The observed votes in turn; another `order_seed` is the paper's deterministic control.
+    """The observed votes in turn, one an epoch; another `order_seed` is the basins paper's deterministic control.
 
     Over a cycle the mean of what is delivered is the target, exactly. Where the target is the frequency of votes, the
     votes come from its counts; where it is a weighting of judgements with several votes, `votes` must be given, and
@@ -93,38 +94,60 @@ def multipass(
     """
     place = torch.device(device)
     generator = stream(seed if order_seed is None else order_seed, Purpose.ORDER)
-    counts = labels.counts
-    total = counts.sum(axis=1)
-    if (total > 0).all() and np.allclose(counts / np.maximum(total, 1)[:, None], labels.probabilities):
-        item = np.repeat(np.arange(len(labels)), total)
-        vote = np.repeat(np.tile(np.arange(counts.shape[1]), len(labels)), counts.ravel())
+    listed = _listed_votes(labels)
+    if listed is not None:
+        item, vote = listed
+        size = labels.counts.sum(axis=1)
         order = np.lexsort((generator.random(item.shape[0]), item))
-        return Multipass(vote[order], np.cumsum(total) - total, total, place)
-    if votes is None or labels.scheme not in UNSURE_WEIGHT:
+        return Multipass(vote[order], np.cumsum(size) - size, size, place)
+    if votes is None or not reads_votes("multipass", labels):
         raise InputError(
-            f"delivery multipass: the target '{labels.scheme}' is not the frequency of votes; use sls, which needs "
-            "only the distribution, or a weighting scheme together with its votes"
+            f"delivery multipass: the target '{labels.scheme}' is not the frequency of votes; use sls (stochastic "
+            "label sampling), which needs only the distribution, or a weighting scheme together with its votes"
         )
     if len(votes.items) != len(labels):
-        raise InputError(f"delivery multipass: {len(votes.items)} items in the votes and {len(labels)} in the target")
-    vectors = judgement_vectors(votes, labels.scheme).toarray().astype(np.float32)
+        raise InputError(
+            f"delivery multipass: {len(votes.items)} items in the votes and {len(labels)} in the target; "
+            "give the votes of the target's items"
+        )
+    judged, vectors = ordered_judgements(votes, labels.scheme)
     size = votes.panel_size
-    order = np.lexsort((generator.random(votes.n_judgements), votes.judgement_item))
+    order = np.lexsort((generator.random(judged.shape[0]), judged))
     return Multipass(vectors[order], np.cumsum(size) - size, size, place)
+
+
+def reads_votes(name: str, labels: LabelDistribution) -> bool:
+    """Whether a delivery of a target reads the judgements themselves, and not only the label distribution."""
+    return name == "multipass" and not _is_frequency(labels) and labels.scheme in UNSURE_WEIGHT
+
+
+def ordered_judgements(votes: Votes, scheme: str) -> tuple[Codes, np.ndarray[Any, np.dtype[np.float32]]]:
+    """(judgements,) items and (judgements, classes) vectors, by item and then by vector: not as the file has them."""
+    vectors = judgement_vectors(votes, scheme).toarray().astype(np.float32)
+    order = np.lexsort((*vectors.T, votes.judgement_item))
+    return votes.judgement_item[order], vectors[order]
+
+
+def _is_frequency(labels: LabelDistribution) -> bool:
+    """Whether a target is the frequency of its own counted votes."""
+    total = labels.counts.sum(axis=1)
+    return bool((total > 0).all() and np.allclose(labels.counts / np.maximum(total, 1)[:, None], labels.probabilities))
 
 
 def repeated(
     labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu"
 ) -> Delivery:
-    """Repeated labelling (Sheng et al. 2008): every vote is an example of its own, so an epoch is longer."""
-    counts = labels.counts
-    if not counts.any():
+    """Repeated labelling (Sheng et al. 2008): every vote is an example of its own, so an epoch is longer.
+
+    The mean over an item's examples is its target, exactly; a target that is not the frequency of votes is refused.
+    """
+    listed = _listed_votes(labels)
+    if listed is None:
         raise InputError(
-            f"delivery repeated: the target '{labels.scheme}' has no votes behind it; use soft or sls, which need only "
-            "the distribution"
+            f"delivery repeated: the target '{labels.scheme}' is not the frequency of votes; use soft or sls "
+            "(stochastic label sampling), which need only the distribution"
         )
-    item = np.repeat(np.arange(len(labels)), counts.sum(axis=1))
-    vote = np.repeat(np.tile(np.arange(counts.shape[1]), len(labels)), counts.ravel())
+    item, vote = listed
     return Fixed(torch.from_numpy(vote).to(device), torch.from_numpy(item).to(device))
 
 
@@ -136,7 +159,7 @@ def mixup(
     strength: float = 1.0,
     device: Device = "cpu",
 ) -> Delivery:
-    """Mixup of the majority labels, as the basins paper's baseline."""
+    """Mixup of the majority labels, the basins paper's baseline."""
     if not strength >= 0:
         raise InputError(f"delivery mixup: strength is {strength}; choose 0 or more")
     return Mixup(torch.from_numpy(labels.one_hot()).float().to(device), seed, strength)
@@ -154,6 +177,9 @@ DELIVERIES: Final[dict[str, Callable[..., Delivery]]] = {
     "mixup": mixup,
 }
 
+HARD: Final = frozenset({"majority", "label-smoothing", "mixup"})
+"""Deliveries made from the majority class of each item, which know nothing else of the target."""
+
 
 def deliver(
     name: str,
@@ -170,12 +196,12 @@ def deliver(
         name: one of `DELIVERIES`.
         labels: the target.
         votes: the votes behind it; only multipass of weighted targets needs them.
-        seed: of everything that is drawn.
+        seed: of everything random.
         device: where the delivered tensors lie.
-        options: what this delivery takes besides: see `delivery_options`.
+        options: the delivery's own options; see `delivery_options`.
     """
     if name not in DELIVERIES:
-        raise InputError(f"'{name}' is no delivery; choose {', '.join(DELIVERIES)}")
+        raise InputError(f"'{name}' is not a delivery; choose {', '.join(DELIVERIES)}")
     unknown = [option for option in options if option not in delivery_options(name)]
     if unknown:
         known = ", ".join(delivery_options(name)) or "none"
@@ -188,6 +214,16 @@ def delivery_options(name: str) -> dict[str, Any]:
     parameters = inspect.signature(DELIVERIES[name]).parameters.values()
     keyword = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     return {each.name: each.default for each in keyword if each.name not in ("seed", "device")}
+
+
+def _listed_votes(labels: LabelDistribution) -> tuple[Ints, Ints] | None:
+    """(votes,) item and class of every vote, items in order; None where the target is not the frequency of votes."""
+    counts = labels.counts
+    total = counts.sum(axis=1)
+    if not (total > 0).all() or not np.allclose(counts / np.maximum(total, 1)[:, None], labels.probabilities):
+        return None
+    cell = np.repeat(np.arange(counts.size), counts.ravel())
+    return cell // counts.shape[1], cell % counts.shape[1]
 
 
 def _fixed(targets: np.ndarray[tuple[int, int], np.dtype[np.float64]], device: Device) -> Delivery:

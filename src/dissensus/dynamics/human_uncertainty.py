@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Floats
+    from dissensus.bootstrap import Estimate
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.estimate import Estimate
 
 HumanMeasure: TypeAlias = Literal["mean_uncertainty", "unsure_proportion", "entropy"]
 """How unsure people are of an item; see `LabelDistribution`."""
@@ -36,7 +36,7 @@ class UncertaintyCorrelation:
         human: mean_uncertainty, unsure_proportion or entropy.
         model: confidence or variability.
         spearman: with its interval; None where it is undefined, because one of the two is the same for all items.
-        items: how many.
+        items: how many items.
     """
 
     human: HumanMeasure
@@ -53,11 +53,11 @@ def uncertainty_correlations(
     resamples: int = 1000,
     seed: int = 0,
 ) -> tuple[UncertaintyCorrelation, ...]:
-    """Every measure of human uncertainty that there is, against confidence and variability.
+    """Every measure of human uncertainty that the labels have, against confidence and variability.
 
-    One map (of seeds together) gives one correlation, with an interval over items. Maps of seeds apart give the mean of
-    the seeds' correlations, with an interval over items and seeds. The two differ: averaging over seeds first removes
-    the noise of single runs, so the correlation of seeds together is mostly the stronger.
+    One map, of all seeds together, gives one correlation, with an interval over items. One map for each seed gives the
+    mean of the seeds' correlations, with an interval over items and seeds. The two differ: pooling the seeds first
+    removes the noise of single runs, so the correlation of all seeds together is usually the stronger.
 
     Args:
         human: what people said of the items of the map, in their order.

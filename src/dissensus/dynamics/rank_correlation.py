@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.evaluation.comparison.resampling import DRAWS, Ranking
+from dissensus.bootstrap import resampled_draws
+from dissensus.evaluation.comparison.resampling import Ranking
 from dissensus.evaluation.metrics.set_level import DECIMALS
 
 if TYPE_CHECKING:
     from dissensus.arrays import Table
-    from dissensus.votes.estimate import Seed
+    from dissensus.bootstrap import Seed
 
 
 def resampled_spearman(human: Table, model: Table, *, resamples: int, seed: Seed) -> np.ndarray[Any, Any]:
@@ -26,17 +27,10 @@ def resampled_spearman(human: Table, model: Table, *, resamples: int, seed: Seed
         resamples: number of resamples, 0 or more.
         seed: of the draws.
     """
-    items = human.shape[1]
     rankings = [Ranking(np.round(series, DECIMALS)) for series in (*human, *model)]
-    rng = np.random.default_rng(seed)
     values = np.empty((1 + resamples, len(human), len(model)))
-    values[0] = _correlations(np.ones((1, items)), rankings, people=len(human))[0]
-    step = max(1, DRAWS // items)
-    for first in range(1, 1 + resamples, step):
-        size = min(step, 1 + resamples - first)
-        drawn = rng.integers(0, items, size=(size, items)) + np.arange(size)[:, None] * items
-        draws = np.bincount(drawn.ravel(), minlength=size * items).reshape(size, items).astype(np.float64)
-        values[first : first + size] = _correlations(draws, rankings, people=len(human))
+    for block, draws in resampled_draws(human.shape[1], resamples=resamples, seed=seed):
+        values[block] = _correlations(draws, rankings, people=len(human))
     return values
 
 

@@ -19,8 +19,8 @@ from dissensus.evaluation.metrics.ranking import accuracy
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 
 if TYPE_CHECKING:
+    from dissensus.bootstrap import Estimate
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.estimate import Estimate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import struct
-import zipfile
-import zlib
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 from scipy.special import softmax
 
+from dissensus.array_file import read_npz
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
+from dissensus.table_file import kind_of, open_file, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     import polars as pl
 
     from dissensus.arrays import Floats, Ints, Names, Table
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.files import Rows
+    from dissensus.table_file import Rows
 
 ROUNDING: Final = 1e-3
 """How far from 1 a row of a file may sum: numbers in text are rounded. Each row is divided by its sum."""
 
-KINDS: Final = (".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson", ".npz")
-"""The extensions of files of predictions."""
+NPZ: Final = ".npz"
 
 SAYS: Final[dict[str, Given]] = {
     **dict.fromkeys(("probabilities", "probs", "probability", "prob", "proba"), "probabilities"),
@@ -43,22 +41,6 @@ SAYS_NOTHING: Final = ("predictions", "prediction", "scores", "outputs")
 
 ITEMS: Final = ("items", "item", "ids", "id", "uid", "uids")
 """Names that the array of items may have in an npz file."""
-
-UNREADABLE: Final = (
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    AttributeError,
-    MemoryError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What NumPy raises for damaged archives."""
 
 SEED: Final = "seed"
 """The column that tells several seeds of one system apart."""
@@ -118,9 +100,10 @@ def read_predictions(
     """
     if given is not None and given not in get_args(Given):
         raise InputError(f"{path}: predictions are given as probabilities or as logits, not as '{given}'")
-    path = _open(path)
+    path = open_file(path)
     names = _Names(tuple(map(str, classes)), None if order is None else tuple(map(str, order)))
-    found = _from_npz(path, names) if path.suffix.lower() == ".npz" else _from_table(path, names, item)
+    npz = kind_of(path, also=(NPZ,)) == "npz"
+    found = _from_npz(path, names) if npz else _from_table(path, names, item)
     _refuse_repeated(path, found.items)
     decided = []
     if given is None:
@@ -159,10 +142,10 @@ def read_column(path: str | Path, column: str, items: Names, *, item: str | None
     from dissensus.votes.cells import encode_names, name_like, refuse_missing
     from dissensus.votes.encoding import to_names
 
-    path = _open(path)
-    if path.suffix.lower() == ".npz":
+    path = open_file(path)
+    if kind_of(path, also=(NPZ,)) == "npz":
         raise InputError(f"{path}: an npz file has no columns; give '{column}' in a CSV, TSV, Parquet or JSONL file")
-    rows = _rows(path)
+    rows = read_rows(path)
     if column not in rows.table.columns:
         raise InputError(f"{path}: there is no column '{column}'; it has {', '.join(rows.table.columns)}")
     code, names = encode_names(rows.table[_item_column(rows, item)], where=rows.where)
@@ -358,27 +341,8 @@ def _look(path: Path, found: _Found) -> tuple[Given, str]:
     return "probabilities", "as all rows sum to 1"
 
 
-def _open(path: str | Path) -> Path:
-    path = Path(path)
-    if path.is_dir():
-        raise InputError(f"{path}: this is a folder; give a file of predictions")
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file; check the name and the folder")
-    if path.suffix.lower() not in KINDS:
-        raise InputError(
-            f"{path}: unknown extension '{path.suffix}'; save the predictions as one of {', '.join(KINDS)}"
-        )
-    if not path.stat().st_size:
-        raise InputError(f"{path}: the file is empty; give a file with predictions in it")
-    return path
-
-
 def _from_npz(path: Path, classes: _Names) -> _Found:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except UNREADABLE as error:
-        raise InputError(f"{path}: this is no whole npz file of plain arrays ({error}); write it again") from None
+    arrays = read_npz(path)
     source = next((name for name in arrays if name.lower() in (*SAYS, *SAYS_NOTHING)), None)
     named = next((name for name in ITEMS if name in arrays), None)
     if source is None or named is None:
@@ -422,7 +386,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
     from dissensus.votes.cells import encode_names, name_like, refuse_missing
     from dissensus.votes.encoding import to_names
 
-    rows = _rows(path)
+    rows = read_rows(path)
     column = _item_column(rows, item, classes.all)
     held = _class_numbers(rows, classes, item=column)
     notes = (f"items are in the column '{column}'", *held.notes)
@@ -461,18 +425,6 @@ def _item_column(rows: Rows, item: str | None, classes: Sequence[str] = ()) -> s
 
     columns = [name for name in rows.table.columns if name not in classes]
     return require("item", item if item in columns else None, columns, path=rows.path)
-
-
-def _rows(path: Path) -> Rows:
-    from dissensus.votes.files import Rows, explained, kind_of, scan, whole_numbers, without_blank
-
-    with explained(path):
-        rows = without_blank(Rows(path, scan(path).collect()))
-    if kind_of(path) in ("CSV", "TSV"):
-        rows = replace(rows, table=rows.table.select(whole_numbers(column) for column in rows.table))
-    if not rows.table.height:
-        raise InputError(f"{path}: the file holds no rows; give a file with predictions in it")
-    return rows
 
 
 def _class_numbers(rows: Rows, classes: _Names, *, item: str) -> _Found:

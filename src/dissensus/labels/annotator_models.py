@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from dissensus.arrays import row_max, row_sum
+from dissensus.arrays import places_of, row_max, row_sum
 from dissensus.errors import InputError
 from dissensus.labels.schemes import judgement_weights, weighted
 
@@ -40,7 +40,8 @@ FLOOR: Final = 1e-10
 """Pseudo-votes added to every count of a confusion matrix or skill, so that logarithms stay finite."""
 
 RARE: Final = 1e-2
-"""What an earlier fit found rarer than this was perhaps only not seen yet: new items are first read with this floor."""
+"""What an earlier fit found rarer than this may just not have been seen yet:
+new items are first read with this floor."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,7 +67,7 @@ class AnnotatorModel:
             of the votes, plus the log-density of the parameters where they have a prior; for MACE by variational
             Bayes, its lower bound on the log marginal likelihood. Empty for Wawa, which maximises nothing.
         converged: whether the last iteration gained less than the tolerance.
-        options: what the fit was asked for, so that `update` asks the same.
+        options: what the fit was asked for, so that `update` asks for the same.
     """
 
     name: str
@@ -108,7 +109,7 @@ class AnnotatorModel:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Evidence:
+class FitVotes:
     """Votes as an annotator model reads them.
 
     Attributes:
@@ -175,7 +176,7 @@ class Evidence:
         score[self.gold_item, self.gold_class] = known
 
 
-def read_evidence(votes: Votes, name: str, *, gold: Gold | None, prior: PriorCounts | None) -> Evidence:
+def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None, prior: PriorCounts | None) -> FitVotes:
     """Check the votes, gold items and prior counts of a fit, and give them their shapes.
 
     Refuses anonymous votes, items without votes, and names that the votes do not hold.
@@ -199,7 +200,7 @@ def read_evidence(votes: Votes, name: str, *, gold: Gold | None, prior: PriorCou
     possible[gold_class] = True
     if pseudo is not None:
         possible |= pseudo.any(axis=(0, 2))
-    return Evidence(
+    return FitVotes(
         votes=votes,
         weight=judgement_weights(votes, "equal-weighted")[2],
         frequencies=frequencies,
@@ -249,7 +250,7 @@ def _prior_array(votes: Votes, prior: PriorCounts | None) -> Confusions | None:
 
 def _find(names: Names, wanted: list[Any], what: str) -> Ints:
     given = np.array(wanted)
-    place = locate(names, given if given.dtype.kind == "i" else np.array(wanted, dtype=np.dtypes.StringDType()))
+    place = places_of(given if given.dtype.kind in "iu" else np.array(wanted, dtype=np.dtypes.StringDType()), names)
     missing = np.flatnonzero(place < 0)
     if missing.size:
         raise InputError(
@@ -259,33 +260,25 @@ def _find(names: Names, wanted: list[Any], what: str) -> Ints:
     return place
 
 
-def locate(names: Names, wanted: Names) -> Ints:
-    """(wanted,) the index in `names` of each wanted name, -1 where it is absent."""
-    if names.dtype.kind != "i" or wanted.dtype.kind != "i":
-        text = np.dtypes.StringDType()
-        names, wanted = names.astype(text), wanted.astype(text)
-    order = np.argsort(names)
-    place = order[np.minimum(np.searchsorted(names, wanted, sorter=order), len(names) - 1)]
-    return np.where(names[place] == wanted, place, -1)
-
-
-def votes_matrix(evidence: Evidence) -> csr_array[np.float64]:
+def votes_matrix(fit_votes: FitVotes) -> csr_array[np.float64]:
     """S, items by (annotator, said class): the weight of each vote; an E-step is S @ log(confusion)."""
-    n_items, n_annotators, n_classes = evidence.shape
-    column = _pairs(evidence.annotator, evidence.votes.label, shape=(n_annotators, n_classes))
-    return _sparse(evidence.weight, evidence.votes.item, column, shape=(n_items, n_annotators * n_classes))
+    n_items, n_annotators, n_classes = fit_votes.shape
+    column = _pairs(fit_votes.annotator, fit_votes.votes.label, shape=(n_annotators, n_classes))
+    return _sparse(fit_votes.weight, fit_votes.votes.item, column, shape=(n_items, n_annotators * n_classes))
 
 
 @dataclass(frozen=True, eq=False)
 class Agreements:
-    """The votes by what they agree with: all that a model needs for which all wrong classes are alike.
+    """Which entry of the posterior each vote agrees with, and whose vote it is.
+
+    This is all that a model needs that makes no difference between wrong classes.
 
     Attributes:
         cell: (votes,) item * classes + said class: the entry of the posterior that a vote agrees with; rising.
-        by: (votes,) who agrees, a number below `size`.
+        by: (votes,) whose vote it is, a number below `size`.
         weight: (votes,) what each vote counts.
         shape: (items, classes).
-        size: how many there are to agree.
+        size: the number of annotators, or of pairs of annotator and said class.
     """
 
     cell: Ints
@@ -301,22 +294,22 @@ class Agreements:
         return mass.astype(np.float64, copy=False).reshape(self.shape)
 
     def credit(self, posterior: Table) -> Floats:
-        """(size,) the weighted sum of the posterior of the said class, over the votes of each."""
+        """(size,) the weighted sum of the posterior of the said class, over the votes of each annotator or pair."""
         worth = posterior.ravel()[self.cell]
         worth *= self.weight
         return np.bincount(self.by, weights=worth, minlength=self.size).astype(np.float64, copy=False)
 
 
-def agreements(evidence: Evidence, *, by_class: bool = False) -> Agreements:
-    """The votes by what they agree with, by annotator; or by (annotator, said class)."""
-    n_items, n_annotators, n_classes = evidence.shape
-    cell = _pairs(evidence.votes.item, evidence.votes.label, shape=(n_items, n_classes))
-    by, size = evidence.annotator, n_annotators
+def agreements(fit_votes: FitVotes, *, by_class: bool = False) -> Agreements:
+    """The agreements of each annotator, or of each pair of annotator and said class."""
+    n_items, n_annotators, n_classes = fit_votes.shape
+    cell = _pairs(fit_votes.votes.item, fit_votes.votes.label, shape=(n_items, n_classes))
+    by, size = fit_votes.annotator, n_annotators
     if by_class:
-        by = _pairs(evidence.annotator, evidence.votes.label, shape=(n_annotators, n_classes))
+        by = _pairs(fit_votes.annotator, fit_votes.votes.label, shape=(n_annotators, n_classes))
         size = n_annotators * n_classes
     # Votes in the order of their cells touch memory once; a sparse matrix is the quickest way to sort them.
-    matrix = _sparse(evidence.weight, cell, by, shape=(n_items * n_classes, size))
+    matrix = _sparse(fit_votes.weight, cell, by, shape=(n_items * n_classes, size))
     return Agreements(
         cell=np.repeat(np.arange(n_items * n_classes), np.diff(matrix.indptr)),
         by=matrix.indices.astype(np.int64),
@@ -327,7 +320,7 @@ def agreements(evidence: Evidence, *, by_class: bool = False) -> Agreements:
 
 
 def _pairs(first: Codes, second: Codes, *, shape: tuple[int, int]) -> Any:
-    """(n,) one code for each pair of codes; four bytes as long as they suffice."""
+    """(n,) one code for each pair of codes, in four bytes where they suffice."""
     size: Any = np.int32 if shape[0] * shape[1] < 2**31 else np.int64
     return first.astype(size, copy=False) * size(shape[1]) + second
 
@@ -368,11 +361,11 @@ def expectation_maximisation(
     *,
     m_step: Callable[[Table, Parameters], Parameters],
     e_step: Callable[[Parameters], tuple[Table, float]],
-    evidence: Evidence,
+    fit_votes: FitVotes,
     max_iterations: int,
     tolerance: float,
 ) -> Fit[Parameters]:
-    """Alternate M-steps and E-steps until the objective gains less than `tolerance` nats a judgement.
+    """Alternate M-steps and E-steps until the objective gains less than `tolerance` nats per judgement.
 
     A tolerance of 0 runs `max_iterations`.
 
@@ -382,9 +375,9 @@ def expectation_maximisation(
     if max_iterations < 1:
         raise InputError(f"labels: max_iterations is {max_iterations}; give 1 or more")
     if not tolerance >= 0:
-        raise InputError(f"labels: tolerance is {tolerance}; give 0 or more nats a judgement")
+        raise InputError(f"labels: tolerance is {tolerance}; give 0 or more nats per judgement")
     # The gain is 0 up to rounding once a fit has settled: a tolerance of 0 asks for all iterations all the same.
-    enough = tolerance * evidence.votes.n_judgements if tolerance > 0 else -np.inf
+    enough = tolerance * fit_votes.votes.n_judgements if tolerance > 0 else -np.inf
     trace: list[float] = []
     converged = False
     while len(trace) < max_iterations and not converged:
@@ -395,22 +388,22 @@ def expectation_maximisation(
     return Fit(posterior, parameters, np.array(trace), converged)
 
 
-def class_shares(posterior: Table, evidence: Evidence) -> Floats:
+def class_shares(posterior: Table, fit_votes: FitVotes) -> Floats:
     """(classes,) the share of items that each class holds: the M-step of a class prior."""
-    mass = np.einsum("ik->k", posterior) + FLOOR * evidence.possible
+    mass = np.einsum("ik->k", posterior) + FLOOR * fit_votes.possible
     return np.asarray(mass / mass.sum())
 
 
-def continued(evidence: Evidence, start: AnnotatorModel, *, new_items: Table) -> Table:
+def continued(fit_votes: FitVotes, start: AnnotatorModel, *, new_items: Table) -> Table:
     """(items, classes) the posterior of `start` for the items that it knows, and `new_items` for the others."""
-    posterior: Table = carry(start.posterior, start.items, evidence.votes.items, default=new_items)
-    posterior[evidence.gold_item] = evidence.frequencies[evidence.gold_item]
+    posterior: Table = carry(start.posterior, start.items, fit_votes.votes.items, default=new_items)
+    posterior[fit_votes.gold_item] = fit_votes.frequencies[fit_votes.gold_item]
     return posterior
 
 
 def carry(values: Any, names: Names, new_names: Names, *, default: Any) -> Any:
     """`default` with the rows of names that are already known replaced by their known values."""
-    place = locate(names, new_names)
+    place = places_of(new_names, names)
     out = default.copy()
     out[place >= 0] = values[place[place >= 0]]
     return out
@@ -429,14 +422,14 @@ def check_start(start: AnnotatorModel | None, name: str, votes: Votes) -> None:
         )
 
 
-def fitted(name: str, evidence: Evidence, fit: Fit[Any], *, class_prior: Floats, **found: Any) -> AnnotatorModel:
+def fitted(name: str, fit_votes: FitVotes, fit: Fit[Any], *, class_prior: Floats, **found: Any) -> AnnotatorModel:
     """The model that a fit found, under the names of its votes."""
     return AnnotatorModel(
         name=name,
-        items=evidence.votes.items,
-        classes=evidence.votes.classes,
-        annotators=evidence.annotators,
-        n_judgements=evidence.votes.n_judgements,
+        items=fit_votes.votes.items,
+        classes=fit_votes.votes.classes,
+        annotators=fit_votes.annotators,
+        n_judgements=fit_votes.votes.n_judgements,
         posterior=fit.posterior,
         class_prior=class_prior,
         log_likelihood=fit.log_likelihood,

@@ -16,7 +16,7 @@ from dissensus.labels.annotator_models import (
     expectation_maximisation,
     fitted,
     normalise,
-    read_evidence,
+    read_fit_votes,
 )
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def glad(
 ) -> AnnotatorModel:
     """GLAD (Whitehill, Ruvolo, Wu, Bergsma and Movellan 2009), for any number of classes.
 
-    Annotator a is right on item i with probability sigmoid(skill[a] / difficulty[i]), else says any other class alike.
-    Classes are alike before any vote; skill and -log(difficulty) have normal priors of mean 1 and variance 1. A
-    negative skill is that of an annotator who is wrong on purpose.
+    Annotator a is right on item i with probability sigmoid(skill[a] / difficulty[i]), else says any other class
+    with equal probability. Before any vote all classes are equally likely; skill and -log(difficulty) have normal
+    priors of mean 1 and variance 1. A negative skill is that of an annotator who is wrong on purpose.
 
     The model and the priors are those of crowd-kit's `GLAD`. Its posterior is one M-step behind its parameters, so
     that its iteration n + 1 is ours n; its M-step stops at a coarse gradient, so posteriors agree to about 0.002; and
@@ -55,22 +55,22 @@ def glad(
     Args:
         votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
         gold: items of known class; their posterior is that class.
-        prior: (true class, said class) pseudo-votes of annotators, on items of the expected difficulty exp(-1); only
-            right or wrong matters here.
+        prior: (true class, said class) pseudo-votes of annotators, on items of the expected difficulty exp(-1); it
+            only matters whether they are right.
         max_iterations: the most iterations.
-        tolerance: stop where an iteration gains less, in nats a judgement; 0 runs all iterations.
+        tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
         start: an earlier fit to continue from, matched by the names of annotators and items.
     """
     check_start(start, "glad", votes)
-    evidence = read_evidence(votes, "glad", gold=gold, prior=prior)
-    n_items, n_annotators, n_classes = evidence.shape
-    agreement = agreements(evidence)
+    fit_votes = read_fit_votes(votes, "glad", gold=gold, prior=prior)
+    n_items, n_annotators, n_classes = fit_votes.shape
+    agreement = agreements(fit_votes)
     annotator, weight, item = agreement.by, agreement.weight, agreement.cell // n_classes
-    prior_right, prior_wrong = (each.sum(axis=1) for each in evidence.prior_right_and_wrong())
+    prior_right, prior_wrong = (each.sum(axis=1) for each in fit_votes.prior_right_and_wrong())
     prior_weight = prior_right + prior_wrong
     log_others = np.log(n_classes - 1)
-    class_prior = evidence.even_class_prior()
-    log_prior = np.log(class_prior, out=np.full(n_classes, -np.inf), where=evidence.possible)
+    class_prior = fit_votes.even_class_prior()
+    log_prior = np.log(class_prior, out=np.full(n_classes, -np.inf), where=fit_votes.possible)
 
     def log_odds(parameters: _Parameters) -> tuple[Floats, Floats]:
         """Of being right: (votes,) and, for pseudo-votes, (annotators,)."""
@@ -80,7 +80,7 @@ def glad(
         odds, prior_odds = log_odds(parameters)
         score = agreement.tally(odds + log_others)
         score += log_prior
-        evidence.decide_gold(score)
+        fit_votes.decide_gold(score)
         posterior, log_evidence = normalise(score)
         told = log_evidence.sum() - np.sum(weight * (_softplus(odds) + log_others))
         told += np.sum(prior_right * prior_odds - prior_weight * _softplus(prior_odds) - prior_wrong * log_others)
@@ -117,7 +117,7 @@ def glad(
 
     skill, ease = np.full(n_annotators, EXPECTED), np.full(n_items, EXPECTED)
     if start is not None and start.difficulty is not None:
-        skill = carry(start.skill, start.annotators, evidence.annotators, default=skill)
+        skill = carry(start.skill, start.annotators, fit_votes.annotators, default=skill)
         ease = carry(-np.log(start.difficulty), start.items, votes.items, default=ease)
     first = _Parameters(skill, ease)
     fit = expectation_maximisation(
@@ -125,18 +125,18 @@ def glad(
         first,
         m_step=m_step,
         e_step=e_step,
-        evidence=evidence,
+        fit_votes=fit_votes,
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
     return fitted(
         "glad",
-        evidence,
+        fit_votes,
         fit,
         class_prior=class_prior,
         skill=fit.parameters.skill,
         difficulty=np.exp(-fit.parameters.ease),
-        options={**evidence.options, "max_iterations": max_iterations, "tolerance": tolerance},
+        options={**fit_votes.options, "max_iterations": max_iterations, "tolerance": tolerance},
     )
 
 

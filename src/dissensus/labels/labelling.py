@@ -46,7 +46,7 @@ def label(votes: Votes, scheme: str = "frequency", **options: Any) -> LabelDistr
         options: what this scheme takes: `SCHEMES[scheme].options`.
     """
     if scheme not in SCHEMES:
-        raise InputError(f"'{scheme}' is no scheme; choose {', '.join(SCHEMES)}")
+        raise InputError(f"'{scheme}' is not a scheme; choose {', '.join(SCHEMES)}")
     chosen = SCHEMES[scheme]
     unknown = [name for name in options if name not in chosen.options]
     if unknown:

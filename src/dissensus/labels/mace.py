@@ -16,7 +16,7 @@ from dissensus.labels.annotator_models import (
     expectation_maximisation,
     fitted,
     normalise,
-    read_evidence,
+    read_fit_votes,
 )
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def mace(
     """MACE (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013).
 
     With probability skill[a], annotator a knows the class of an item and says it; else a says y with probability
-    strategy[a, y], whatever the item. Classes are alike before any vote. Every fit starts at skill 1/2 and even
-    strategies, so it needs no seed.
+    strategy[a, y], whatever the item. Before any vote all classes are equally likely. Every fit starts at skill 1/2
+    and even strategies, so it needs no seed.
 
     `vb` is the paper's variational Bayes with Beta(1/2, 1/2) and Dirichlet(10) priors; `em` is
     expectation-maximisation with 0.01/classes pseudo-votes. Both are the steps of crowd-kit's `MACE`, which starts from
@@ -69,20 +69,20 @@ def mace(
         prior: (true class, said class) pseudo-votes of annotators: a wrong one was guessed, a right one may be known.
         method: vb or em.
         max_iterations: the most iterations.
-        tolerance: stop where an iteration gains less, in nats a judgement; 0 runs all iterations.
+        tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
         start: an earlier fit to continue from, matched by the names of annotators.
     """
     check_start(start, "mace", votes)
     if method not in ("vb", "em"):
-        raise InputError(f"labels: '{method}' is no way to fit mace; choose vb or em")
-    evidence = read_evidence(votes, "mace", gold=gold, prior=prior)
-    n_items, n_annotators, n_classes = evidence.shape
-    agreement = agreements(evidence, by_class=True)
-    prior_right, prior_wrong = evidence.prior_right_and_wrong()
+        raise InputError(f"labels: '{method}' is not a way to fit mace; choose vb or em")
+    fit_votes = read_fit_votes(votes, "mace", gold=gold, prior=prior)
+    n_items, n_annotators, n_classes = fit_votes.shape
+    agreement = agreements(fit_votes, by_class=True)
+    prior_right, prior_wrong = fit_votes.prior_right_and_wrong()
     said = agreement.credit(np.ones((n_items, n_classes))).reshape(n_annotators, n_classes)
     all_said = said + prior_right + prior_wrong
-    class_prior = evidence.even_class_prior()
-    log_prior = np.log(class_prior, out=np.full(n_classes, -np.inf), where=evidence.possible)
+    class_prior = fit_votes.even_class_prior()
+    log_prior = np.log(class_prior, out=np.full(n_classes, -np.inf), where=fit_votes.possible)
 
     def m_step(posterior: Table, last: _Parameters) -> _Parameters:
         right = agreement.credit(posterior).reshape(n_annotators, n_classes) + prior_right
@@ -94,34 +94,34 @@ def mace(
         odds = np.log1p(parameters.know[:, None] / parameters.guess)
         score = agreement.tally(odds.ravel()[agreement.by])
         score += log_prior
-        evidence.decide_gold(score)
+        fit_votes.decide_gold(score)
         posterior, log_evidence = normalise(score)
         told = np.sum(all_said * log_guess + prior_right * odds)
         return posterior, float(log_evidence.sum() + told) + parameters.penalty
 
     skill, strategy = np.full(n_annotators, 0.5), np.full((n_annotators, n_classes), 1.0 / n_classes)
     if start is not None:
-        skill = carry(start.skill, start.annotators, evidence.annotators, default=skill)
-        strategy = carry(start.strategy, start.annotators, evidence.annotators, default=strategy)
+        skill = carry(start.skill, start.annotators, fit_votes.annotators, default=skill)
+        strategy = carry(start.strategy, start.annotators, fit_votes.annotators, default=strategy)
     first = _Parameters(skill, strategy, skill, (1.0 - skill)[:, None] * strategy, 0.0)
     fit = expectation_maximisation(
         e_step(first)[0],
         first,
         m_step=m_step,
         e_step=e_step,
-        evidence=evidence,
+        fit_votes=fit_votes,
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
     return fitted(
         "mace",
-        evidence,
+        fit_votes,
         fit,
         class_prior=class_prior,
         skill=fit.parameters.skill,
         strategy=fit.parameters.strategy,
         options={
-            **evidence.options,
+            **fit_votes.options,
             "method": method,
             "max_iterations": max_iterations,
             "tolerance": tolerance,

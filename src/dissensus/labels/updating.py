@@ -29,7 +29,7 @@ def update(model: AnnotatorModel, votes: Votes) -> AnnotatorModel:
     """Fit the votes, which by now include new ones, from where the last fit ended.
 
     Items, annotators, gold items and prior counts are matched by name, so new items and new annotators may have come
-    in anywhere; classes must be the same. The options are those of the last fit. A thousand votes more on a million
+    in anywhere; classes must be the same. The options are those of the last fit. A thousand votes added to a million
     cost two to seven iterations (a fresh fit: 5 to 22), and end at the optimum that a fresh fit would find within the
     tolerance; where an item stands between two optima, the two fits may choose differently. Wawa takes one pass in any
     case.

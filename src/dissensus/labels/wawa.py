@@ -13,7 +13,7 @@ from dissensus.labels.annotator_models import (
     agreements,
     class_shares,
     fitted,
-    read_evidence,
+    read_fit_votes,
 )
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def wawa(
 ) -> AnnotatorModel:
     """Vote shares weighted by skill, where skill[a] is the share of a's votes that are the majority's.
 
-    One pass, nothing is maximised, so there is no log-likelihood. A tied majority is the first in class order;
-    crowd-kit's `Wawa`, the same otherwise, gives it to the class that it read first (and fails as shipped on
+    One pass, nothing is maximised, so there is no log-likelihood. A tied majority goes to the first class in class
+    order; crowd-kit's `Wawa`, otherwise the same, gives it to the class that it read first (and fails as shipped on
     scikit-learn 1.7 and later). An annotator without votes has skill 0.
 
     Args:
@@ -38,26 +38,26 @@ def wawa(
         gold: items of known class, which stands for their majority; their posterior is that class.
         prior: (true class, said class) pseudo-votes of annotators; right ones count as votes with the majority.
     """
-    evidence = read_evidence(votes, "wawa", gold=gold, prior=prior)
-    n_items, n_annotators, n_classes = evidence.shape
-    agreement = agreements(evidence)
+    fit_votes = read_fit_votes(votes, "wawa", gold=gold, prior=prior)
+    n_items, n_annotators, n_classes = fit_votes.shape
+    agreement = agreements(fit_votes)
     # Shares that are equal can differ by rounding: a tie is a tie up to 1e-12.
-    top = evidence.frequencies >= row_max(evidence.frequencies)[:, None] - 1e-12
+    top = fit_votes.frequencies >= row_max(fit_votes.frequencies)[:, None] - 1e-12
     majority = np.zeros((n_items, n_classes))
     majority[np.arange(n_items), top.argmax(axis=1)] = 1.0
-    prior_right, prior_wrong = (each.sum(axis=1) for each in evidence.prior_right_and_wrong())
+    prior_right, prior_wrong = (each.sum(axis=1) for each in fit_votes.prior_right_and_wrong())
     right = agreement.credit(majority) + prior_right
     total = agreement.credit(np.ones((n_items, n_classes))) + prior_right + prior_wrong
     skill = np.divide(right, total, out=np.zeros(n_annotators), where=total > 0)
     mass = agreement.tally(skill[agreement.by])
     # Those who voted for the majority of an item have some skill, unless gold has decided against them all.
-    mass[evidence.gold_item] = evidence.frequencies[evidence.gold_item]
+    mass[fit_votes.gold_item] = fit_votes.frequencies[fit_votes.gold_item]
     posterior = mass / row_sum(mass)[:, None]
     return fitted(
         "wawa",
-        evidence,
+        fit_votes,
         Fit(posterior, skill, np.empty(0), True),
-        class_prior=class_shares(posterior, evidence),
+        class_prior=class_shares(posterior, fit_votes),
         skill=skill,
-        options=evidence.options,
+        options=fit_votes.options,
     )

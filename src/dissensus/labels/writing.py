@@ -9,23 +9,22 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.writing import whole_file
+from dissensus.table_file import kind_of, write_table
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from dissensus.labels.annotator_models import AnnotatorModel
     from dissensus.labels.distribution import LabelDistribution, TieRule
 
-KINDS = (".csv", ".tsv", ".parquet", ".jsonl", ".npz")
-
 
 def write_labels(labels: LabelDistribution, path: str | Path, *, tie: TieRule = "first", seed: int = 0) -> None:
-    """Write one row an item: its name, one column a class, and what follows from them.
+    """Write one row per item: its name, one column per class, and what follows from them.
 
     Further columns: `majority` with its `tied` mark, `entropy` in nats, `judgements`, and where people could say unsure
     `mean_uncertainty` and `unsure_proportion`. A `.npz` holds probabilities, counts, items and classes as arrays.
     """
-    target = _checked(path)
-    if target.suffix == ".npz":
+    target = Path(path)
+    if kind_of(target, also=(".npz",)) == "npz":
         with whole_file(target) as part, part.open("wb") as file:
             np.savez(
                 file,
@@ -60,7 +59,7 @@ def label_table(labels: LabelDistribution, *, tie: TieRule = "first", seed: int 
 
 
 def annotator_table(model: AnnotatorModel) -> pl.DataFrame:
-    """One row an annotator: skill, or from a confusion matrix the accuracy on each class and overall."""
+    """One row per annotator: skill, or from a confusion matrix the accuracy on each class and overall."""
     columns: dict[str, Any] = {"annotator": pl.Series(model.annotators.tolist())}
     if model.skill is not None:
         columns["skill"] = model.skill
@@ -69,24 +68,3 @@ def annotator_table(model: AnnotatorModel) -> pl.DataFrame:
         columns["accuracy"] = right @ model.class_prior
         columns |= {f"accuracy on {name}": right[:, k] for k, name in enumerate(model.classes)}
     return pl.DataFrame(columns)
-
-
-def write_table(table: pl.DataFrame, path: str | Path) -> None:
-    """Write a table by its ending, whole or not at all."""
-    target = _checked(path)
-    with whole_file(target) as part:
-        if target.suffix in (".csv", ".tsv"):
-            table.write_csv(part, separator="," if target.suffix == ".csv" else "\t")
-        elif target.suffix == ".parquet":
-            table.write_parquet(part)
-        elif target.suffix == ".jsonl":
-            table.write_ndjson(part)
-        else:
-            raise InputError(f"{target}: only label distributions are written as .npz; choose .csv or .parquet")
-
-
-def _checked(path: str | Path) -> Path:
-    target = Path(path)
-    if target.suffix not in KINDS:
-        raise InputError(f"{target}: cannot tell the kind of file from '{target.suffix}'; choose {', '.join(KINDS)}")
-    return target

@@ -1,4 +1,4 @@
-"""Out-of-distribution detection: how strange items look to a model, and how well that tells them from familiar ones."""
+"""Out-of-distribution (OOD) detection: scores of items, and how well they tell OOD from in-distribution items."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dissensus.ood.measures import MEASURES as MEASURES
-    from dissensus.ood.measures import aupr_familiar as aupr_familiar
-    from dissensus.ood.measures import aupr_strange as aupr_strange
+    from dissensus.ood.measures import aupr_in_distribution as aupr_in_distribution
+    from dissensus.ood.measures import aupr_ood as aupr_ood
     from dissensus.ood.measures import auroc as auroc
-    from dissensus.ood.measures import fpr95_familiar_positive as fpr95_familiar_positive
-    from dissensus.ood.measures import fpr95_strange_positive as fpr95_strange_positive
+    from dissensus.ood.measures import fpr95_in_distribution_positive as fpr95_in_distribution_positive
+    from dissensus.ood.measures import fpr95_ood_positive as fpr95_ood_positive
     from dissensus.ood.measures import resampled_measures as resampled_measures
     from dissensus.ood.measuring import measure_ood as measure_ood
+    from dissensus.ood.ood_sets import OodSet as OodSet
+    from dissensus.ood.ood_sets import read_ood_set as read_ood_set
     from dissensus.ood.outputs import model_outputs as model_outputs
     from dissensus.ood.results import OodResult as OodResult
     from dissensus.ood.scores import SCORES as SCORES
@@ -25,10 +27,8 @@ if TYPE_CHECKING:
     from dissensus.ood.scores import max_logit as max_logit
     from dissensus.ood.scores import msp as msp
     from dissensus.ood.scores import odin as odin
-    from dissensus.ood.scores import strangeness as strangeness
+    from dissensus.ood.scores import ood_scores as ood_scores
     from dissensus.ood.settings import OodSettings as OodSettings
-    from dissensus.ood.strangers import StrangeSet as StrangeSet
-    from dissensus.ood.strangers import read_strangers as read_strangers
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -37,14 +37,14 @@ __getattr__, __dir__ = lazy_names(
         "OodResult": "results",
         "OodSettings": "settings",
         "SCORES": "scores",
-        "StrangeSet": "strangers",
-        "aupr_familiar": "measures",
-        "aupr_strange": "measures",
+        "OodSet": "ood_sets",
+        "aupr_in_distribution": "measures",
+        "aupr_ood": "measures",
         "auroc": "measures",
         "energy": "scores",
         "entropy": "scores",
-        "fpr95_familiar_positive": "measures",
-        "fpr95_strange_positive": "measures",
+        "fpr95_in_distribution_positive": "measures",
+        "fpr95_ood_positive": "measures",
         "knn": "scores",
         "mahalanobis": "scores",
         "max_logit": "scores",
@@ -52,8 +52,8 @@ __getattr__, __dir__ = lazy_names(
         "model_outputs": "outputs",
         "msp": "scores",
         "odin": "scores",
-        "read_strangers": "strangers",
+        "read_ood_set": "ood_sets",
         "resampled_measures": "measures",
-        "strangeness": "scores",
+        "ood_scores": "scores",
     },
 )

@@ -1,7 +1,7 @@
-"""How well a score tells strange items from familiar ones, and how sure that is.
+"""How well a score tells out-of-distribution (OOD) items from in-distribution (ID) ones, and how sure that is.
 
-A score is larger for stranger items. All measures follow from one sweep of a threshold from the strangest value down:
-how many strange and how many familiar items lie at or above it. Equal values pass the threshold together.
+A score is larger for items that look more out-of-distribution. All measures follow from one sweep of a threshold from
+the largest value down: how many OOD and how many ID items lie at or above it. Equal values pass the threshold together.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from dissensus.bootstrap import resampled_draws
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,22 +28,21 @@ class Sweep:
     """A threshold on its way down, in one or more resamples at once.
 
     Attributes:
-        strange: (1 + thresholds, resamples) strange items at or above each threshold; 0 before the first.
-        familiar: (1 + thresholds, resamples) familiar items likewise.
+        ood: (1 + thresholds, resamples) OOD items at or above each threshold; 0 before the first.
+        in_distribution: (1 + thresholds, resamples) ID items likewise.
     """
 
-    strange: Table
-    familiar: Table
+    ood: Table
+    in_distribution: Table
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """One number for how well strange and familiar items are told apart.
+    """One number for how well OOD and ID items are told apart.
 
     Attributes:
         name: for columns and the command line.
         title: for people.
-        positive: the class that is looked for; "" where the measure does not depend on it.
         better: whether lower or higher is better.
         reference: the definition.
         of: a sweep to (resamples,) values.
@@ -50,58 +50,57 @@ class Measure:
 
     name: str
     title: str
-    positive: Literal["strange", "familiar", ""]
     better: Literal["lower", "higher"]
     reference: str
     of: Callable[[Sweep], Floats]
 
 
-def auroc(familiar: Any, strange: Any) -> float:
-    """The probability that a strange item scores above a familiar one, ties counting half (Mann-Whitney)."""
-    return _one(_auroc, familiar, strange)
+def auroc(in_distribution: Any, ood: Any) -> float:
+    """The probability that an OOD item scores above an ID one, ties counting half (Mann-Whitney)."""
+    return _one(_auroc, in_distribution, ood)
 
 
-def aupr_strange(familiar: Any, strange: Any) -> float:
-    """Average precision with strange as the positive class: sum over thresholds of precision times gained recall."""
-    return _one(_aupr_strange, familiar, strange)
+def aupr_ood(in_distribution: Any, ood: Any) -> float:
+    """Average precision with OOD as the positive class: sum over thresholds of precision times gained recall."""
+    return _one(_aupr_ood, in_distribution, ood)
 
 
-def aupr_familiar(familiar: Any, strange: Any) -> float:
-    """Average precision with familiar as the positive class, the threshold going up from the most familiar value."""
-    return _one(_aupr_familiar, familiar, strange)
+def aupr_in_distribution(in_distribution: Any, ood: Any) -> float:
+    """Average precision with ID as the positive class, the threshold going up from the smallest value."""
+    return _one(_aupr_in_distribution, in_distribution, ood)
 
 
-def fpr95_strange_positive(familiar: Any, strange: Any) -> float:
-    """The share of familiar items flagged where at least 95 % of strange items are.
+def fpr95_ood_positive(in_distribution: Any, ood: Any) -> float:
+    """The share of ID items flagged where at least 95 % of OOD items are.
 
-    Strange is the positive class, as OpenOOD and pytorch-ood have it; the highest such threshold is taken.
+    OOD is the positive class, as OpenOOD and pytorch-ood have it; the highest such threshold is taken.
     """
-    return _one(_fpr95_strange, familiar, strange)
+    return _one(_fpr95_ood, in_distribution, ood)
 
 
-def fpr95_familiar_positive(familiar: Any, strange: Any) -> float:
-    """The share of strange items let through where at least 95 % of familiar items are.
+def fpr95_in_distribution_positive(in_distribution: Any, ood: Any) -> float:
+    """The share of OOD items let through where at least 95 % of ID items are.
 
-    Familiar is the positive class, as ODIN (Liang et al. 2018) has it; the lowest such threshold is taken.
+    ID is the positive class, as ODIN (Liang et al. 2018) has it; the lowest such threshold is taken.
     """
-    return _one(_fpr95_familiar, familiar, strange)
+    return _one(_fpr95_in_distribution, in_distribution, ood)
 
 
 def _auroc(sweep: Sweep) -> Floats:
-    # A familiar item is below all strange ones that passed before it, and level with half of those that pass with it.
-    above = sweep.strange[1:] + sweep.strange[:-1]
-    pairs = 2 * sweep.strange[-1] * sweep.familiar[-1]
-    return np.asarray(np.einsum("tr,tr->r", np.diff(sweep.familiar, axis=0), above) / pairs)
+    # An ID item is below all OOD ones that passed before it, and level with those that pass with it (each half).
+    above = sweep.ood[1:] + sweep.ood[:-1]
+    pairs = 2 * sweep.ood[-1] * sweep.in_distribution[-1]
+    return np.asarray(np.einsum("tr,tr->r", np.diff(sweep.in_distribution, axis=0), above) / pairs)
 
 
-def _aupr_strange(sweep: Sweep) -> Floats:
-    return _average_precision(np.diff(sweep.strange, axis=0), sweep.strange[1:], sweep.familiar[1:])
+def _aupr_ood(sweep: Sweep) -> Floats:
+    return _average_precision(np.diff(sweep.ood, axis=0), sweep.ood[1:], sweep.in_distribution[1:])
 
 
-def _aupr_familiar(sweep: Sweep) -> Floats:
+def _aupr_in_distribution(sweep: Sweep) -> Floats:
     # At or below a threshold is what had not passed before it.
-    below = (each[-1] - each[:-1] for each in (sweep.familiar, sweep.strange))
-    return _average_precision(np.diff(sweep.familiar, axis=0), *below)
+    below = (each[-1] - each[:-1] for each in (sweep.in_distribution, sweep.ood))
+    return _average_precision(np.diff(sweep.in_distribution, axis=0), *below)
 
 
 def _average_precision(gained: Table, hits: Table, alarms: Table) -> Floats:
@@ -110,15 +109,15 @@ def _average_precision(gained: Table, hits: Table, alarms: Table) -> Floats:
     return np.asarray(np.einsum("tr,tr->r", gained, precision) / gained.sum(axis=0))
 
 
-def _fpr95_strange(sweep: Sweep) -> Floats:
+def _fpr95_ood(sweep: Sweep) -> Floats:
     # Whole numbers: 0.95 n is not exact, and a hair decides whether a threshold at it counts.
-    enough = (20 * sweep.strange < 19 * sweep.strange[-1]).sum(axis=0)
-    return np.asarray(_at(sweep.familiar, enough) / sweep.familiar[-1])
+    enough = (20 * sweep.ood < 19 * sweep.ood[-1]).sum(axis=0)
+    return np.asarray(_at(sweep.in_distribution, enough) / sweep.in_distribution[-1])
 
 
-def _fpr95_familiar(sweep: Sweep) -> Floats:
-    few = (20 * sweep.familiar <= sweep.familiar[-1]).sum(axis=0) - 1
-    return np.asarray((sweep.strange[-1] - _at(sweep.strange, few)) / sweep.strange[-1])
+def _fpr95_in_distribution(sweep: Sweep) -> Floats:
+    few = (20 * sweep.in_distribution <= sweep.in_distribution[-1]).sum(axis=0) - 1
+    return np.asarray((sweep.ood[-1] - _at(sweep.ood, few)) / sweep.ood[-1])
 
 
 def _at(counts: Table, threshold: Ints) -> Floats:
@@ -131,42 +130,37 @@ MEASURES: Final[dict[str, Measure]] = {
         Measure(
             name="auroc",
             title="AUROC",
-            positive="",
             better="higher",
             reference="Mann-Whitney; the same whichever class is positive",
             of=_auroc,
         ),
         Measure(
-            name="aupr-strange",
-            title="AUPR, strange positive",
-            positive="strange",
+            name="aupr-ood",
+            title="AUPR, OOD positive",
             better="higher",
             reference="average precision as scikit-learn defines it",
-            of=_aupr_strange,
+            of=_aupr_ood,
         ),
         Measure(
-            name="aupr-familiar",
-            title="AUPR, familiar positive",
-            positive="familiar",
+            name="aupr-in-distribution",
+            title="AUPR, ID positive",
             better="higher",
             reference="average precision as scikit-learn defines it",
-            of=_aupr_familiar,
+            of=_aupr_in_distribution,
         ),
         Measure(
-            name="fpr95-strange-positive",
-            title="FPR95, strange positive",
-            positive="strange",
+            name="fpr95-ood-positive",
+            title="FPR95, OOD positive",
             better="lower",
-            reference="familiar items flagged where 95 % of strange items are (OpenOOD, pytorch-ood)",
-            of=_fpr95_strange,
+            reference="ID items flagged where 95 % of OOD items are (OpenOOD, pytorch-ood)",
+            of=_fpr95_ood,
         ),
         Measure(
-            name="fpr95-familiar-positive",
-            title="FPR95, familiar positive",
-            positive="familiar",
+            name="fpr95-in-distribution-positive",
+            title="FPR95, ID positive",
             better="lower",
-            reference="strange items let through where 95 % of familiar items are (ODIN: Liang et al. 2018)",
-            of=_fpr95_familiar,
+            reference="OOD items let through where 95 % of ID items are (ODIN: Liang et al. 2018)",
+            of=_fpr95_in_distribution,
         ),
     )
 }
@@ -174,86 +168,68 @@ MEASURES: Final[dict[str, Measure]] = {
 
 
 def resampled_measures(
-    familiar: Any, strange: Any, *, measures: Sequence[str] = tuple(MEASURES), resamples: int, seed: int
+    in_distribution: Any, ood: Any, *, measures: Sequence[str] = tuple(MEASURES), resamples: int, seed: int
 ) -> dict[str, Table]:
-    """By measure, (1 + resamples, systems) values on the sample (row 0) and on bootstrap resamples of its items.
+    """By measure, (1 + resamples, series) values on the sample (row 0) and on bootstrap resamples of its items.
 
-    Familiar and strange items are resampled apart, as many as there are. All systems see the same resamples, so that
+    ID and OOD items are resampled separately, each as many as there are. All series see the same resamples, so that
     differences between them are paired.
 
     Args:
-        familiar: (systems, familiar items) scores; a system is a model with a seed and a score.
-        strange: (systems, strange items) scores of the same systems.
+        in_distribution: (series, ID items) scores; a series is one score of one run.
+        ood: (series, OOD items) scores of the same series.
         measures: names in `MEASURES`.
         resamples: number of resamples, 0 or more.
         seed: of the draws.
     """
-    familiar, strange = (np.asarray(each, dtype=np.float64) for each in (familiar, strange))
-    _check(familiar, strange)
-    if resamples < 0:
-        raise InputError(f"bootstrap: {resamples} resamples; give 0 for no interval, or about 1000")
-    n_familiar, n_strange = familiar.shape[1], strange.shape[1]
-    orders = [_Order(*pair) for pair in zip(familiar, strange, strict=True)]
-    found = {name: np.empty((1 + resamples, len(familiar))) for name in measures}
-    rng = np.random.default_rng(seed)
-    step = max(1, CELLS // (n_familiar + n_strange))
-    starts = [(0, 1), *((first, min(step, 1 + resamples - first)) for first in range(1, 1 + resamples, step))]
-    for first, size in starts:
-        draws = (
-            np.ones((n_familiar + n_strange, 1))
-            if first == 0
-            else np.concatenate([_drawn(rng, n_familiar, size), _drawn(rng, n_strange, size)])
-        )
+    in_distribution, ood = (np.asarray(each, dtype=np.float64) for each in (in_distribution, ood))
+    _check(in_distribution, ood)
+    blocks = resampled_draws(in_distribution.shape[1], ood.shape[1], resamples=resamples, seed=seed, held=CELLS)
+    orders = [_Order(*pair) for pair in zip(in_distribution, ood, strict=True)]
+    found = {name: np.empty((1 + resamples, len(in_distribution))) for name in measures}
+    for block, draws in blocks:
+        by_item = np.ascontiguousarray(draws.T)
         for system, order in enumerate(orders):
-            sweep = order.swept(draws)
+            sweep = order.swept(by_item)
             for name in measures:
-                found[name][first : first + size, system] = MEASURES[name].of(sweep)
+                found[name][block, system] = MEASURES[name].of(sweep)
     return found
-
-
-def _drawn(rng: np.random.Generator, items: int, size: int) -> Table:
-    """(items, size) how often each item is drawn in each of so many resamples."""
-    drawn = rng.integers(0, items, size=(size, items)) + np.arange(size)[:, None] * items
-    counts = np.bincount(drawn.ravel(), minlength=size * items).reshape(size, items)
-    return np.ascontiguousarray(counts.T, dtype=np.float64)
 
 
 class _Order:
     """Scores sorted once, for the sweeps of any resample."""
 
-    def __init__(self, familiar: Floats, strange: Floats) -> None:
-        values = np.concatenate([familiar, strange])
+    def __init__(self, in_distribution: Floats, ood: Floats) -> None:
+        values = np.concatenate([in_distribution, ood])
         self.order: Ints = np.argsort(-values, kind="stable")
         descending = values[self.order]
         # Equal values pass together: only the end of each run of them is a threshold.
         self.passed: Ints = np.flatnonzero(np.concatenate([[True], descending[1:] != descending[:-1], [True]]))
-        self.strange: Table = np.asarray(self.order >= familiar.size, dtype=np.float64)[:, None]
+        self.is_ood: Table = np.asarray(self.order >= in_distribution.size, dtype=np.float64)[:, None]
 
     def swept(self, draws: Table) -> Sweep:
-        """The sweep over (items, resamples) draws, familiar items first."""
-        everyone, strangers = np.zeros((2, 1 + draws.shape[0], draws.shape[1]))
+        """The sweep over (items, resamples) draws, ID items first."""
+        everyone, outside = np.zeros((2, 1 + draws.shape[0], draws.shape[1]))
         drawn = draws[self.order]
         np.cumsum(drawn, axis=0, out=everyone[1:])
-        drawn *= self.strange
-        np.cumsum(drawn, axis=0, out=strangers[1:])
+        drawn *= self.is_ood
+        np.cumsum(drawn, axis=0, out=outside[1:])
         if self.passed.size < len(everyone):
-            everyone, strangers = everyone[self.passed], strangers[self.passed]
-        return Sweep(strangers, everyone - strangers)
+            everyone, outside = everyone[self.passed], outside[self.passed]
+        return Sweep(outside, everyone - outside)
 
 
-def _one(of: Callable[[Sweep], Floats], familiar: Any, strange: Any) -> float:
-    one, other = (np.asarray(each, dtype=np.float64)[None] for each in (familiar, strange))
+def _one(of: Callable[[Sweep], Floats], in_distribution: Any, ood: Any) -> float:
+    one, other = (np.asarray(each, dtype=np.float64)[None] for each in (in_distribution, ood))
     _check(one, other)
     return float(of(_Order(one[0], other[0]).swept(np.ones((one.size + other.size, 1))))[0])
 
 
-def _check(familiar: Table, strange: Table) -> None:
-    for name, values in (("familiar", familiar), ("strange", strange)):
+def _check(in_distribution: Table, ood: Table) -> None:
+    for name, values in (("in-distribution", in_distribution), ("OOD", ood)):
         if values.ndim != 2 or not values.shape[1]:
             raise InputError(f"{name} scores: shape {values.shape}; give one value an item, for at least one item")
         if np.isnan(values).any():
-            raise InputError(f"{name} scores: {int(np.isnan(values).sum()):,} are NaN; a score must order all items")
-    if len(familiar) != len(strange):
-        raise InputError(
-            f"{len(familiar)} systems score familiar items and {len(strange)} strange ones; they must match"
-        )
+            raise InputError(f"{name} scores: {int(np.isnan(values).sum()):,} are NaN; a score must rank every item")
+    if len(in_distribution) != len(ood):
+        raise InputError(f"{len(in_distribution)} series score ID items and {len(ood)} OOD ones; they must match")

@@ -1,4 +1,4 @@
-"""Stored runs on strange items: every system, score and strange set, on the same items and resamples."""
+"""OOD detection of stored runs: every system, score and OOD set, on the same items and resamples."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import torch
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds
 from dissensus.ood.measures import MEASURES, resampled_measures
-from dissensus.ood.results import OodDifference, OodMeasure, OodResult, ScoreHistogram, StrangeSummary
-from dissensus.ood.scores import strangeness
-from dissensus.ood.strangers import StrangeSet, pixel_scale, read_strangers, same_items
+from dissensus.ood.ood_sets import OodSet, pixel_scale, read_ood_set, same_items
+from dissensus.ood.results import OodDifference, OodMeasure, OodResult, OodSetSummary, ScoreHistogram
+from dissensus.ood.scores import ood_scores
 from dissensus.training.data import TRAIN
 from dissensus.training.loop import placed
 from dissensus.training.restoring import trained_model
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dissensus.arrays import Floats, Table
+    from dissensus.bootstrap import Estimate
     from dissensus.ood.settings import OodSettings
     from dissensus.training.data import TrainingData
     from dissensus.training.run import RunResult
-    from dissensus.votes.estimate import Estimate
 
     Features = np.ndarray[Any, np.dtype[np.float32]]
 
 BINS: Final = 40
-"""Of a histogram."""
+"""Bins of a histogram."""
 
-FAMILIAR: Final = ""
-"""Familiar items among the sets that are scored; a strange set has a name."""
+IN_DISTRIBUTION: Final = ""
+"""The in-distribution (ID) items among the sets that are scored; an OOD set has a name."""
 
 
 def measure_ood(
@@ -46,45 +46,42 @@ def measure_ood(
     split: str | None = None,
     device: str | torch.device = "cpu",
 ) -> OodResult:
-    """How well the scores of each system tell strange items from held-out familiar ones.
+    """How well the scores of each system tell OOD items from held-out ID ones.
 
     Scores that compare with training items use all of them, with their majority label, the same for every system. All
-    systems and seeds see the same items and resamples; differences are paired, and taken to the first system.
+    systems and seeds see the same items and resamples; differences are paired, and taken from the first system.
 
     Args:
         systems: by name, the runs of each system, one a seed, with weights; loaded one by one where they are given by
             a generator.
         data: what the runs were trained on.
-        settings: strange sets, scores and their settings.
-        split: where familiar items are from; test, or else the last split that is not trained on.
+        settings: OOD sets, scores and their settings.
+        split: where ID items are from; test, or else the last split that is not trained on.
         device: where models are evaluated.
     """
     split = _held_out(data, split)
-    strangers = {
-        name: read_strangers(path, data, name=name, text=settings.text) for name, path in settings.strange.items()
-    }
+    found = {name: read_ood_set(path, data, name=name, text=settings.text) for name, path in settings.sets.items()}
     members = data.splits[split]
-    familiar = data.features[members[_some(len(members), settings, 0)]]
+    inside = data.features[members[_some(len(members), settings, 0)]]
     sets = {
-        name: each.features[_some(len(each), settings, 1 + number)]
-        for number, (name, each) in enumerate(strangers.items())
+        name: each.features[_some(len(each), settings, 1 + number)] for number, (name, each) in enumerate(found.items())
     }
-    values, seeds = _scored(systems, data, settings, {FAMILIAR: familiar, **sets}, device=torch.device(device))
+    values, seeds = _scored(systems, data, settings, {IN_DISTRIBUTION: inside, **sets}, device=torch.device(device))
     measures, differences = _measured(values, seeds, settings)
     return OodResult(
         split=split,
-        familiar=len(familiar),
-        strange=tuple(_summary(strangers[name], sets[name], familiar, data, settings) for name in sets),
+        in_distribution=len(inside),
+        sets=tuple(_summary(found[name], sets[name], inside, data, settings) for name in sets),
         seeds=seeds,
         settings={
             **asdict(settings),
-            "strange": {name: str(path) for name, path in settings.strange.items()},
+            "sets": {name: str(path) for name, path in settings.sets.items()},
             "scores": list(settings.scores),
         },
         measures=tuple(measures),
         differences=tuple(differences),
         histograms=tuple(
-            _histogram(of[name][score], of[FAMILIAR][score], strange=name, score=score, system=system)
+            _histogram(of[IN_DISTRIBUTION][score], of[name][score], ood_set=name, score=score, system=system)
             for name in sets
             for score in settings.scores
             for system, of in values.items()
@@ -97,7 +94,7 @@ def _held_out(data: TrainingData, split: str | None) -> str:
     others = [name for name in data.splits if name != TRAIN]
     if chosen not in others:
         remedy = f"choose {', '.join(others)}" if others else "give the study a test split"
-        raise InputError(f"ood: familiar items must be held out, and '{chosen}' of {data.name} is not; {remedy}")
+        raise InputError(f"ood: in-distribution items must be held out, and '{chosen}' of {data.name} is not; {remedy}")
     return chosen
 
 
@@ -133,14 +130,14 @@ def _scored(
     for system, results in systems.items():
         found: list[dict[str, dict[str, Floats]]] = []
         for result in results:
-            scored = strangeness(
+            scored = ood_scores(
                 placed(trained_model(result, data), data.shape, device),
                 given,
                 scores=settings.scores,
                 training=training,
                 labels=labels,
                 temperature=settings.temperature,
-                # Inputs are features divided by their deviation, and so is a step that is told in features.
+                # Inputs are features divided by their deviation, and so is a step that is given in units of features.
                 epsilon=settings.epsilon * (pixel_scale(data) or 1.0) / data.normalisation[1],
                 k=settings.k,
                 layer=settings.layer,
@@ -176,11 +173,11 @@ def _measured(
 ) -> tuple[list[OodMeasure], list[OodDifference]]:
     measures, differences = [], []
     reference = next(iter(values))
-    for strange in settings.strange:
+    for ood_set in settings.sets:
         rows = [(system, score) for system in values for score in settings.scores]
         resampled = resampled_measures(
-            np.concatenate([values[system][FAMILIAR][score] for system, score in rows]),
-            np.concatenate([values[system][strange][score] for system, score in rows]),
+            np.concatenate([values[system][IN_DISTRIBUTION][score] for system, score in rows]),
+            np.concatenate([values[system][ood_set][score] for system, score in rows]),
             resamples=settings.resamples,
             seed=settings.seed,
         )
@@ -188,7 +185,7 @@ def _measured(
         for measure in MEASURES:
             of = dict(zip(rows, np.split(resampled[measure], ends, axis=1), strict=True))
             for (system, score), each in of.items():
-                told = {"strange": strange, "score": score, "system": system, "measure": measure}
+                told = {"ood_set": ood_set, "score": score, "system": system, "measure": measure}
                 value = _within(estimate_over_seeds(each), 0.0, 1.0)
                 measures.append(OodMeasure(**told, value=value, by_seed=tuple(each[0].tolist())))
                 shared = [seed for seed in seeds[system] if seed in seeds[reference]]
@@ -208,32 +205,31 @@ def _within(estimate: Estimate, low: float, high: float) -> Estimate:
     return replace(estimate, low=max(low, estimate.low), high=min(high, estimate.high))
 
 
-def _histogram(stranger: Table, familiar: Table, *, strange: str, score: str, system: str) -> ScoreHistogram:
-    low, high = np.quantile(np.concatenate([stranger.ravel(), familiar.ravel()]), [0.001, 0.999])
+def _histogram(inside: Table, outside: Table, *, ood_set: str, score: str, system: str) -> ScoreHistogram:
+    low, high = np.quantile(np.concatenate([inside.ravel(), outside.ravel()]), [0.001, 0.999])
     if high <= low:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, BINS + 1)
-    counts = (np.histogram(np.clip(each, low, high), bins=edges)[0] for each in (familiar, stranger))
-    inside, outside = (tuple(each.tolist()) for each in counts)
+    counts = [np.histogram(np.clip(each, low, high), bins=edges)[0].tolist() for each in (inside, outside)]
     return ScoreHistogram(
-        strange=strange,
+        ood_set=ood_set,
         score=score,
         system=system,
         edges=tuple(edges.tolist()),
-        familiar=inside,
-        stranger=outside,
+        in_distribution=tuple(counts[0]),
+        ood=tuple(counts[1]),
     )
 
 
 def _summary(
-    strangers: StrangeSet, scored: Features, familiar: Features, data: TrainingData, settings: OodSettings
-) -> StrangeSummary:
-    return StrangeSummary(
-        name=strangers.name,
-        path=str(settings.strange[strangers.name]),
+    found: OodSet, scored: Features, inside: Features, data: TrainingData, settings: OodSettings
+) -> OodSetSummary:
+    return OodSetSummary(
+        name=found.name,
+        path=str(settings.sets[found.name]),
         items=len(scored),
-        there=len(strangers),
-        how=strangers.how,
-        familiar_too=int(same_items(scored, familiar).sum()),
+        there=len(found),
+        how=found.how,
+        in_distribution_too=int(same_items(scored, inside).sum()),
         trained_on=int(same_items(scored, data.features[data.splits[TRAIN]]).sum()),
     )

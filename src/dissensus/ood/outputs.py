@@ -1,8 +1,8 @@
-"""What a model says of items: its logits, and the features that its last layer sees."""
+"""What a model makes of items: its logits, and the features that enter its last layer."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
+from dissensus.training.last_layer import rows_of, watched_last_layer
 from dissensus.training.loop import EVALUATION_BATCH, same_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +45,11 @@ def model_outputs(
     """
     device = device_of(model)
     logits, seen = [], []
-    with evaluated(model), _watched(model, layer if features else None, wanted=features) as kept, torch.no_grad():
+    with evaluated(model), _watched(model, layer) if features else nullcontext() as watched, torch.no_grad():
         for part in torch.split(inputs, batch):
             logits.append(model(part.to(device)).double())
-            if features:
-                seen.append(_features(kept, len(part)).double())
+            if watched is not None:
+                seen.append(watched(len(part)).double())
     return Outputs(torch.cat(logits), torch.cat(seen) if features else None)
 
 
@@ -72,47 +73,18 @@ def evaluated(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _watched(model: nn.Module, layer: str | None, *, wanted: bool) -> Iterator[dict[str, Any]]:
-    """What the watched layer saw or said in the latest pass, under the key `features`."""
-    kept: dict[str, Any] = {}
-    if not wanted:
-        yield kept
+def _watched(model: nn.Module, layer: str | None) -> Iterator[Callable[[int], Tensor]]:
+    """A function that gives the features of so many items, from the latest pass."""
+    if layer is None:
+        with watched_last_layer(model) as last:
+            yield last.inputs
         return
     modules = dict(model.named_modules())
-    if layer is not None and layer not in modules:
+    if layer not in modules:
         raise InputError(f"layer '{layer}' is not in the model; there are {', '.join(filter(None, modules))}")
-    linears = [module for module in modules.values() if isinstance(module, nn.Linear)]
-    if layer is None and not linears:
-        raise InputError(
-            "the model has no nn.Linear whose input could be its features; name a layer, one of "
-            f"{', '.join(filter(None, modules))}"
-        )
-
-    def keep_input(module: nn.Module, given: tuple[Any, ...]) -> None:
-        # Later layers overwrite earlier ones, so that the last to run is kept, whatever the order of definition.
-        kept["features"] = given[0]
-
-    def keep_output(module: nn.Module, given: tuple[Any, ...], out: Any) -> None:
-        kept["features"] = out
-
-    hooks = (
-        [module.register_forward_pre_hook(keep_input) for module in linears]
-        if layer is None
-        else [modules[layer].register_forward_hook(keep_output)]
-    )
+    kept: list[Any] = []
+    hook = modules[layer].register_forward_hook(lambda _module, _given, out: kept.append(out))
     try:
-        yield kept
+        yield lambda items: rows_of(kept.pop(), items)
     finally:
-        for hook in hooks:
-            hook.remove()
-
-
-def _features(kept: dict[str, Any], items: int) -> Tensor:
-    """(items, width) what was watched."""
-    found = kept.get("features")
-    if not isinstance(found, Tensor) or found.ndim < 2 or found.shape[0] != items:
-        told = f"a tensor of shape {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
-        raise InputError(
-            f"the watched layer of the model gives {told} for {items} items; name a layer that gives one row an item"
-        )
-    return found.detach().flatten(start_dim=1)
+        hook.remove()

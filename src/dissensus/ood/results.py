@@ -1,20 +1,20 @@
-"""What was measured on strange items: numbers with intervals, differences and histograms, ready for JSON."""
+"""What was measured of out-of-distribution detection: numbers with intervals, differences, histograms; as JSON too."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
-from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 @dataclass(frozen=True, kw_only=True)
-class StrangeSummary:
-    """A strange set as it was used.
+class OodSetSummary:
+    """An OOD set as it was used.
 
     Attributes:
         name: of the set.
@@ -22,7 +22,7 @@ class StrangeSummary:
         items: how many items were scored.
         there: how many the set holds.
         how: what was done to bring them to the models' input.
-        familiar_too: how many of the scored items are also, number for number, among the scored familiar items.
+        in_distribution_too: how many of the scored items are also, number for number, among the scored ID items.
         trained_on: how many of them are also among the training items.
     """
 
@@ -31,94 +31,98 @@ class StrangeSummary:
     items: int
     there: int
     how: str
-    familiar_too: int
+    in_distribution_too: int
     trained_on: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class OodMeasure:
-    """One measure of one score of one system against one strange set.
+class OodRow:
+    """One number: a measure of a score of a system on an OOD set.
 
     Attributes:
-        strange: name of the strange set.
+        ood_set: name of the OOD set.
         score: name in `SCORES`.
         system: name of the system.
         measure: name in `MEASURES`.
-        value: mean over seeds, with an interval for other items of both kinds and other seeds.
-        by_seed: the value of each seed, in the order of `OodResult.seeds`.
+        value: mean over seeds, with an interval over items (ID and OOD) and seeds.
     """
 
-    strange: str
+    ood_set: str
     score: str
     system: str
     measure: str
     value: Estimate
+
+    @property
+    def about(self) -> tuple[str, str, str, str]:
+        """What the number is of: OOD set, score, system and measure."""
+        return self.ood_set, self.score, self.system, self.measure
+
+
+@dataclass(frozen=True, kw_only=True)
+class OodMeasure(OodRow):
+    """A system's own value.
+
+    Attributes:
+        by_seed: the value of each seed, in the order of `OodResult.seeds`.
+    """
+
     by_seed: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OodDifference:
-    """A system minus the reference on one measure, over the same items and the seeds that both have.
+class OodDifference(OodRow):
+    """A system minus the reference, on the same items and the seeds that both have.
 
     Attributes:
-        strange: name of the strange set.
-        score: name in `SCORES`.
-        system: name of the system.
-        reference: name of the system that is taken away.
-        measure: name in `MEASURES`.
-        value: mean over shared seeds of the difference, with a paired interval.
+        reference: name of the system that is subtracted.
         seeds: how many seeds were paired.
     """
 
-    strange: str
-    score: str
-    system: str
     reference: str
-    measure: str
-    value: Estimate
     seeds: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreHistogram:
-    """How a score lies on familiar and on strange items, all seeds of a system together.
+    """How a score is distributed over ID and over OOD items, all seeds of a system together.
 
     Attributes:
-        strange: name of the strange set.
+        ood_set: name of the OOD set.
         score: name in `SCORES`.
         system: name of the system.
-        edges: (bins + 1,) of equal width; they hold the middle 99.8 % of all values, and what lies outside is counted
-            in the first or last bin.
-        familiar: (bins,) numbers of (item, seed) values.
-        stranger: (bins,) likewise of strange items.
+        edges: (bins + 1,) of bins of equal width; they hold the middle 99.8 % of all values, and what lies outside is
+            counted in the first or last bin.
+        in_distribution: (bins,) numbers of (item, seed) values of ID items.
+        ood: (bins,) likewise of OOD items.
     """
 
-    strange: str
+    ood_set: str
     score: str
     system: str
     edges: tuple[float, ...]
-    familiar: tuple[int, ...]
-    stranger: tuple[int, ...]
+    in_distribution: tuple[int, ...]
+    ood: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OodResult:
-    """How well systems tell strange items from familiar ones.
+    """How well systems tell out-of-distribution (OOD) items from in-distribution (ID) ones.
 
     Attributes:
-        split: the split that familiar items are from.
-        familiar: how many familiar items were scored.
-        strange: the strange sets.
+        split: the split that ID items are from.
+        in_distribution: how many ID items were scored.
+        sets: the OOD sets.
         seeds: by system, the seeds of its runs.
         settings: what was asked for, as plain values.
-        measures: one for each strange set, score, system and measure.
-        differences: to the first system, one for each of the others.
-        histograms: one for each strange set, score and system.
+        measures: one for each OOD set, score, system and measure.
+        differences: from the first system, for each of the others.
+        histograms: one for each OOD set, score and system.
     """
 
     split: str
-    familiar: int
-    strange: tuple[StrangeSummary, ...]
+    in_distribution: int
+    sets: tuple[OodSetSummary, ...]
     seeds: Mapping[str, tuple[int, ...]]
     settings: Mapping[str, Any]
     measures: tuple[OodMeasure, ...]
@@ -127,30 +131,29 @@ class OodResult:
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """Names of the systems; differences are to the first."""
+        """Names of the systems; differences are from the first."""
         return tuple(self.seeds)
 
-    def get(self, strange: str, score: str, *, system: str, measure: str = "auroc") -> OodMeasure:
+    def get(self, ood_set: str, score: str, *, system: str, measure: str = "auroc") -> OodMeasure:
         """One measure."""
+        wanted = (ood_set, score, system, measure)
         for row in self.measures:
-            if (row.strange, row.score, row.system, row.measure) == (strange, score, system, measure):
+            if row.about == wanted:
                 return row
-        raise InputError(f"ood: there is no {measure} of '{system}' with the score {score} on '{strange}'")
+        raise InputError(f"ood: there is no {measure} of '{system}' with the score {score} on '{ood_set}'")
 
-    def difference(self, strange: str, score: str, *, system: str, measure: str = "auroc") -> OodDifference | None:
+    def difference(self, ood_set: str, score: str, *, system: str, measure: str = "auroc") -> OodDifference | None:
         """A system minus the first system; None for the first itself, or where they share no seed."""
-        for row in self.differences:
-            if (row.strange, row.score, row.system, row.measure) == (strange, score, system, measure):
-                return row
-        return None
+        wanted = (ood_set, score, system, measure)
+        return next((row for row in self.differences if row.about == wanted), None)
 
     def notes(self) -> list[str]:
-        """What a reader should know before the numbers, in sentences: items that are in both kinds."""
+        """What a reader should know before the numbers, in sentences: items that are in both sets."""
         return [
-            f"{each.name}: of {each.items:,} strange items {each.familiar_too:,} are also familiar items and "
-            f"{each.trained_on:,} training items, exactly; nothing can tell those apart"
-            for each in self.strange
-            if each.familiar_too or each.trained_on
+            f"{each.name}: of {each.items:,} OOD items {each.in_distribution_too:,} are also in-distribution items and "
+            f"{each.trained_on:,} also training items, number for number; no score can tell those apart"
+            for each in self.sets
+            if each.in_distribution_too or each.trained_on
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,8 +165,8 @@ class OodResult:
         """What `to_dict` gave, also after JSON."""
         return cls(
             split=given["split"],
-            familiar=given["familiar"],
-            strange=tuple(StrangeSummary(**each) for each in given["strange"]),
+            in_distribution=given["in_distribution"],
+            sets=tuple(OodSetSummary(**each) for each in given["sets"]),
             seeds={name: tuple(seeds) for name, seeds in given["seeds"].items()},
             settings=_plain(given["settings"]),
             measures=tuple(
@@ -174,7 +177,7 @@ class OodResult:
                 OodDifference(**{**each, "value": Estimate(**each["value"])}) for each in given["differences"]
             ),
             histograms=tuple(
-                ScoreHistogram(**{**each, **{part: tuple(each[part]) for part in ("edges", "familiar", "stranger")}})
+                ScoreHistogram(**{**each, **{part: tuple(each[part]) for part in ("edges", "in_distribution", "ood")}})
                 for each in given["histograms"]
             ),
         )

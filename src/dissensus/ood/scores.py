@@ -1,4 +1,4 @@
-"""How strange items look to a model. Every score is larger for stranger items."""
+"""Scores of out-of-distribution (OOD) detection; each is larger for items that look more out-of-distribution."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ DISTANCES: Final = 1 << 23
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Evidence:
-    """Everything that a score may look at; only what it needs is there.
+class ModelView:
+    """A model and what it makes of the items: all that a score may look at. What no score needs is None.
 
     Attributes:
         model: the network.
@@ -40,7 +40,7 @@ class Evidence:
         training_labels: (training items,) class indices.
         temperature: of ODIN.
         epsilon: of ODIN, in units of the inputs.
-        k: of kNN.
+        k: of kNN: which neighbour.
     """
 
     model: nn.Module
@@ -55,28 +55,29 @@ class Evidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score:
-    """A measure of strangeness; tables, command line and docs are made from these.
+class OodScore:
+    """A way to score items; tables and the command line are made from these.
 
     Attributes:
         name: for the command line, such as `energy`.
         title: for people, with its formula.
         reference: the paper.
         needs: what it is computed from.
-        per_item: evidence to (items,) values, larger for stranger items.
+        per_item: a model's view to (items,) values, larger for items that look more out-of-distribution.
     """
 
     name: str
     title: str
     reference: str
     needs: tuple[Need, ...]
-    per_item: Callable[[Evidence], Tensor]
+    per_item: Callable[[ModelView], Tensor]
 
 
 def msp(logits: Tensor) -> Tensor:
     """(items,) 1 - max_k q_k, one minus the maximum softmax probability (Hendrycks & Gimpel 2017).
 
-    Computed as r / (1 + r), with r the others' odds against the largest, so that very sure items are not all 0.
+    Computed as r / (1 + r), where r is the sum of the other classes' odds against the largest, so that items of which
+    the model is very sure are not all 0.
     """
     top, place = logits.max(dim=1, keepdim=True)
     odds = (logits - top).exp().scatter(1, place, 0.0).sum(dim=1)
@@ -102,8 +103,8 @@ def energy(logits: Tensor) -> Tensor:
 def odin(model: nn.Module, inputs: Tensor, *, temperature: float = 1000.0, epsilon: float = 0.0014) -> Tensor:
     """(items,) 1 - maximum softmax probability of logits / T, after a step that raises it (Liang et al. 2018).
 
-    The step moves each input by epsilon along the sign of the gradient of ln max_k softmax(logits / T)_k; familiar
-    items gain more from it.
+    The step moves each input by epsilon along the sign of the gradient of ln max_k softmax(logits / T)_k;
+    in-distribution items gain more from it.
 
     Args:
         model: any network that gives one logit a class.
@@ -130,9 +131,10 @@ def odin(model: nn.Module, inputs: Tensor, *, temperature: float = 1000.0, epsil
 def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
     """(items,) min_c (z - m_c)' S^-1 (z - m_c), squared distance to the nearest class mean (Lee et al. 2018).
 
-    S is the covariance of training features around their class's mean, shared by all classes, divided by their number.
-    Directions in which training items do not vary (less than 1e-10 of the largest variance) are left out, as by a
-    pseudo-inverse. Classes without a training item have no mean.
+    S is the covariance of training features around the mean of their class, one for all classes, with the number of
+    training items as divisor.
+    Directions in which they do not vary (less than 1e-10 of the largest variance) are left out, as by a pseudo-inverse.
+    Classes without a training item have no mean.
 
     Args:
         features: (items, width).
@@ -151,12 +153,7 @@ def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
         raise InputError("mahalanobis: the training items' features do not vary within classes; leave this score out")
     whitening = direction[:, varied] / variance[varied].sqrt()
     away, centres = features @ whitening, mean @ whitening
-    return torch.cat(
-        [
-            torch.cdist(part, centres, compute_mode="donot_use_mm_for_euclid_dist").amin(dim=1).square()
-            for part in torch.split(away, max(1, DISTANCES // len(centres)))
-        ]
-    )
+    return _kth_nearest(away, centres, 1, mode="donot_use_mm_for_euclid_dist").square()
 
 
 def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
@@ -170,10 +167,15 @@ def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
     if k > len(training):
         raise InputError(f"knn: k is {k} and there are {len(training):,} training items; choose a smaller k")
     here, there = (nn.functional.normalize(each.double(), dim=1) for each in (features, training))
+    return _kth_nearest(here, there, k, mode="use_mm_for_euclid_dist_if_necessary")
+
+
+def _kth_nearest(rows: Tensor, others: Tensor, k: int, *, mode: str) -> Tensor:
+    """(rows,) Euclidean distance to the k-th nearest of the others, computed as `torch.cdist` does in that mode."""
     return torch.cat(
         [
-            torch.cdist(part, there).topk(k, dim=1, largest=False).values[:, -1]
-            for part in torch.split(here, max(1, DISTANCES // len(there)))
+            torch.cdist(part, others, compute_mode=mode).topk(k, dim=1, largest=False).values[:, -1]
+            for part in torch.split(rows, max(1, DISTANCES // len(others)))
         ]
     )
 
@@ -183,45 +185,45 @@ def _needed(value: Tensor | None) -> Tensor:
     return value
 
 
-SCORES: Final[dict[str, Score]] = {
+SCORES: Final[dict[str, OodScore]] = {
     score.name: score
     for score in (
-        Score(
+        OodScore(
             name="msp",
             title="1 - maximum softmax probability",
             reference="Hendrycks & Gimpel 2017",
             needs=("logits",),
             per_item=lambda seen: msp(seen.logits),
         ),
-        Score(
+        OodScore(
             name="max-logit",
             title="minus the largest logit",
             reference="Hendrycks et al. 2022",
             needs=("logits",),
             per_item=lambda seen: max_logit(seen.logits),
         ),
-        Score(
+        OodScore(
             name="entropy",
             title="entropy of the softmax, nats",
-            reference="Shannon entropy; Hendrycks & Gimpel 2017 use its rival, MSP",
+            reference="Shannon entropy",
             needs=("logits",),
             per_item=lambda seen: entropy(seen.logits),
         ),
-        Score(
+        OodScore(
             name="energy",
             title="energy, -ln sum exp logits",
             reference="Liu et al. 2020",
             needs=("logits",),
             per_item=lambda seen: energy(seen.logits),
         ),
-        Score(
+        OodScore(
             name="odin",
-            title="1 - maximum softmax probability at temperature T, after a step of epsilon towards it",
+            title="1 - maximum softmax probability at temperature T, after a step of epsilon that raises it",
             reference="Liang et al. 2018",
             needs=("gradients",),
             per_item=lambda seen: odin(seen.model, seen.inputs, temperature=seen.temperature, epsilon=seen.epsilon),
         ),
-        Score(
+        OodScore(
             name="mahalanobis",
             title="squared Mahalanobis distance to the nearest class mean of features",
             reference="Lee et al. 2018 (last layer, no input step)",
@@ -230,19 +232,19 @@ SCORES: Final[dict[str, Score]] = {
                 _needed(seen.features), _needed(seen.training_features), _needed(seen.training_labels)
             ),
         ),
-        Score(
+        OodScore(
             name="knn",
-            title="distance to the k-th nearest training item, features of length 1",
+            title="distance to the k-th nearest training item, features scaled to length 1",
             reference="Sun et al. 2022",
             needs=("features", "training features"),
             per_item=lambda seen: knn(_needed(seen.features), _needed(seen.training_features), k=seen.k),
         ),
     )
 }
-"""The scores by name; every one is larger for stranger items."""
+"""The scores by name; each is larger for items that look more out-of-distribution."""
 
 
-def strangeness(
+def ood_scores(
     model: nn.Module,
     sets: Mapping[str, Tensor],
     *,
@@ -254,7 +256,7 @@ def strangeness(
     k: int = 50,
     layer: str | None = None,
 ) -> dict[str, dict[str, Floats]]:
-    """By set and by score, (items,) how strange each item looks to a model; larger is stranger.
+    """By set and by score, (items,) the score of each item; larger looks more out-of-distribution to the model.
 
     Args:
         model: any network that gives one logit a class; scored in evaluation mode and full precision.
@@ -276,7 +278,7 @@ def strangeness(
             raise InputError(f"{name} needs {need}; give training items and their labels, or choose another score")
     inputs = torch.cat(list(sets.values()))
     out = model_outputs(model, inputs, features="features" in needs, layer=layer)
-    seen = Evidence(
+    seen = ModelView(
         model=model,
         inputs=inputs,
         logits=out.logits,
@@ -300,8 +302,8 @@ def strangeness(
     return found
 
 
-def known_score(name: str) -> Score:
-    """The score of a name, or a refusal that lists them."""
+def known_score(name: str) -> OodScore:
+    """The score of that name; an unknown name is refused with the list of known ones."""
     if name not in SCORES:
         raise InputError(f"'{name}' is not one of the scores {', '.join(SCORES)}; choose among them")
     return SCORES[name]

@@ -1,4 +1,4 @@
-"""What is measured: the strange sets, the scores and their settings."""
+"""What is measured: the out-of-distribution (OOD) sets, the scores and their settings."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OodSettings:
-    """How runs are measured on strange items.
+    """How OOD detection of runs is measured.
 
     Attributes:
-        strange: by name, the folder or file of each strange set.
+        sets: by name, the folder or file of each OOD set.
         scores: names in `SCORES`.
-        items: at most so many familiar items, and so many of each strange set, drawn at random; 0 takes all.
-        temperature: of ODIN.
-        epsilon: of ODIN: the step in every dimension, in units of the features; for images, of pixels from 0 to 1.
-        k: of kNN: which neighbour.
+        items: how many in-distribution items, and how many of each OOD set, to draw at random at most; 0 takes all.
+        temperature: T of ODIN.
+        epsilon: of ODIN: the step in every dimension, in units of the features; for images, with pixels from 0 to 1.
+        k: of kNN: the distance is to the k-th nearest neighbour.
         layer: the module whose output is the features; None takes the input of the last `nn.Linear`.
-        text: the column of texts in strange tables; None looks for it.
-        resamples: of items, for intervals.
+        text: the column that holds the texts, where a set is a table; None looks for it.
+        resamples: bootstrap resamples of items, for intervals.
         seed: of drawn items and resamples.
     """
 
-    strange: Mapping[str, str | Path]
+    sets: Mapping[str, str | Path]
     scores: tuple[str, ...] = tuple(SCORES)
     items: int = 2000
     temperature: float = 1000.0
@@ -42,9 +42,9 @@ class OodSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not self.strange:
+        if not self.sets:
             raise InputError(
-                "ood: no strange set is given; name a folder, npz or table with --strange, or in an [ood] table"
+                "ood: no OOD set is given; name a folder, npz or table with --ood-set, or in an [ood] table"
             )
         if not self.scores or len(set(self.scores)) != len(self.scores):
             raise InputError(f"ood: scores are {list(self.scores)}; name at least one, each once: {', '.join(SCORES)}")

@@ -7,23 +7,26 @@ Field names are ours; names of items, classes and annotators are only ever value
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import altair as alt
 import numpy as np
 from scipy.special import entr
 
-from dissensus.dynamics import data_map, epoch_divergence
-from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.evaluation.metrics.calibration_error import calibration_curve
 from dissensus.report.items import PALETTE, clipped, data_uri, images, in_words, thinned, votes_in_words
+from dissensus.report.training_dynamics import last_epochs
 from dissensus.training.data import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.report.results import Results, System
+    from dissensus.arrays import Floats
+    from dissensus.dynamics import StratumDivergence
+    from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.tables import Table
+    from dissensus.report.training_dynamics import TrainingDynamics
+    from dissensus.studies.scored import ScoredStudy, System
 
 Record: TypeAlias = dict[str, Any]
 """One row of a figure's data."""
@@ -31,9 +34,6 @@ Record: TypeAlias = dict[str, Any]
 HEIGHT: Final = 300
 POINTS: Final = 2000
 """How many points a data map shows at most."""
-
-LAST_EPOCHS: Final = 5
-"""Over how many last epochs of each run a data map is made, where there are so many."""
 
 _BINS: Final = 24
 
@@ -72,7 +72,7 @@ class Section:
     note: str = ""
 
 
-def entropies(results: Results) -> Section:
+def entropies(results: ScoredStudy) -> Section:
     """For each system, the entropy of its mean over seeds beside people's, as counts of items in squares."""
     most = float(np.log(len(results.human.classes)))
     figures, data = [], {}
@@ -103,7 +103,7 @@ def entropies(results: Results) -> Section:
     return Section(figures=tuple(figures), data=data, note=note)
 
 
-def calibration(results: Results) -> Section:
+def calibration(results: ScoredStudy) -> Section:
     """For each model, a curve a method: how many people chose what the model is sure of, all seeds together."""
     figures, data = [], {}
     for number, model in enumerate(results.models):
@@ -143,54 +143,75 @@ def calibration(results: Results) -> Section:
     return Section(figures=tuple(figures), data=data, note=note)
 
 
-def data_maps(results: Results, *, seed: int) -> Section:
-    """For each system a data map of the training items; hovering a point tells the item, its votes, and all answers."""
-    people = results.people_on_training_items
-    members = results.plan.data.splits[TRAIN]
+def data_maps(
+    results: ScoredStudy,
+    dynamics: TrainingDynamics,
+    *,
+    seed: int,
+    colour: Literal["correctness", "human uncertainty"] = "correctness",
+) -> Section:
+    """For each system a data map of the training items; hovering a point tells the item, its votes, and all answers.
+
+    All maps have the same axes, so that the spread of one system's items compares with another's by eye.
+
+    Args:
+        results: the study.
+        dynamics: of its training.
+        seed: of which items are shown where there are too many.
+        colour: what a point's colour says: how often the model was right, or how unsure people are.
+    """
+    people = dynamics.people
     kept = thinned(len(people), most=POINTS, seed=seed)
     rows = _told(results, kept)
-    pictures = images(results.plan.data.features[members[kept]])
+    pictures = images(results.opened.data.features[results.opened.data.splits[TRAIN][kept]])
     if pictures is not None:
         for row, picture in zip(rows, pictures, strict=True):
             row["image"] = data_uri(picture)
-    figures = []
-    epochs = LAST_EPOCHS
     tooltip = [alt.Tooltip("text:N", title="item")]
     tooltip += [alt.Tooltip("image:N", title="image")] if pictures is not None else []
     tooltip += [alt.Tooltip("votes:N", title="votes")]
     tooltip += [alt.Tooltip(f"said{n}:N", title=name) for n, name in enumerate(results.systems)]
-    for number, system in enumerate(results.systems.values()):
-        recorded = results.dynamics(system)
-        epochs = min(LAST_EPOCHS, *(run.shape[0] for run in recorded))
-        made = data_map(recorded, people, epochs=epochs)
+    widest = max(float(each.data_map.variability[kept].max()) for each in dynamics.systems.values())
+    # A map on which nothing moved would have no axis.
+    across = alt.Scale(domain=[0, max(widest, 0.01)])
+    measure, doubt = human_doubt(people)
+    if colour == "human uncertainty":
+        for row, value in zip(rows, np.round(doubt[kept], 4).tolist(), strict=True):
+            row["doubt"] = value
+    shade = alt.Color("doubt:Q", title=measure).scale(scheme="viridis", domain=[0, max(float(doubt.max()), 0.01)])
+    figures = []
+    for number, (name, found) in enumerate(dynamics.systems.items()):
+        made = found.data_map
         columns = (made.confidence, made.variability, made.correctness)
         for row, *values in zip(rows, *(np.round(column[kept], 4).tolist() for column in columns), strict=True):
             row |= dict(zip((f"confidence{number}", f"variability{number}", f"correct{number}"), values, strict=True))
+        right = alt.Color(f"correct{number}:Q", title="correctness").scale(
+            range=[PALETTE[1], "#A8A8A8", PALETTE[0]], domain=[0, 0.5, 1]
+        )
+        shown = right if colour == "correctness" else shade
         chart = (
             alt.Chart(alt.NamedData(name="map-items"))
             .mark_circle(size=34, opacity=0.65)
             .encode(
-                x=alt.X(f"variability{number}:Q", title="variability (sd)").scale(domainMin=0),
+                x=alt.X(f"variability{number}:Q", title="variability (sd)", scale=across),
                 y=alt.Y(f"confidence{number}:Q", title="confidence").scale(domain=[0, 1]),
-                color=alt.Color(f"correct{number}:Q", title="correctness")
-                .scale(range=[PALETTE[1], "#A8A8A8", PALETTE[0]], domain=[0, 0.5, 1])
-                .legend(orient="top", gradientLength=120, format=".1f", tickCount=2),
+                color=shown.legend(orient="top", gradientLength=120, format=".1f", tickCount=2),
                 tooltip=tooltip,
             )
         )
         figures.append(
             Figure(
                 slug=f"map-{number}",
-                title=system.name,
+                title=name,
                 spec=spec_of(chart),
                 data="map-items",
-                about=f"Data map of {system.name}: confidence over variability of each training item",
+                about=f"Data map of {name}: confidence over variability of each training item, coloured by {colour}",
             )
         )
     note = (
-        f"Training items by the probability of their majority class over the last {epochs} epochs of all seeds: its "
+        f"Training items by the probability of their majority class over {last_epochs(dynamics)} of all seeds: its "
         "mean (confidence), its standard deviation (variability), and how often the top class was right (correctness). "
-        "Where people tie, the tied classes count in equal parts."
+        "Where people tie, the tied classes count in equal parts. All maps have the same axes."
     )
     if len(kept) < len(people):
         note += (
@@ -200,49 +221,78 @@ def data_maps(results: Results, *, seed: int) -> Section:
     return Section(figures=tuple(figures), data={"map-items": rows}, note=note)
 
 
-def divergence(results: Results) -> Section | None:
-    """For each model, how far probabilities move from epoch to epoch, a line a method and stratum.
+def human_doubt(people: LabelDistribution) -> tuple[str, Floats]:
+    """How unsure people are of each item, and what it is called: the mean they stated, or else their entropy."""
+    stated = people.mean_uncertainty
+    return ("entropy of people, nats", people.entropy) if stated is None else ("mean uncertainty of people", stated)
 
-    None where a run has one epoch only.
+
+def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | None:
+    """For each model, how far probabilities move from epoch to epoch: a line a method and stratum, a band over seeds.
+
+    None where a system's runs have one epoch only.
     """
-    strata = by_agreement(results.people_on_training_items)[1:]
+    if not all(found.divergence for found in dynamics.systems.values()):
+        return None
     figures, data = [], {}
     for number, model in enumerate(results.models):
         name = f"divergence-{number}"
-        rows: list[Record] = []
-        for system in results.of_model(model):
-            recorded = results.dynamics(system)
-            if max(run.shape[0] for run in recorded) < 2:
-                return None
-            for course in epoch_divergence(recorded).by_stratum(strata):
-                rows += [
-                    {"method": system.method, "stratum": course.stratum, "epoch": step + 2, "jsd": value}
-                    for step, value in enumerate(course.mean.tolist())
-                ]
+        rows = [
+            row
+            for system in results.of_model(model)
+            for course in dynamics.systems[system.name].divergence
+            for row in _steps(system.method, course)
+        ]
         data[name] = rows
         base = alt.Chart(alt.NamedData(name=name)).encode(
-            x=alt.X("epoch:Q", title="epoch").axis(tickMinStep=1, format="d").scale(nice=False),
-            y=alt.Y("jsd:Q", title="divergence from the epoch before, nats"),
+            x=alt.X("epoch:Q", title="epoch").axis(values=_ticks(rows), format="d").scale(nice=False),
             color=method_colours(results.of_model(model)),
+        )
+        height = alt.Y("jsd:Q", title="divergence from the epoch before, nats")
+        band = base.mark_area(opacity=0.18).encode(
+            y=alt.Y("low:Q", title="divergence from the epoch before, nats"), y2="high:Q", detail="stratum:N"
         )
         dashes = alt.StrokeDash("stratum:N", title=None).legend(orient="top")
         points = base.mark_point(filled=True, size=18, opacity=1).encode(
+            y=height,
             tooltip=[
                 alt.Tooltip("method:N", title="method"),
                 alt.Tooltip("stratum:N", title="items"),
                 alt.Tooltip("epoch:Q", title="epoch"),
                 alt.Tooltip("jsd:Q", title="divergence", format=".4f"),
-            ]
+                alt.Tooltip("sd:Q", title="sd over seeds", format=".4f"),
+                alt.Tooltip("seeds:Q", title="seeds"),
+            ],
         )
-        chart = alt.layer(base.mark_line(strokeWidth=2).encode(strokeDash=dashes), points)
+        chart = alt.layer(band, base.mark_line(strokeWidth=2).encode(y=height, strokeDash=dashes), points)
         title = model if len(results.models) > 1 else "All methods"
-        about = f"Jensen-Shannon divergence between successive epochs of {model}"
+        about = f"Jensen-Shannon divergence between successive epochs of {model}, with its spread over seeds"
         figures.append(Figure(slug=name, title=title, spec=spec_of(chart), data=name, about=about))
     note = (
-        "Jensen-Shannon divergence of each training item's probabilities from one epoch to the next, in the mean over "
-        "items and the seeds that trained so long."
+        "Jensen-Shannon divergence of each training item's probabilities from one epoch to the next: the mean over "
+        "items and over the seeds that trained that long. Bands: ± one standard deviation over those seeds, where "
+        "there are two or more."
     )
     return Section(figures=tuple(figures), data=data, note=note)
+
+
+def _ticks(rows: list[Record]) -> list[int]:
+    """Whole epochs, at most a dozen."""
+    epochs = sorted({row["epoch"] for row in rows})
+    return epochs[:: -(-len(epochs) // 12)]
+
+
+def _steps(method: str, course: StratumDivergence) -> list[Record]:
+    """A row for each step; where one seed is left, the band has no width."""
+    rows: list[Record] = []
+    columns = (course.mean.tolist(), course.deviation.tolist(), course.seeds.tolist())
+    for step, (mean, deviation, seeds) in enumerate(zip(*columns, strict=True)):
+        spread = deviation if seeds > 1 else 0.0
+        rows.append(
+            {"method": method, "stratum": course.stratum, "epoch": step + 2, "jsd": mean, "seeds": seeds}
+            | {"low": max(mean - spread, 0.0), "high": mean + spread, "sd": spread if seeds > 1 else None}
+        )
+    return rows
 
 
 def panel(table: Table, *, shown: int) -> Section:
@@ -283,7 +333,7 @@ def panel(table: Table, *, shown: int) -> Section:
     return Section(figures=(figure,), data={"annotators": rows}, note=note)
 
 
-def _told(results: Results, kept: np.ndarray[Any, Any]) -> list[Record]:
+def _told(results: ScoredStudy, kept: np.ndarray[Any, Any]) -> list[Record]:
     """For each kept training item its text, its votes, and what each system says in the mean over seeds."""
     people = results.people_on_training_items.take(kept)
     classes = people.classes
@@ -321,7 +371,9 @@ def named_colours(names: Sequence[str]) -> Any:
     """A colour for each name, with a legend; field `method`."""
     colours = [PALETTE[k % len(PALETTE)] for k in range(len(names))]
     scale = alt.Scale(domain=names, range=colours)
-    return alt.Color("method:N", title=None, scale=scale).legend(orient="top", columns=4, labelLimit=220)
+    return alt.Color("method:N", title=None, scale=scale).legend(
+        orient="top", columns=4, labelLimit=220, symbolOpacity=1
+    )
 
 
 def spec_of(chart: Any, *, height: int = HEIGHT) -> dict[str, Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Floats, Ints
-    from dissensus.report.results import Results
+    from dissensus.studies.scored import ScoredStudy
 
 LARGEST: Final = 48
 """Pixels of the longer side of an image on the page; larger ones are thinned to it."""
@@ -104,14 +104,14 @@ def clipped(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
 
 
-def contested(results: Results, *, shown: int) -> list[Card]:
+def contested(results: ScoredStudy, *, shown: int) -> list[Card]:
     """The evaluated items that divide people most; among equals those with more judgements, then in item order."""
     human, classes = results.human, results.human.classes
     order = np.lexsort((np.arange(len(human)), -human.panel_size, -np.round(human.entropy, 10)))[:shown]
     order = order[human.entropy[order] > 0]
     colours = class_colours(len(classes), ordered=human.ordered)
     said = {name: system.mean(results.split)[order] for name, system in results.systems.items()}
-    pictures = images(results.plan.data.features[results.plan.data.splits[results.split][order]])
+    pictures = images(results.opened.data.features[results.opened.data.splits[results.split][order]])
 
     def bar(row: Floats) -> tuple[Share, ...]:
         return tuple(

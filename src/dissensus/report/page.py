@@ -1,7 +1,7 @@
 """The page: everything put into one HTML file that needs no network.
 
-Names of items, classes and annotators come from strangers. In markup Jinja escapes them; in scripts there is only JSON
-whose `<`, `>`, `&` and line separators are written as escapes, so that nothing in it can end the script.
+Names of items, classes and annotators come from other people. In markup Jinja escapes them; in scripts there is only
+JSON whose `<`, `>`, `&` and line separators are written as escapes, so that nothing in it can end the script.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from dissensus.report.figures import Section
     from dissensus.report.items import Card
-    from dissensus.report.results import Results
     from dissensus.report.tables import Table
+    from dissensus.studies.scored import ScoredStudy
 
 VERSIONS: Final = ("dissensus", "numpy", "scipy", "torch", "altair", "vl-convert-python")
 """The packages whose versions the page tells."""
@@ -44,25 +44,27 @@ class Page:
         calibration: curves.
         maps: data maps; None where runs recorded nothing.
         divergence: between epochs; None likewise.
+        trained: tables of training dynamics; empty where runs recorded nothing.
         basins: tables of curvature and of paths between runs; empty where they were not measured.
         landscape: spectra, lines and surfaces.
-        strange: a table for each strange set; empty where runs were not measured on any.
+        ood: a table for each out-of-distribution set; empty where none was measured.
         histograms: of the scores behind them.
         contested: items that divide people.
         annotators: a table of them; None where votes are anonymous.
         panel: the same as a figure.
     """
 
-    results: Results
+    results: ScoredStudy
     answer: Sequence[str]
     comparisons: Sequence[Table]
     entropies: Section
     calibration: Section
     maps: Section | None
     divergence: Section | None
+    trained: Sequence[Table]
     basins: Sequence[Table]
     landscape: Section | None
-    strange: Sequence[Table]
+    ood: Sequence[Table]
     histograms: Section | None
     contested: Sequence[Card]
     annotators: Table | None
@@ -95,7 +97,7 @@ def render(page: Page) -> str:
     human = page.results.human
     return environment.get_template("page.html.jinja").render(
         page=page,
-        study=page.results.plan.study,
+        study=page.results.opened.study,
         legend=list(zip(human.classes, class_colours(len(human.classes), ordered=human.ordered), strict=True)),
         facts=facts(page.results),
         # The bundle is code of ours; the one sequence that would end its script is written otherwise.
@@ -110,10 +112,10 @@ def as_script(value: Any) -> Markup:
     return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES))
 
 
-def facts(results: Results) -> list[tuple[str, str]]:
+def facts(results: ScoredStudy) -> list[tuple[str, str]]:
     """What another person needs to get the same numbers."""
-    plan, study = results.plan, results.plan.study
-    data = plan.data
+    opened, study = results.opened, results.opened.study
+    data = opened.data
     trained_on = dict.fromkeys(each for system in results.systems.values() for each in system.trained_on)
     return [
         ("study", study.name),
@@ -123,11 +125,11 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("splits", ", ".join(f"{name} {len(members):,}" for name, members in data.splits.items())),
         ("seed of the split", str(study.split_seed)),
         ("targets", ", ".join(target.name for target in study.targets)),
-        ("deliveries", ", ".join(dict.fromkeys(_method(run.delivery, run.options) for run in plan.runs))),
+        ("deliveries", ", ".join(dict.fromkeys(_method(run.delivery, run.options) for run in opened.runs))),
         ("models", ", ".join(study.models)),
         ("seeds", ", ".join(map(str, study.seeds))),
         ("training", ", ".join(f"{name} {value}" for name, value in asdict(study.training).items())),
-        ("runs", f"{len(plan.runs):,}, trained by {', '.join(trained_on)}"),
+        ("runs", f"{len(opened.runs):,}, trained by {', '.join(trained_on)}"),
         ("intervals", f"{results.evaluation.resamples:,} resamples, seed {results.evaluation.seed}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in _versions())),
     ]

@@ -12,15 +12,15 @@ from dissensus.evaluation.comparison.scores import BEST
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, latex, markdown
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.report.results import AGREEMENT
+from dissensus.studies.scored import AGREEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.scores import Score
-    from dissensus.report.results import Results
+    from dissensus.studies.scored import ScoredStudy
     from dissensus.votes.annotators import AnnotatorAgreement
-    from dissensus.votes.estimate import Estimate
 
 APART: Final = "†"
 """The mark of a difference whose interval excludes zero, where no side is closer to people."""
@@ -102,7 +102,7 @@ class Table:
         return [[row.name, *map(str, row.cells)] for row in self.rows]
 
 
-def comparison(results: Results, *, stratum: str = ALL) -> Table | None:
+def comparison(results: ScoredStudy, *, stratum: str = ALL) -> Table | None:
     """Systems and baselines by metrics on the items of a stratum; None where it has no items."""
     scores = results.evaluation.by_stratum(AGREEMENT)
     metrics = results.evaluation.metrics
@@ -165,7 +165,7 @@ def annotators(panel: AnnotatorAgreement, *, shown: int) -> Table:
     )
 
 
-def _kind(results: Results, name: str, best: str | None) -> str:
+def _kind(results: ScoredStudy, name: str, best: str | None) -> str:
     if name in results.evaluation.baselines:
         return "baseline"
     if name == best:
@@ -173,12 +173,12 @@ def _kind(results: Results, name: str, best: str | None) -> str:
     return "method"
 
 
-def _named(results: Results, name: str) -> str:
+def _named(results: ScoredStudy, name: str) -> str:
     compared = len(results.systems) > 1 and name in results.references.values()
     return f"{name} (reference)" if compared else name
 
 
-def _cell(results: Results, score: Score, stratum: str) -> Cell:
+def _cell(results: ScoredStudy, score: Score, stratum: str) -> Cell:
     if score.value is None:
         return Cell(DASH)
     difference = results.differences.get((stratum, score.system, score.metric))
@@ -188,7 +188,7 @@ def _cell(results: Results, score: Score, stratum: str) -> Cell:
     return Cell(f"{_number(score.value.value, score.metric)}{spread}{f' {marks}' if marks else ''}", under)
 
 
-def _record(results: Results, score: Score, stratum: str) -> dict[str, Any]:
+def _record(results: ScoredStudy, score: Score, stratum: str) -> dict[str, Any]:
     difference = results.differences.get((stratum, score.system, score.metric))
     value = score.value
     best = _best(score)
@@ -245,7 +245,7 @@ def _as_markdown(text: str) -> str:
     return escaped
 
 
-def all_tables(results: Results) -> Sequence[Table]:
+def all_tables(results: ScoredStudy) -> Sequence[Table]:
     """The comparison on all items and on every stratum that has any."""
     strata = dict.fromkeys(row.stratum for row in results.evaluation.by_stratum(AGREEMENT).rows)
     return [table for stratum in strata if (table := comparison(results, stratum=stratum)) is not None]

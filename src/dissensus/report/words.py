@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dissensus.report.results import overall_difference
+from dissensus.studies.scored import overall_difference
 
 if TYPE_CHECKING:
+    from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.differences import Difference
-    from dissensus.report.results import Results
-    from dissensus.votes.estimate import Estimate
+    from dissensus.studies.scored import ScoredStudy
 
 LEVEL: Final = 0.05
 """Below which a corrected p-value is called significant."""
 
 
-def answer(results: Results) -> list[str]:
+def answer(results: ScoredStudy) -> list[str]:
     """Sentences: who is closest to people, by how much, at what price in accuracy, and how sure that is."""
     sentences = []
     for model in results.models:
@@ -40,7 +40,7 @@ def significance(difference: Difference | None) -> str:
     )
 
 
-def _tested(results: Results, system: str) -> str:
+def _tested(results: ScoredStudy, system: str) -> str:
     return significance(overall_difference(results, system, results.evaluation.headline))
 
 
@@ -59,7 +59,7 @@ def interval(estimate: Estimate, *, scale: float = 1.0, digits: int = 3) -> str:
     )
 
 
-def _of_model(results: Results, model: str) -> list[str]:
+def _of_model(results: ScoredStudy, model: str) -> list[str]:
     overall = results.evaluation.overall
     reference = results.references[model]
     scores = {
@@ -109,7 +109,7 @@ def _of_model(results: Results, model: str) -> list[str]:
     ]
 
 
-def _accuracy(results: Results, best: str, reference: str) -> list[str]:
+def _accuracy(results: ScoredStudy, best: str, reference: str) -> list[str]:
     own, difference = (
         results.evaluation.overall.get(best, "accuracy").value,
         overall_difference(results, best, "accuracy"),
@@ -127,7 +127,7 @@ def _accuracy(results: Results, best: str, reference: str) -> list[str]:
     ]
 
 
-def _entropy(results: Results, best: str, reference: str) -> list[str]:
+def _entropy(results: ScoredStudy, best: str, reference: str) -> list[str]:
     own, other = (results.evaluation.overall.get(name, "entropy_spearman").value for name in (best, reference))
     if own is None or other is None:
         return []
@@ -139,7 +139,7 @@ def _entropy(results: Results, best: str, reference: str) -> list[str]:
     ]
 
 
-def _runner_up(results: Results, best: str, scores: dict[str, float]) -> list[str]:
+def _runner_up(results: ScoredStudy, best: str, scores: dict[str, float]) -> list[str]:
     """Whether the lead over the next method is more than chance."""
     rest = [name for name in scores if name not in (best, results.references[results.systems[best].model])]
     if not rest:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus.studies.data import study_data as study_data
+    from dissensus.studies.opening import OpenStudy as OpenStudy
+    from dissensus.studies.opening import open_study as open_study
     from dissensus.studies.running import Plan as Plan
     from dissensus.studies.running import plan_study as plan_study
     from dissensus.studies.running import run_plan as run_plan
-    from dissensus.studies.running import study_runs as study_runs
+    from dissensus.studies.scored import ScoredStudy as ScoredStudy
+    from dissensus.studies.scored import score_study as score_study
     from dissensus.studies.spec import Study as Study
     from dissensus.studies.spec import read_study as read_study
     from dissensus.studies.spec import shipped_studies as shipped_studies
@@ -19,13 +21,15 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "OpenStudy": "opening",
         "Plan": "running",
+        "ScoredStudy": "scored",
         "Study": "spec",
+        "open_study": "opening",
         "plan_study": "running",
         "read_study": "spec",
         "run_plan": "running",
+        "score_study": "scored",
         "shipped_studies": "spec",
-        "study_data": "data",
-        "study_runs": "running",
     },
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.array_file import read_npy, read_npz
+from dissensus.arrays import places_of
 from dissensus.datasets import character_ngrams, data_folder, load, read_cifar_batch, word_texts
 from dissensus.errors import InputError
 from dissensus.labels.labelling import label
@@ -15,14 +16,19 @@ from dissensus.training.data import TrainingData, split_items
 from dissensus.votes.sampling import subsample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Names
+    from dissensus.arrays import Ints, Names
     from dissensus.datasets import LabelledItems
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.studies.spec import Study, Target
     from dissensus.votes.table import Votes
+
+FEATURES_REMEDY: Final = (
+    "give a .npz with arrays 'items' and 'features', or a .npy whose rows are the items 0, 1, 2, ..."
+)
+"""What features may be."""
 
 Features = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -34,21 +40,38 @@ def study_data(study: Study) -> TrainingData:
     votes, features, together = _sources(study)
     # People said what all their votes say; a target may be made from fewer.
     human = label(votes, "equal-weighted")
-    targets = {
-        target.name: label(
-            votes if target.votes is None else subsample(votes, target.votes, seed=target.seed), target.scheme
-        )
-        for target in study.targets
-    }
+    panels = _smaller_panels(study.targets, votes)
+    targets = {target.name: label(panels.get(target.name, votes), target.scheme) for target in study.targets}
     splits = split_items(human.majority().label, study.splits, seed=study.split_seed, together=together)
     return TrainingData(
         name=study.dataset or str(study.votes),
         features=features,
         human=human,
         targets=targets,
-        splits={name: members for name, members in splits.items() if members.size},
+        splits=_filled(splits, study, human),
         votes=votes,
+        panels=panels,
     )
+
+
+def _filled(splits: Mapping[str, Ints], study: Study, human: LabelDistribution) -> dict[str, Ints]:
+    """The splits that have items; one that was given a share and got none is refused."""
+    empty = [name for name, members in splits.items() if not members.size and study.splits.get(name)]
+    if empty:
+        largest = int(np.bincount(human.majority().label).max())
+        raise InputError(
+            f"study {study.name}: no item is in the split '{empty[0]}', whose share is {study.splits[empty[0]]:g}: "
+            f"each class is split by itself, and the largest has {largest:,} items; give the split a share of at least "
+            f"{np.ceil(100 / largest) / 100:.2f}, or leave it out"
+        )
+    return {name: members for name, members in splits.items() if members.size}
+
+
+def _smaller_panels(targets: Sequence[Target], votes: Votes) -> dict[str, Votes]:
+    """By name, the votes of the targets that keep only some of them."""
+    return {
+        target.name: subsample(votes, target.votes, seed=target.seed) for target in targets if target.votes is not None
+    }
 
 
 def _of_labelled_set(study: Study) -> TrainingData:
@@ -63,23 +86,24 @@ def _of_labelled_set(study: Study) -> TrainingData:
     splits = items.splits
     if study.splits:
         splits = split_items(items.human.majority().label, study.splits, seed=study.split_seed)
+    panels = {} if items.votes is None else _smaller_panels(study.targets, items.votes)
     return TrainingData(
         name=" ".join([str(study.dataset), *study.sources]),
         features=items.features,
         human=items.human,
-        targets={target.name: _target(target, items) for target in study.targets},
-        splits={name: members for name, members in splits.items() if members.size},
+        targets={target.name: _target(target, items, panels) for target in study.targets},
+        splits=_filled(splits, study, items.human),
         votes=items.votes,
+        panels=panels,
         note=items.note,
     )
 
 
-def _target(target: Target, items: LabelledItems) -> LabelDistribution:
+def _target(target: Target, items: LabelledItems, panels: Mapping[str, Votes]) -> LabelDistribution:
     if target.scheme in items.targets:
         return items.targets[target.scheme]
     assert items.votes is not None, "the study's reader lets no other target through"
-    votes = items.votes
-    return label(votes if target.votes is None else subsample(votes, target.votes, seed=target.seed), target.scheme)
+    return label(panels.get(target.name, items.votes), target.scheme)
 
 
 def _sources(study: Study) -> tuple[Votes, Features, Any]:
@@ -96,7 +120,24 @@ def _sources(study: Study) -> tuple[Votes, Features, Any]:
     from dissensus.votes.reading import read_votes
 
     votes = read_votes(study.folder / str(study.votes), format=study.format)
+    votes = in_order_of_names(votes)
     return votes, read_features(study.folder / str(study.features), votes.items), None
+
+
+def in_order_of_names(votes: Votes) -> Votes:
+    """The same votes, items by name, and the judgements of an item by annotator and by what they say.
+
+    A file whose rows were shuffled is the same study: the same splits, the same smaller panels, the same runs.
+    """
+    votes = votes.take_items(np.argsort(votes.items, kind="stable"))
+    who: Any = 0 if votes.annotators is None else np.argsort(np.argsort(votes.annotators, kind="stable"))
+    annotator = np.zeros(votes.n_judgements) if votes.judgement_annotator is None else who[votes.judgement_annotator]
+    # What a judgement says, in one number that does not depend on the order of its votes.
+    said = np.random.default_rng(0).integers(2**62, size=2 * len(votes.classes))
+    response = said[2 * votes.label + (0 if votes.unsure is None else votes.unsure)]
+    content = np.zeros(votes.n_judgements, dtype=np.int64)
+    np.add.at(content, np.arange(len(votes)) if votes.judgement is None else votes.judgement, response)
+    return votes.take_judgements(np.lexsort((content, annotator, votes.judgement_item)))
 
 
 def read_features(path: Path, items: Names) -> Features:
@@ -104,31 +145,27 @@ def read_features(path: Path, items: Names) -> Features:
 
     A `.npy` has no names: its rows are taken by number, so the items must be whole numbers.
     """
-    try:
-        with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                names, rows = np.arange(loaded.shape[0]), loaded
-            else:
-                names, rows = loaded["items"], loaded["features"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{path}: the features cannot be read ({error}); give a .npz with arrays 'items' and 'features', or a .npy "
-            "whose rows are the items 0, 1, 2, ..."
-        ) from error
+    if path.suffix == ".npy":
+        rows = read_npy(path, remedy=FEATURES_REMEDY)
+        names = np.arange(rows.shape[0] if rows.ndim else 0)
+    else:
+        arrays = read_npz(path, only=("items", "features"), remedy=FEATURES_REMEDY)
+        missing = [name for name in ("items", "features") if name not in arrays]
+        if missing:
+            raise InputError(f"{path}: there is no array '{missing[0]}'; {FEATURES_REMEDY}")
+        names, rows = arrays["items"], arrays["features"]
     if names.shape[0] != rows.shape[0]:
         raise InputError(
             f"{path}: {names.shape[0]:,} items and {rows.shape[0]:,} rows of features; give one row an item"
         )
-    place = {name: row for row, name in enumerate(names.tolist())}
-    wanted = items.tolist()
-    missing = [name for name in wanted if name not in place]
-    if missing:
+    place = places_of(items, names)
+    without = np.flatnonzero(place < 0)
+    if without.size:
         raise InputError(
-            f"{path}: no features for item {missing[0]!r}"
-            f"{f' and {len(missing) - 1:,} more' if len(missing) > 1 else ''}; every item with votes needs a row"
+            f"{path}: no features for item {str(items[without[0]])!r}"
+            f"{f' and {without.size - 1:,} more' if without.size > 1 else ''}; every item with votes needs a row"
         )
-    return rows[[place[name] for name in wanted]].astype(np.float32)
+    return rows[place].astype(np.float32)
 
 
 def _words(votes: Votes) -> tuple[Features, Any]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dissensus.basins import Basin, BasinPair, compare_basins, measure_basins
 from dissensus.errors import InputError
 from dissensus.ood import OodResult, measure_ood
-from dissensus.studies.scoring import runs_by_system
+from dissensus.studies.opening import runs_by_system
 from dissensus.training.store import measurement_key
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dissensus.basins import BasinSettings
     from dissensus.ood import OodSettings
-    from dissensus.studies.running import Plan
+    from dissensus.studies.opening import OpenStudy
     from dissensus.training.run import Run, RunResult
 
 BASINS = "basins"
@@ -63,19 +63,24 @@ class StudyBasins:
 
 
 def study_basins(
-    plan: Plan, settings: BasinSettings | None = None, *, told: Callable[[int, int], None] | None = None
+    opened: OpenStudy,
+    settings: BasinSettings | None = None,
+    *,
+    device: str = "cpu",
+    told: Callable[[int, int], None] | None = None,
 ) -> StudyBasins:
     """The basin of every run of a study and of runs two by two, each measured once and kept in its store.
 
     Args:
-        plan: a study whose runs are all in its store.
+        opened: a study whose runs are all in its store.
         settings: what to measure; the study's own `[basins]` if not given.
+        device: what to measure on.
         told: called with how many measurements are there and how many there will be.
     """
-    chosen = settings or plan.study.basins
+    chosen = settings or opened.study.basins
     if chosen is None:
-        raise InputError(f"study {plan.study.name}: it has no [basins] table; add one, or use dissensus basins")
-    systems = runs_by_system(plan)
+        raise InputError(f"study {opened.study.name}: it has no [basins] table; add one, or use dissensus basins")
+    systems = runs_by_system(opened)
     matched = _matched(systems)
     total = sum(map(len, systems.values())) + sum(len(pairs) for _, _, pairs in matched)
     done = 0
@@ -87,20 +92,18 @@ def study_basins(
             told(done, total)
 
     def loaded(run: Run) -> RunResult:
-        return plan.store.load(run.key, dynamics=False)
+        return opened.store.load(run.key, dynamics=False)
 
     basins: dict[str, tuple[Basin, ...]] = {}
     for name, runs in systems.items():
-        keys = [measurement_key(run.key, asdict(chosen)) for run in runs]
-        kept = {key: plan.store.measurement(BASINS, key) for key in keys}
+        keys = [_basin_key(run, chosen) for run in runs]
+        kept = {key: opened.store.measurement(BASINS, key) for key in keys}
         waiting = [(run, key) for run, key in zip(runs, keys, strict=True) if kept[key] is None]
         results = [loaded(run) for run, _ in waiting]
-        measured = (
-            measure_basins(results, plan.data, settings=chosen, device=plan.choice.device) if results else iter(())
-        )
+        measured = measure_basins(results, opened.data, settings=chosen, device=device) if results else iter(())
         for (_, key), basin in zip(waiting, measured, strict=True):
             kept[key] = measured_basin = basin.to_dict()
-            plan.store.keep_measurement(BASINS, key, measured_basin)
+            opened.store.keep_measurement(BASINS, key, measured_basin)
             tell(1)
         basins[name] = tuple(Basin.from_dict(found) for found in kept.values() if found is not None)
         tell(len(runs) - len(waiting))
@@ -108,18 +111,37 @@ def study_basins(
     for first, second, runs_of in matched:
         found = []
         for one, other in runs_of:
-            key = measurement_key(one.key, other.key, asdict(chosen))
-            known = plan.store.measurement(PAIRS, key)
+            key = _pair_key(one, other, chosen)
+            known = opened.store.measurement(PAIRS, key)
             if known is None:
-                (pair,) = compare_basins(
-                    [(loaded(one), loaded(other))], plan.data, settings=chosen, device=plan.choice.device
-                )
+                (pair,) = compare_basins([(loaded(one), loaded(other))], opened.data, settings=chosen, device=device)
                 known = pair.to_dict()
-                plan.store.keep_measurement(PAIRS, key, known)
+                opened.store.keep_measurement(PAIRS, key, known)
             found.append(BasinPair.from_dict(known))
             tell(1)
         pairs.append(SystemPairs(first=first, second=second, pairs=tuple(found)))
     return StudyBasins(reference=next(iter(systems)), systems=basins, pairs=tuple(pairs))
+
+
+def stored_basins(opened: OpenStudy) -> StudyBasins | None:
+    """The basins that a study asks for, from its store; None where it asks for none or they are not all there."""
+    chosen = opened.study.basins
+    if chosen is None:
+        return None
+    systems = runs_by_system(opened)
+    single = ((BASINS, _basin_key(run, chosen)) for runs in systems.values() for run in runs)
+    pairs = ((PAIRS, _pair_key(*pair, chosen)) for _, _, matched in _matched(systems) for pair in matched)
+    if any(opened.store.measurement(*key) is None for key in chain(single, pairs)):
+        return None
+    return study_basins(opened)
+
+
+def _basin_key(run: Run, settings: BasinSettings) -> str:
+    return measurement_key(run.key, asdict(settings))
+
+
+def _pair_key(one: Run, other: Run, settings: BasinSettings) -> str:
+    return measurement_key(one.key, other.key, asdict(settings))
 
 
 def _matched(systems: Mapping[str, Sequence[Run]]) -> list[tuple[str, str, list[tuple[Run, Run]]]]:
@@ -137,35 +159,50 @@ def _matched(systems: Mapping[str, Sequence[Run]]) -> list[tuple[str, str, list[
     return matched
 
 
-def study_ood(plan: Plan, settings: OodSettings | None = None) -> OodResult:
-    """How well each system of a study tells strange items from held-out ones, measured once and kept in its store.
+def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device: str = "cpu") -> OodResult:
+    """How well each system of a study tells out-of-distribution items from held-out ones, measured once and kept.
 
     Args:
-        plan: a study whose runs are all in its store.
+        opened: a study whose runs are all in its store.
         settings: what to measure; the study's own `[ood]` if not given.
+        device: what to measure on.
     """
-    chosen = settings or plan.study.ood
+    chosen = settings or opened.study.ood
     if chosen is None:
         raise InputError(
-            f"study {plan.study.name}: no strange sets; give --strange PATH, or an [ood] table in its file"
+            f"study {opened.study.name}: no out-of-distribution sets; give --ood-set PATH, or an [ood] table in "
+            "its file"
         )
-    systems = runs_by_system(plan)
-    strange = {name: (str(path), _fingerprint(Path(path))) for name, path in chosen.strange.items()}
-    key = measurement_key(
-        {name: [run.key for run in runs] for name, runs in systems.items()}, {**asdict(chosen), "strange": strange}
-    )
-    kept = plan.store.measurement(OOD, key)
+    systems = runs_by_system(opened)
+    key = _ood_key(systems, chosen)
+    kept = opened.store.measurement(OOD, key)
     if kept is not None:
         return OodResult.from_dict(kept)
     result = measure_ood(
-        {name: (plan.store.load(run.key, dynamics=False) for run in runs) for name, runs in systems.items()},
-        plan.data,
+        {name: (opened.store.load(run.key, dynamics=False) for run in runs) for name, runs in systems.items()},
+        opened.data,
         chosen,
-        split=plan.data.held_out,
-        device=plan.choice.device,
+        split=opened.data.held_out,
+        device=device,
     )
-    plan.store.keep_measurement(OOD, key, result.to_dict())
+    opened.store.keep_measurement(OOD, key, result.to_dict())
     return result
+
+
+def stored_ood(opened: OpenStudy) -> OodResult | None:
+    """The OOD detection that a study asks for, from its store; None where it asks for none or it is not there."""
+    chosen = opened.study.ood
+    if chosen is None:
+        return None
+    kept = opened.store.measurement(OOD, _ood_key(runs_by_system(opened), chosen))
+    return None if kept is None else OodResult.from_dict(kept)
+
+
+def _ood_key(systems: Mapping[str, Sequence[Run]], settings: OodSettings) -> str:
+    sets = {name: (str(path), _fingerprint(Path(path))) for name, path in settings.sets.items()}
+    return measurement_key(
+        {name: [run.key for run in runs] for name, runs in systems.items()}, {**asdict(settings), "sets": sets}
+    )
 
 
 def _fingerprint(path: Path) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dissensus.studies.labelled_sets import LabelledSet
 
 Settings = TypeVar("Settings")
+Entry = TypeVar("Entry")
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "": ("name", "question", "dataset", "splits", "grid", "training", "basins", "ood"),
@@ -52,10 +53,15 @@ class Target:
     votes: int | None = None
     seed: int = 0
 
+    def __str__(self) -> str:
+        return self.name
+
     @property
     def name(self) -> str:
-        """What the target is called: the scheme, and the size of the panel where it was cut."""
-        return self.scheme if self.votes is None else f"{self.scheme}, {self.votes} votes"
+        """The scheme, the size of the panel where it was cut, and the seed of the cut unless that is 0."""
+        if self.votes is None:
+            return self.scheme
+        return f"{self.scheme}, {self.votes} votes{f', seed {self.seed}' if self.seed else ''}"
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,9 @@ class Method:
 
     delivery: str
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return ", ".join([self.delivery, *(f"{name} = {value}" for name, value in self.options.items())])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +94,7 @@ class Study:
         seeds: of runs.
         training: settings.
         basins: how the basins of its runs are measured; None where they are not.
-        ood: how its runs are measured on strange items; None where they are not.
+        ood: how out-of-distribution detection of its runs is measured; None where it is not.
         sources: of the dataset, each a study of its own (see `parts`); empty where it has none.
         path: the file that it was read from; relative paths in it are relative to its folder.
     """
@@ -167,9 +176,21 @@ class _StudyFile(TomlFile):
             format=dataset.get("format"),
             splits=splits or shares,
             split_seed=split_seed,
-            targets=tuple(self.target(each, brought) for each in self.listed(grid, "targets", ["frequency"])),
-            methods=tuple(self.method(each) for each in self.listed(grid, "deliveries", ["soft"])),
-            models=tuple(self.model(each) for each in self.listed(grid, "models", ["simple-ffn"])),
+            targets=self.distinct(
+                "targets",
+                [self.target(each, brought) for each in self.listed(grid, "targets", ["frequency"])],
+                lambda target: target.name,
+            ),
+            methods=self.distinct(
+                "deliveries",
+                [self.method(each) for each in self.listed(grid, "deliveries", ["soft"])],
+                lambda method: (
+                    f"{method.delivery} {sorted({**delivery_options(method.delivery), **method.options}.items())}"
+                ),
+            ),
+            models=self.distinct(
+                "models", [self.model(each) for each in self.listed(grid, "models", ["simple-ffn"])], str
+            ),
             seeds=self.seeds(grid.get("seeds", 1)),
             training=self.training(training),
             path=self.path,
@@ -233,8 +254,14 @@ class _StudyFile(TomlFile):
             raise self.refuse(
                 "grid", "targets", f"keeps {target.votes!r} votes of '{target.scheme}', which the dataset brings whole"
             )
-        if target.votes is not None and (not isinstance(target.votes, int) or target.votes < 1):
+        if target.votes is not None and (type(target.votes) is not int or target.votes < 1):
             raise self.refuse("grid", "targets", f"keeps {target.votes!r} votes an item; keep 1 or more")
+        if type(target.seed) is not int or target.seed < 0:
+            raise self.refuse("grid", "targets", f"has the seed {target.seed!r}; give a whole number such as 0")
+        if target.votes is None and "seed" in table:
+            raise self.refuse(
+                "grid", "targets", f"gives '{target.scheme}' a seed, which says what votes are kept; give votes too"
+            )
         return target
 
     def method(self, given: Any) -> Method:
@@ -274,12 +301,12 @@ class _StudyFile(TomlFile):
     def ood(self, given: dict[str, Any]) -> OodSettings | None:
         if "ood" not in self.given:
             return None
-        strange = given.get("strange")
-        if not isinstance(strange, dict) or not all(isinstance(path, str) for path in strange.values()):
+        sets = given.get("sets")
+        if not isinstance(sets, dict) or not all(isinstance(path, str) for path in sets.values()):
             raise self.refuse(
-                "ood", "strange", 'must name strange sets and where they are: { letters = "letters.npz" }'
+                "ood", "sets", 'must name out-of-distribution sets and their places: { letters = "letters.npz" }'
             )
-        made = {**given, "strange": {name: self.found(path) for name, path in strange.items()}}
+        made = {**given, "sets": {name: self.found(path) for name, path in sets.items()}}
         if isinstance(given.get("scores"), list):
             made["scores"] = tuple(given["scores"])
         return self.settings("ood", OodSettings, made)
@@ -295,6 +322,15 @@ class _StudyFile(TomlFile):
         except (InputError, TypeError) as error:
             wrong = next((key for key in given if f" {key} " in f" {error} "), table)
             raise self.refuse(table, wrong, f"is refused: {error}") from error
+
+    def distinct(self, key: str, listed: Sequence[Entry], meaning: Callable[[Entry], str]) -> tuple[Entry, ...]:
+        """Refuses two entries that mean the same: their runs would be the same runs, counted twice."""
+        seen: set[str] = set()
+        for each in listed:
+            if meaning(each) in seen:
+                raise self.refuse("grid", key, f"names {each} twice; leave one out, or give it other options")
+            seen.add(meaning(each))
+        return tuple(listed)
 
     def listed(self, table: dict[str, Any], key: str, default: list[Any]) -> Sequence[Any]:
         given = table.get(key, default)

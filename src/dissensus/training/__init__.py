@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dissensus.training.models import build as build
     from dissensus.training.run import Run as Run
     from dissensus.training.run import RunResult as RunResult
+    from dissensus.training.run import run_on as run_on
     from dissensus.training.settings import REGIMES as REGIMES
     from dissensus.training.settings import Training as Training
     from dissensus.training.store import RunStore as RunStore
@@ -31,6 +32,7 @@ __getattr__, __dir__ = lazy_names(
         "TrainingData": "data",
         "build": "models",
         "choose_engine": "engine",
+        "run_on": "run",
         "split_items": "data",
         "train": "engine",
     },

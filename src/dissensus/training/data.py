@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,8 @@ class TrainingData:
         human: what people said; the selection metrics `soft-nll` and `accuracy` are measured against it.
         targets: by name, what runs are trained towards, over the same items and classes.
         splits: by name, (n,) indices of items; `train` must be there, and no item may be in two.
-        votes: the votes behind the targets, in the same order of items; only multipass of weighted targets needs them.
+        votes: what people said, in the same order of items; only multipass of weighted targets needs it.
+        panels: by target, the votes that it was made from, where those are not all.
         note: what a reader of any result must know of the data, that it is simulated say; empty where nothing.
     """
 
@@ -43,6 +44,7 @@ class TrainingData:
     targets: Mapping[str, LabelDistribution]
     splits: Mapping[str, Ints]
     votes: Votes | None = None
+    panels: Mapping[str, Votes] = field(default_factory=dict)
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -78,6 +80,9 @@ class TrainingData:
         if np.unique(members).size != members.size:
             raise InputError(f"{name}: an item is in two splits, or twice in one; a split may share no item")
         unseen = self.human.probabilities[self.splits[TRAIN]].sum(axis=0) == 0
+        if self.votes is not None and self.votes.none is not None:
+            # We add that class ourselves, for judgements that say No to every other; often nobody does.
+            unseen[self.votes.none] = False
         if unseen.any():
             missing = self.human.classes[int(unseen.argmax())]
             raise InputError(
@@ -118,13 +123,10 @@ class TrainingData:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of everything that can change a run's result."""
+        """A hash of the items: their features and splits. What runs add to it is in `data_fingerprint`."""
         digest = hashlib.sha256()
+        digest.update(str(self.features.shape).encode())
         digest.update(np.ascontiguousarray(self.features).data)
-        for name, labels in sorted({**self.targets, "human distribution": self.human}.items()):
-            digest.update(name.encode())
-            digest.update(np.ascontiguousarray(labels.probabilities).data)
-            digest.update(np.ascontiguousarray(labels.counts).data)
         for name, members in sorted(self.splits.items()):
             digest.update(name.encode())
             digest.update(np.ascontiguousarray(members).data)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
+from dissensus.cores import available_cores
 from dissensus.errors import InputError
 from dissensus.training.fleet import train_fleet
 from dissensus.training.loop import train_loop
@@ -41,12 +41,12 @@ def choose_engine(runs: int, *, engine: str = "auto", device: str = "auto") -> C
     """Settle engine and device; refuses what is not there."""
     if engine not in ENGINES:
         raise InputError(f"'{engine}' is no engine; choose {', '.join(ENGINES)}")
-    place = _settled(device)
+    place = settled_device(device)
     if engine != "auto":
         return Choice(engine, place, "as asked")
     if place.startswith("cuda"):
         return Choice("fleet", place, f"{runs} runs on a GPU: trained together, its launch overhead is paid once")
-    cores = len(os.sched_getaffinity(0))
+    cores = available_cores()
     if runs == 1 or cores == 1:
         return Choice(
             "loop", place, f"{runs} run{'s'[: runs != 1]} on {cores} core{'s'[: cores != 1]}: nothing to share"
@@ -54,7 +54,8 @@ def choose_engine(runs: int, *, engine: str = "auto", device: str = "auto") -> C
     return Choice("fleet", place, f"{runs} runs on {cores} cores: one single-threaded worker a core")
 
 
-def _settled(device: str) -> str:
+def settled_device(device: str) -> str:
+    """The device that is meant: `auto` takes a GPU where there is one; refuses what is not there."""
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:

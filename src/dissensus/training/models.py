@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
+from dissensus.training.source import source_fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,6 +133,11 @@ def initialised(name: str, shape: Shape, *, classes: int, seed: int) -> nn.Modul
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, Purpose.WEIGHTS).integers(2**62)))
         return factory(shape, classes)
+
+
+def model_source(name: str) -> str:
+    """A fingerprint of the code of a network given by import path; empty for those of this package."""
+    return "" if name in MODELS else source_fingerprint(name.partition(":")[0])
 
 
 def _imported(path: str) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus.training.models import build
+from dissensus.training.run import data_fingerprint
 
 if TYPE_CHECKING:
     from torch import nn
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def trained_model(result: RunResult, data: TrainingData) -> nn.Module:
     """The network of a run with the weights it kept, in evaluation mode, on the CPU."""
     run = result.run
-    if run.data != data.fingerprint:
+    if run.data != data_fingerprint(data, target=run.target, delivery=run.delivery, training=run.training):
         raise InputError(
             f"run {run.key} was trained on other data than {data.name} is now; run the study again, or give its data"
         )

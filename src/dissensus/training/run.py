@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import torch
 
-from dissensus.delivery import deliver
+from dissensus.delivery import HARD, deliver, ordered_judgements, reads_votes
 from dissensus.errors import InputError
 from dissensus.training.data import TRAIN
+from dissensus.training.models import model_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import torch
-
     from dissensus.delivery import Delivery
+    from dissensus.labels.distribution import LabelDistribution
     from dissensus.training.data import TrainingData
     from dissensus.training.settings import Training
 
-MEANING = 1
-"""Counts up when the code changes what a run means, so that no stored run is taken for one it is not."""
+MEANING = 2
+"""Counts up when the code changes what a run means, so that no run of an older meaning is found under a new key."""
+
+VERSIONS: Final = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
+"""Of what trains runs in this process."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +42,8 @@ class Run:
         options: of the delivery.
         seed: of weights, batches, draws and augmentation.
         training: settings.
-        data: the fingerprint of the data.
+        data: the fingerprint of what it learns from (`data_fingerprint`).
+        source: the fingerprint of the code of an imported network; empty for the networks of this package.
     """
 
     model: str
@@ -46,6 +52,7 @@ class Run:
     seed: int
     training: Training
     data: str
+    source: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def spec(self) -> dict[str, Any]:
@@ -77,6 +84,9 @@ class RunResult:
         dynamics: by split, (epochs, items, classes) float16 probabilities after each epoch; empty unless asked for.
         weights: by name, the kept parameters and buffers.
         timing: seconds of wall clock by part, the engine and the device.
+        versions: of Python, PyTorch and NumPy that trained it; recorded, and not part of the key, so that what a GPU
+            machine trained is found on a laptop.
+        failed: why the run counts as failed and is not scored; empty where it trained.
     """
 
     run: Run
@@ -86,20 +96,70 @@ class RunResult:
     dynamics: Mapping[str, np.ndarray[Any, np.dtype[np.float16]]]
     weights: Mapping[str, np.ndarray[Any, Any]]
     timing: Mapping[str, Any]
+    versions: Mapping[str, str] = field(default_factory=lambda: VERSIONS)
+    failed: str = ""
+
+
+def run_on(
+    data: TrainingData,
+    *,
+    model: str,
+    target: str,
+    delivery: str,
+    seed: int,
+    training: Training,
+    options: Mapping[str, Any] | None = None,
+) -> Run:
+    """A run on data, with the fingerprints of everything that decides its result."""
+    return Run(
+        model=model,
+        target=target,
+        delivery=delivery,
+        options=dict(options or {}),
+        seed=seed,
+        training=training,
+        data=data_fingerprint(data, target=target, delivery=delivery, training=training),
+        source=model_source(model),
+    )
+
+
+def data_fingerprint(data: TrainingData, *, target: str, delivery: str, training: Training) -> str:
+    """A hash of the data that decide a run's result: items, its own target, and what else it reads.
+
+    The human distribution counts where an epoch is selected by it, the votes where the delivery reads them: each
+    item's judgements, whatever their order in the file. Other targets of the study do not count, so a study that gains
+    one trains nothing again.
+    """
+    labels = _target(data, target)
+    digest = hashlib.sha256(data.fingerprint.encode())
+    for each in (labels, *([data.human] if training.selects and training.selection != "loss" else [])):
+        digest.update(np.ascontiguousarray(each.probabilities).data)
+        digest.update(np.ascontiguousarray(each.counts).data)
+    votes = data.panels.get(target, data.votes)
+    if votes is not None and reads_votes(delivery, labels):
+        for part in ordered_judgements(votes, labels.scheme):
+            digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()[:16]
 
 
 def delivery_of(run: Run, data: TrainingData, device: torch.device | str = "cpu") -> Delivery:
     """The delivery of a run over the training items, in the order of the train split."""
     members = data.splits[TRAIN]
-    votes = None if data.votes is None else data.votes.take_items(members)
-    return deliver(run.delivery, target_of(run, data).take(members), votes, seed=run.seed, device=device, **run.options)
+    votes = data.panels.get(run.target, data.votes)
+    return deliver(
+        run.delivery,
+        _target(data, run.target).take(members),
+        None if votes is None else votes.take_items(members),
+        seed=run.seed,
+        device=device,
+        **run.options,
+    )
 
 
-def target_of(run: Run, data: TrainingData) -> Any:
-    """The target of a run over all items."""
-    if run.target not in data.targets:
-        raise InputError(f"'{run.target}' is no target of {data.name}; choose {', '.join(data.targets)}")
-    return data.targets[run.target]
+def _target(data: TrainingData, name: str) -> LabelDistribution:
+    if name not in data.targets:
+        raise InputError(f"'{name}' is no target of {data.name}; choose {', '.join(data.targets)}")
+    return data.targets[name]
 
 
 def selection_target(run: Run, data: TrainingData) -> np.ndarray[Any, np.dtype[np.float32]] | None:
@@ -118,8 +178,7 @@ def selection_target(run: Run, data: TrainingData) -> np.ndarray[Any, np.dtype[n
         )
     members = data.splits[settings.selection_split]
     if settings.selection == "loss":
-        own = target_of(run, data).take(members)
-        hard = run.delivery in ("majority", "label-smoothing", "mixup")
-        return np.asarray(own.one_hot() if hard else own.probabilities, dtype=np.float32)
+        own = _target(data, run.target).take(members)
+        return np.asarray(own.one_hot() if run.delivery in HARD else own.probabilities, dtype=np.float32)
     human = data.human.take(members)
     return np.asarray(human.one_hot() if settings.selection == "accuracy" else human.probabilities, dtype=np.float32)

@@ -1,13 +1,16 @@
 """The run store: a plain folder in which a run appears by one rename, when it is whole.
 
-STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions
+STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions, why it failed where it did
                history.json     by column, one value an epoch
                predictions.npz  by split, (items, classes) float32
                dynamics.npz     by split, (epochs, items, classes) float16, where asked for
                weights.npz      by name
 STORE/measured/KIND/KEY.json     what was measured of a run after its training: basins, ood
 STORE/studies.json              the studies whose runs these are, and where their files lie
-STORE/partial/                  runs being written; whatever a killed process left there is swept away
+STORE/partial/WRITER/           what a writer has not finished, held by the lock WRITER.lock while the writer lives
+
+Reading (`RunStore`) needs no right to write, and several processes may read and write one store at the same time: a
+writer (`RunWriter`) sweeps only what dead writers left, which is what nobody holds the lock of.
 """
 
 from __future__ import annotations
@@ -15,22 +18,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import shutil
 import uuid
-import zipfile
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-import torch
+from filelock import FileLock, Timeout
 
+from dissensus.array_file import read_npz
 from dissensus.errors import InputError
 from dissensus.training.run import Run, RunResult
 from dissensus.training.settings import Training
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+REMEDY: Final = "delete this folder and run the study again"
+"""Of a stored run that cannot be read."""
 
 
 class RunStore:
@@ -43,35 +50,9 @@ class RunStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def open_for_writing(self) -> None:
-        """Make the folder, sweep what killed writers left, and make sure that it can be written to."""
-        try:
-            self._runs.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(self._partial, ignore_errors=True)
-            self._partial.mkdir(parents=True, exist_ok=True)
-            probe = self._partial / "probe"
-            probe.write_bytes(b"dissensus")
-            probe.unlink()
-        except OSError as error:
-            raise self._cannot_write(error) from error
-
     @property
     def _runs(self) -> Path:
         return self.folder / "runs"
-
-    @property
-    def _partial(self) -> Path:
-        return self.folder / "partial"
-
-    def remember_study(self, name: str, path: Path) -> None:
-        """Note that a study keeps its runs here, so that it can be found from the folder alone."""
-        known = {**self.studies(), name: str(path.resolve())}
-        part = self._partial / f"studies-{uuid.uuid4().hex}"
-        try:
-            _write_json(part, known)
-            part.replace(self.folder / "studies.json")
-        except OSError as error:
-            raise self._cannot_write(error) from error
 
     def studies(self) -> dict[str, str]:
         """By name, the files of the studies that keep their runs here."""
@@ -81,19 +62,21 @@ class RunStore:
             return {}
         return {str(name): str(path) for name, path in known.items()} if isinstance(known, dict) else {}
 
-    def keep_measurement(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
-        """Keep what was measured, by the key of what it is of and how it was measured (`measurement_key`)."""
+    def keep_measurement(self, kind: str, key: str, value: Mapping[str, Any]) -> bool:
+        """Keep what was measured, by the key of what it is of and how it was measured (`measurement_key`).
+
+        Returns:
+            Whether it could be kept: a store that is only there to be read can be measured all the same.
+        """
         final = self.folder / "measured" / kind / f"{key}.json"
-        part = self._partial / f"measured-{uuid.uuid4().hex}"
         try:
             final.parent.mkdir(parents=True, exist_ok=True)
-            self._partial.mkdir(parents=True, exist_ok=True)
-            # In the order it was given: that of systems says which of them is the reference.
-            part.write_text(json.dumps(value, indent=1), encoding="utf-8")
-            part.replace(final)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise self._cannot_write(error) from error
+            with whole_file(final) as part:
+                # In the order it was given: that of systems says which of them is the reference.
+                part.write_text(json.dumps(value, indent=1), encoding="utf-8")
+        except (OSError, InputError):
+            return False
+        return True
 
     def measurement(self, kind: str, key: str) -> dict[str, Any] | None:
         """What was kept under a key; None where nothing was, or nothing that can be read."""
@@ -110,35 +93,6 @@ class RunStore:
         """The keys of all whole runs, sorted."""
         return sorted(path.parent.name for path in self._runs.glob("*/run.json"))
 
-    def save(self, result: RunResult) -> None:
-        """Store a run: written beside, then renamed into place, so that it is there whole or not at all."""
-        partial = self._partial / f"{result.run.key}-{uuid.uuid4().hex}"
-        try:
-            partial.mkdir(parents=True)
-            about = {
-                "run": result.run.spec(),
-                "chosen_epoch": result.chosen_epoch,
-                "timing": dict(result.timing),
-                "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
-            }
-            _write_json(partial / "run.json", about)
-            _write_json(partial / "history.json", {name: v.tolist() for name, v in result.history.items()})
-            np.savez(partial / "predictions.npz", **result.predictions)  # type: ignore[arg-type]
-            if result.dynamics:
-                np.savez(partial / "dynamics.npz", **result.dynamics)  # type: ignore[arg-type]
-            np.savez(partial / "weights.npz", **result.weights)  # type: ignore[arg-type]
-            final = self._runs / result.run.key
-            if final.exists():
-                # Another process finished the same run first; its result means the same.
-                shutil.rmtree(partial)
-            else:
-                partial.replace(final)
-        except OSError as error:
-            shutil.rmtree(partial, ignore_errors=True)
-            if result.run in self:
-                return
-            raise self._cannot_write(error) from error
-
     def load(self, key: str, *, dynamics: bool = True, weights: bool = True) -> RunResult:
         """Read a run; its large parts only where asked for."""
         folder = self._runs / key
@@ -149,25 +103,144 @@ class RunStore:
                 run=_run_from(about["run"]),
                 history={name: np.array(values) for name, values in history.items()},
                 chosen_epoch=about["chosen_epoch"],
-                predictions=_read_npz(folder / "predictions.npz"),
-                dynamics=_read_npz(folder / "dynamics.npz") if dynamics else {},
-                weights=_read_npz(folder / "weights.npz") if weights else {},
+                predictions=read_npz(folder / "predictions.npz", remedy=REMEDY),
+                dynamics=self.dynamics(key) if dynamics else {},
+                weights=read_npz(folder / "weights.npz", remedy=REMEDY) if weights else {},
                 timing=about["timing"],
+                versions=about["versions"],
+                failed=about["failed"],
             )
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise InputError(
-                f"{folder}: the stored run cannot be read ({error}); delete this folder and run the study again"
-            ) from error
+        except InputError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{folder}: the stored run cannot be read ({error}); {REMEDY}") from error
+
+    def dynamics(self, key: str) -> dict[str, np.ndarray[Any, Any]]:
+        """By split, a run's (epochs, items, classes) probabilities after each epoch; empty where it recorded none."""
+        path = self._runs / key / "dynamics.npz"
+        return read_npz(path, remedy=REMEDY) if path.exists() else {}
 
     def __iter__(self) -> Iterator[RunResult]:
         for key in self.keys():
             yield self.load(key, dynamics=False, weights=False)
 
+
+class RunWriter:
+    """Writes to a run store; several may write to one at the same time, in this process or in others.
+
+    What is not finished lies in a folder of the writer's own under `partial`, held by a lock for as long as the process
+    lives. A new writer sweeps the folders that nobody holds.
+
+    Attributes:
+        store: what is written to.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.store = RunStore(folder)
+        partial = folder / "partial"
+        # One at a time may come or sweep, so that no folder is swept between its making and the lock on it.
+        self._door = FileLock(partial / "door.lock")
+        name = f"writer-{os.getpid()}-{uuid.uuid4().hex}"
+        self._own, self._lock = partial / name, FileLock(partial / f"{name}.lock")
+        try:
+            (folder / "runs").mkdir(parents=True, exist_ok=True)
+            partial.mkdir(exist_ok=True)
+            with self._door:
+                _sweep(partial)
+                self._lock.acquire()
+                self._own.mkdir()
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        shutil.rmtree(self._own, ignore_errors=True)
+        self._lock.release()
+        with suppress(OSError):
+            self._lock_path.unlink(missing_ok=True)
+
+    @property
+    def _lock_path(self) -> Path:
+        return self._own.with_name(f"{self._own.name}.lock")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def remember_study(self, name: str, path: Path) -> None:
+        """Note that a study keeps its runs here, so that it can be found from the folder alone."""
+        with self._door, whole_file(self.store.folder / "studies.json", within=self._own) as part:
+            _write_json(part, {**self.store.studies(), name: str(path.resolve())})
+
+    def save(self, result: RunResult, *, beside: Mapping[str, str] | None = None, replace: bool = False) -> None:
+        """Store a run: written beside, then renamed into place, so that it is there whole or not at all.
+
+        Args:
+            result: what the run left.
+            beside: by file name, texts that are kept with it.
+            replace: whether it takes the place of a run of the same key; else the first is kept.
+        """
+        partial = self._own / result.run.key
+        final = self.store.folder / "runs" / result.run.key
+        replaced = self._own / f"{result.run.key}-replaced"
+        try:
+            partial.mkdir(parents=True)
+            _write_run(partial, result)
+            for name, text in (beside or {}).items():
+                (partial / name).write_text(text, encoding="utf-8")
+            if replace and final.exists():
+                final.replace(replaced)
+            if not final.exists():
+                partial.replace(final)
+            # Else another process finished the same run first; its result means the same.
+        except OSError as error:
+            if replaced.exists() and not final.exists():
+                replaced.replace(final)
+            if not replace and result.run in self.store:
+                return
+            raise self._cannot_write(error) from error
+        finally:
+            for left in (partial, replaced):
+                shutil.rmtree(left, ignore_errors=True)
+
     def _cannot_write(self, error: OSError) -> InputError:
         return InputError(
-            f"{self.folder}: the run store cannot be written ({os.strerror(error.errno) if error.errno else error}); "
-            "runs that are stored are unharmed: make room or choose another folder with --store, and run again"
+            f"{self.store.folder}: the run store cannot be written "
+            f"({os.strerror(error.errno) if error.errno else error}); runs that are stored are unharmed: make room or "
+            "choose another folder, and try again"
         )
+
+
+def _sweep(partial: Path) -> None:
+    """Remove what dead writers left: every folder whose lock nobody holds."""
+    left = {path.name.removesuffix(".lock") for path in partial.iterdir()} - {"door"}
+    for name in left:
+        lock = FileLock(partial / f"{name}.lock", timeout=0)
+        try:
+            with lock:
+                shutil.rmtree(partial / name, ignore_errors=True)
+        except Timeout:
+            continue
+        with suppress(OSError):
+            (partial / f"{name}.lock").unlink(missing_ok=True)
+
+
+def _write_run(folder: Path, result: RunResult) -> None:
+    about = {
+        "run": result.run.spec(),
+        "chosen_epoch": result.chosen_epoch,
+        "timing": dict(result.timing),
+        "versions": dict(result.versions),
+        "failed": result.failed,
+    }
+    _write_json(folder / "run.json", about)
+    _write_json(folder / "history.json", {name: v.tolist() for name, v in result.history.items()})
+    np.savez(folder / "predictions.npz", **result.predictions)  # type: ignore[arg-type]
+    if result.dynamics:
+        np.savez(folder / "dynamics.npz", **result.dynamics)  # type: ignore[arg-type]
+    np.savez(folder / "weights.npz", **result.weights)  # type: ignore[arg-type]
 
 
 def measurement_key(*of: Any) -> str:
@@ -178,13 +251,6 @@ def measurement_key(*of: Any) -> str:
 
 def _write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=1, sort_keys=True), encoding="utf-8")
-
-
-def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    if not path.exists():
-        return {}
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as opened:
-        return {name: opened[name] for name in opened.files}
 
 
 def _run_from(spec: dict[str, Any]) -> Run:

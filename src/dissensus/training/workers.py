@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from dissensus.cores import available_cores, clean_processes
 from dissensus.training.loop import train_loop
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def train_in_workers(runs: Sequence[Run], data: TrainingData) -> Iterator[RunRes
 
 def worker_count(jobs: int) -> int:
     """How many workers so many jobs are shared by: one a core that this process may use."""
-    return min(len(os.sched_getaffinity(0)), jobs)
+    return min(available_cores(), jobs)
 
 
 def in_workers(
@@ -52,10 +53,7 @@ def in_workers(
         jobs: what to do, small.
         shared: what every job needs, sent to each worker once.
     """
-    # A child forked from here would inherit thread pools in whatever state they are. The fork server has imported
-    # PyTorch and run nothing, so that its children start clean and at once.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["dissensus.training.loop"])
+    context = clean_processes(preload="dissensus.training.loop")
     with ProcessPoolExecutor(
         worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(shared,)
     ) as pool:

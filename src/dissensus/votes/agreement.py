@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from dissensus.errors import InputError
-from dissensus.votes.estimate import (
+from dissensus.bootstrap import (
     Estimate,
     Seed,
     distinct_rows,
@@ -28,6 +27,7 @@ from dissensus.votes.estimate import (
     resampled_sums,
     resampled_weights,
 )
+from dissensus.errors import InputError
 from dissensus.votes.table import Votes, check_counts
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ def krippendorff_alpha(
 
 
 def fleiss_kappa(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0) -> Estimate:
-    """Fleiss' kappa, (P_o - P_e) / (1 - P_e) (Fleiss 1971), for any number of judgements an item.
+    """Fleiss' kappa, (P_o - P_e) / (1 - P_e) (Fleiss 1971), for any number of judgements per item.
 
     P_o is the mean over items of P_i, the share of the pairs of judgements of item i that agree; P_e = sum_k p_k^2
-    with p_k the share of class k among all votes of those items. With equally many votes an item this is Fleiss'
+    with p_k the share of class k among all votes of those items. With equally many votes per item this is Fleiss'
     formula.
     """
     return _nominal_estimates(votes, resamples=resamples, seed=seed)["fleiss_kappa"]
@@ -150,7 +150,7 @@ class ClassAlpha:
 def class_alpha(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[str, ClassAlpha]:
     """Krippendorff's alpha of each class by itself, as if it were the only question: yes, no or unsure.
 
-    A class that a judgement does not vote for was answered with no. The class `none` is no question and is left out.
+    A class that a judgement does not vote for was answered with no. The class `none` is not a question and is left out.
     """
     unsure = _unsure_counts(votes)
     yes = votes.counts - unsure
@@ -343,7 +343,7 @@ def _places(votes: Votes | ArrayLike, rows: _Rows, scale: ArrayLike | None) -> F
         places = votes.scale if isinstance(votes, Votes) else np.arange(n_classes, dtype=np.float64)
     if places.shape != (n_classes,) or not np.isfinite(places).all():
         raise InputError(
-            f"alpha: the scale {places.tolist()} does not fit {n_classes} classes; give one finite number a class"
+            f"alpha: the scale {places.tolist()} does not fit {n_classes} classes; give one finite number per class"
         )
     return places
 

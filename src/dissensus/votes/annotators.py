@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
+from dissensus.arrays import group_medians
 from dissensus.errors import InputError
 from dissensus.votes.agreement import class_mass, vote_weights
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnnotatorAgreement:
-    """One row an annotator, as columns of equal length.
+    """One row per annotator, as columns of equal length.
 
     Attributes:
         annotators: names.
@@ -58,7 +59,7 @@ class AnnotatorAgreement:
         return AnnotatorAgreement(**columns, level=self.level)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """One dictionary an annotator, ready for JSON: None where a column is NaN."""
+        """One dictionary per annotator, ready for JSON: None where a column is NaN."""
         columns = {each.name: getattr(self, each.name).tolist() for each in fields(self) if each.name != "level"}
         names = ["annotator", *list(columns)[1:]]
         return [
@@ -105,7 +106,9 @@ def annotator_agreement(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreem
         low=low,
         high=high,
         expected=_chance(said.reshape(n_annotators, n_classes).astype(np.float64)),
-        seconds=_medians(votes.seconds, by, n_annotators),
+        seconds=np.full(n_annotators, np.nan)
+        if votes.seconds is None
+        else group_medians(votes.seconds, by, groups=n_annotators),
         unsure_rate=_unsure_rate(votes, by, judgements),
         level=level,
     )
@@ -121,7 +124,7 @@ def unsure_judgements(votes: Votes) -> Mask:
 
 
 def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
-    """(votes,) what the vote's annotator gave the same class of the same item, and gave that item in all."""
+    """(votes,) the weight that its annotator gave to the same class of the same item, and to that item in all."""
     assert votes.annotator is not None
     assert votes.annotators is not None
     assert votes.judgement_annotator is not None
@@ -132,7 +135,7 @@ def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
     _, person = np.unique(votes.item.astype(np.int64) * n_annotators + votes.annotator, return_inverse=True)
     _, choice = np.unique(person * len(votes.classes) + votes.label, return_inverse=True)
     same = np.asarray(np.bincount(choice, weights=weight), dtype=np.float64)
-    # Whole judgements, which thirds and sevenths need not sum to exactly.
+    # Numbers of whole judgements: thirds and sevenths need not sum to them exactly.
     total = np.rint(np.bincount(person, weights=weight))
     return same[choice], total[person]
 
@@ -149,20 +152,6 @@ def _wilson(share: Floats, trials: Ints, level: float) -> tuple[Floats, Floats]:
     middle = (share * trials + z**2 / 2) / (trials + z**2)
     half = z * np.sqrt(share * (1 - share) * trials + z**2 / 4) / (trials + z**2)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
-
-
-def _medians(values: Floats | None, group: Codes, groups: int) -> Floats:
-    """(groups,) the median of each group's known values; NaN where it has none."""
-    if values is None:
-        return np.full(groups, np.nan)
-    known = np.flatnonzero(~np.isnan(values))
-    ordered = values[known][np.lexsort((values[known], group[known]))]
-    size = np.bincount(group[known], minlength=groups)
-    first = np.cumsum(size) - size
-    some = np.flatnonzero(size)
-    out = np.full(groups, np.nan)
-    out[some] = (ordered[first[some] + (size[some] - 1) // 2] + ordered[first[some] + size[some] // 2]) / 2
-    return out
 
 
 def _unsure_rate(votes: Votes, by: Codes, judgements: Ints) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.votes.columns import listed
 from dissensus.votes.encoding import encode, to_names
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 
     Where = Callable[[int], str]
     """The file and the line of a row, for a sentence."""
-
-NO, YES, UNSURE = 0, 1, 2
-WORDS: Final = ("no", "yes", "unsure")
-"""The responses, by their code."""
 
 SEPARATORS: Final = "|;"
 """What may stand between the labels of one cell, the surest first."""
@@ -42,6 +39,15 @@ def encode_names(cells: pl.Series, *, where: Where) -> tuple[Codes, Names]:
     values = name_like(cells, where=where)
     refuse_missing(values, where=where)
     return encode(values)
+
+
+def distinct_names(cells: pl.Series, *, where: Where) -> Names:
+    """(rows,) names of items, each of which may occur once."""
+    codes, names = encode_names(cells, where=where)
+    if len(names) < codes.size:
+        again = int((codes != np.arange(codes.size)).argmax())
+        raise InputError(f"{where(again)}: item '{names[codes[again]]}' has a row already; give one row per item")
+    return names
 
 
 def encode_classes(cells: pl.Series, classes: Sequence[str] | None, *, where: Where) -> tuple[Codes, tuple[str, ...]]:
@@ -63,7 +69,7 @@ def arrange_classes(
     Args:
         labels: distinct labels.
         classes: class names in order; None takes the labels, numbers by size and others by alphabet.
-        where: the file and line where a label stands first.
+        where: the file and line where a label first occurs.
     """
     if classes is None or not set(labels) <= set(classes):
         labels = class_names(labels)
@@ -102,8 +108,8 @@ def encode_responses(cells: pl.Series, *, where: Where) -> Codes:
     if -1 in meaning:
         unknown = meaning.index(-1)
         raise InputError(
-            f"{where(int((codes == unknown).argmax()))}: '{names[unknown]}' is no response; "
-            f"a response is {', '.join(WORDS[:-1])} or {WORDS[-1]}"
+            f"{where(int((codes == unknown).argmax()))}: '{names[unknown]}' is not a response; "
+            f"a response is {', '.join(RESPONSES[:-1])} or {RESPONSES[-1]}"
         )
     return np.array(meaning, dtype=np.int32)[codes]
 
@@ -115,7 +121,7 @@ def parse_seconds(cells: pl.Series, *, where: Where) -> Floats:
         row = int(wrong.to_numpy().argmax())
         found = cells.dtype if cells.dtype.is_nested() else cells[row]
         raise InputError(
-            f"{where(row)}: '{found}' in column '{cells.name}' is no time; "
+            f"{where(row)}: '{found}' in column '{cells.name}' is not a time; "
             "give seconds as a number of 0 or more, or leave the cell empty"
         )
     return cells.cast(pl.Float64).fill_null(float("nan")).to_numpy()
@@ -145,7 +151,7 @@ def describe_annotators(cells: pl.Series, annotator: Codes, *, annotators: Names
         who = annotator[row]
         raise InputError(
             f"{where(row)}: annotator '{annotators[who]}' has '{cells[row]}' in column '{cells.name}', and "
-            f"'{each[int(who)]}' before; an attribute has one value an annotator"
+            f"'{each[int(who)]}' before; an attribute has one value per annotator"
         )
     return to_names(each)
 

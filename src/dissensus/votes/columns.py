@@ -77,13 +77,13 @@ class Columns:
 
 
 def plain(name: str) -> str:
-    """A column name without its spelling: `WorkerId`, `worker-id` and ` worker_ID ` are all `worker_id`."""
+    """A column name freed of differences in spelling: `WorkerId`, `worker-id` and ` worker_ID ` are all `worker_id`."""
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[^a-z0-9]+", "_", split.lower()).strip("_")
 
 
 def guess(role: str, available: Iterable[str]) -> str | None:
-    """The column that is most surely the one for a role, None where no name fits."""
+    """The column whose name fits a role best, the first of equals; None where no name fits."""
     spelled = {plain(column): column for column in reversed(list(available))}
     return next((spelled[name] for name in SYNONYMS[role] if name in spelled), None)
 

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from dissensus.arrays import row_sum
 from dissensus.errors import InputError
+from dissensus.table_file import (
+    Rows,
+    columns_of,
+    explained,
+    is_text,
+    kind_of,
+    open_file,
+    place,
+    scan,
+    whole_numbers,
+    without_blank,
+)
 from dissensus.votes.cells import (
     arrange_classes,
     class_names,
@@ -20,17 +33,7 @@ from dissensus.votes.cells import (
 )
 from dissensus.votes.columns import guess, require
 from dissensus.votes.encoding import first_appearances, to_names
-from dissensus.votes.files import (
-    Rows,
-    columns_of,
-    explained,
-    is_text,
-    open_file,
-    place,
-    scan,
-    whole_numbers,
-    without_blank,
-)
+from dissensus.votes.grid import NPY
 from dissensus.votes.rows import is_scale
 
 if TYPE_CHECKING:
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Codes, Counts, Names
 
     Counted = tuple[pl.Series, dict[str, int], Counts]
-    """Items, labels with the row where each stands first, and (items, labels) counts."""
+    """Items, labels with the first row of each, and (items, labels) counts."""
 
 _SHORT: Final = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
@@ -73,10 +76,10 @@ def count_votes(
     classes: Sequence[str] | None = None,
     ordered: bool | None = None,
 ) -> CountedVotes:
-    """Count the votes of a long file (one row a vote) in one pass, with memory for the counts only.
+    """Count the votes of a long file (one row per vote) in one pass, with memory for the counts only.
 
-    Who voted is not read, so a judgement that stands twice in the file counts twice; `read_votes` refuses it. Responses
-    (yes, no, unsure) and cells with several labels are not votes of one row each and are refused.
+    Who voted is not read, so a judgement that is in the file twice counts twice; `read_votes` refuses it. Responses
+    (yes, no, unsure) and cells with several labels do not fit one row per vote, and are refused.
 
     Args:
         path: a CSV, TSV, Parquet or JSONL file.
@@ -86,6 +89,8 @@ def count_votes(
         ordered: whether the classes are a scale; None says so for labels in a column named like a rating.
     """
     path = open_file(path)
+    if kind_of(path, also=(NPY,)) == "npy":
+        raise InputError(f"{path}: a .npy file holds counts already; read it without streaming, with --format counts")
     available = columns_of(path)
     item = require("item", item, available, path=path)
     label = require("label", label, available, path=path)
@@ -106,7 +111,7 @@ def count_votes(
     counted = _count_compact(path, rows, dict(known), n_rows=n_rows) if schema[item].is_integer() else None
     items, labels, counts = _count_hashed(path, rows, known) if counted is None else counted
     if not len(items):
-        raise InputError(f"{path}: the file holds no rows; give a file with votes in it")
+        raise InputError(f"{path}: the file holds no rows; give a file with at least one")
     if classes is None and separator_of(pl.Series(list(labels), dtype=pl.String), path) is not None:
         raise InputError(f"{path}: cells of '{label}' hold several labels; read the file without streaming")
     first = list(labels.values())
@@ -163,7 +168,7 @@ def _count_compact(path: Path, rows: pl.LazyFrame, labels: dict[str, int], *, n_
         if least < low or most >= low + len(table) or len(labels) > table.shape[1]:
             table, low = _stretch(table, low, least=least, most=most, n_labels=len(labels))
         np.add.at(table.reshape(-1), (items - low) * len(labels) + label, np.int64(1))
-    seen = np.flatnonzero(np.einsum("ij->i", table))
+    seen = np.flatnonzero(row_sum(table))
     if seen.size < len(table):
         # Block by block and downwards, so that a large table is not copied whole.
         for start in range(0, seen.size, 1 << 14):

@@ -18,7 +18,7 @@ class Format:
 
     Attributes:
         name: what `--format` calls it.
-        what: one line for people, such as "ChaosNLI, one JSON object an item".
+        what: one line for people, such as "ChaosNLI, one JSON object per item".
         read: reads a file of this format; raises `InputError` with the file's name where it is not one.
         read_label: reads the votes of one of several questions in a file, by the name of the question; None where it
             holds but one.

@@ -1,17 +1,17 @@
-"""Tables with one row an item: a column an annotator (wide), or a column a class (counts)."""
+"""Tables with one row per item: one column per annotator (wide), or one column per class (counts)."""
 
 from __future__ import annotations
 
-from tokenize import TokenError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
 
+from dissensus.array_file import read_npy
 from dissensus.errors import InputError
-from dissensus.votes.cells import encode_classes, encode_names, name_like
+from dissensus.table_file import whole_numbers
+from dissensus.votes.cells import distinct_names, encode_classes, name_like
 from dissensus.votes.encoding import to_names
-from dissensus.votes.files import explained, whole_numbers
 from dissensus.votes.table import Votes, votes_from_counts
 
 if TYPE_CHECKING:
@@ -19,24 +19,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Names
+    from dissensus.table_file import Rows
     from dissensus.votes.cells import Where
-    from dissensus.votes.files import Rows
+
+NPY: Final = ".npy"
+"""The extension of a file that holds a bare array of counts."""
 
 LARGEST_COUNT = 1_000_000
-"""The most votes for one class of one item that are believed."""
+"""The most votes for one class of one item; a larger count is taken for damage."""
 
 
 def votes_from_wide(
     rows: Rows, *, item: str, classes: Sequence[str] | None = None, ordered: bool | None = None
 ) -> Votes:
-    """Votes from a table with one row an item and, beside the item, one column an annotator.
+    """Votes from a table with one row per item and, beside the item, one column per annotator.
 
-    An empty cell is no vote. An annotator whose column is empty is kept.
+    An empty cell is not a vote. An annotator whose column is empty is kept.
     """
     panel = rows.table.drop(item)
     if not panel.width:
-        raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column an annotator")
-    items = _distinct_items(rows, item)
+        raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column per annotator")
+    items = distinct_names(rows.table[item], where=rows.where)
     cells = pl.concat([name_like(column, where=rows.where).cast(pl.String).alias("cell") for column in panel])
     place = np.flatnonzero((cells.is_not_null() & (cells != "")).to_numpy())
 
@@ -64,7 +67,7 @@ def votes_from_wide(
 def votes_from_count_rows(
     rows: Rows, *, item: str | None, classes: Sequence[str] | None = None, ordered: bool | None = None
 ) -> Votes:
-    """Anonymous votes from a table with one row an item and one column a class.
+    """Anonymous votes from a table with one row per item and one column per class.
 
     Args:
         rows: the table.
@@ -78,24 +81,18 @@ def votes_from_count_rows(
         raise InputError(f"{rows.path}: there is no column for class '{missing[0]}'; correct --classes")
     table = table.select(classes or table.columns)
     if not table.width:
-        raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column a class")
+        raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column per class")
     counts = np.empty(table.shape)
     for k, column in enumerate(table):
         numbers = column.cast(pl.Float64, strict=False) if not column.dtype.is_nested() else column.is_null()
         counts[:, k] = numbers.fill_null(np.nan).to_numpy()
-    items = np.arange(table.height) if item is None else _distinct_items(rows, item)
+    items = np.arange(table.height) if item is None else distinct_names(rows.table[item], where=rows.where)
     return _votes_from_table(counts, items=items, classes=table.columns, ordered=ordered, where=rows.where)
 
 
 def votes_from_npy(path: Path, *, classes: Sequence[str] | None = None, ordered: bool | None = None) -> Votes:
     """Anonymous votes from a `.npy` file of (items, classes) counts."""
-    try:
-        with explained(path):
-            # Mapped, so that a damaged header cannot ask for more memory than the file has.
-            counts = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, TypeError, EOFError, SyntaxError, TokenError, OverflowError, MemoryError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{path}: this is no whole npy file ({reason}); write or download it again") from None
+    counts = read_npy(path)
     if counts.ndim != 2 or not counts.size or counts.dtype.kind not in "iuf":
         raise InputError(
             f"{path}: this holds {counts.dtype} numbers of shape {counts.shape}; give counts as items x classes"
@@ -126,11 +123,3 @@ def _votes_from_table(
     if empty.size:
         raise InputError(f"{where(int(empty[0]))}: item '{items[empty[0]]}' has zero votes; remove the row")
     return votes_from_counts(counts, items=items, classes=classes, ordered=bool(ordered))
-
-
-def _distinct_items(rows: Rows, item: str) -> Names:
-    codes, names = encode_names(rows.table[item], where=rows.where)
-    if len(names) < codes.size:
-        again = int((codes != np.arange(codes.size)).argmax())
-        raise InputError(f"{rows.where(again)}: item '{names[codes[again]]}' has a row already; give one row an item")
-    return names

@@ -15,7 +15,7 @@ from dissensus.votes.reliability import SplitHalf, split_half_reliability
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Table
-    from dissensus.votes.estimate import Estimate, Seed
+    from dissensus.bootstrap import Estimate, Seed
     from dissensus.votes.table import Votes
 
 _BINS = 20
@@ -121,7 +121,7 @@ class Inspection:
         votes_per_item: spread of the number of votes of an item.
         judgements_per_item: the same for judgements.
         classes: votes and share of each class, in class order.
-        tied: items with votes whose most voted classes are two or more.
+        tied: items with votes in which two or more classes share the most votes.
         tied_share: their share of the items with votes.
         unanimous_share: share of the items with two judgements or more that got votes for one class only.
         varied_share: the rest of those.
@@ -204,11 +204,11 @@ def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: i
         contested: how many of the most contested items to list.
     """
     if not len(votes):
-        raise InputError("votes: there is not one vote to inspect; give a table with votes")
+        raise InputError("votes: there are no votes to inspect; give at least one")
     notes: list[str] = []
     mass, panel = class_mass(votes), votes.panel_size
     total = np.maximum(panel, 1)
-    # Thirds and sevenths round: rounding again makes equal entropies equal, whatever the class order.
+    # Thirds and sevenths are rounded: rounding once more makes equal entropies equal, whatever the class order.
     entropy = np.round(entr(mass / total[:, None]).sum(axis=1), 12)
     seen, paired = panel > 0, panel >= 2
     classes_seen = np.count_nonzero(mass, axis=1)
@@ -386,7 +386,7 @@ def _summary(found: Inspection) -> list[str]:
         say("split-half, probabilities", str(found.split_half.probabilities))
     if found.seconds is not None:
         s = found.seconds
-        say("seconds a judgement", f"median {s.median:.1f} ({s.lower_quartile:.1f} to {s.upper_quartile:.1f})")
+        say("seconds per judgement", f"median {s.median:.1f} ({s.lower_quartile:.1f} to {s.upper_quartile:.1f})")
     if found.unsure_rate is not None:
         say("unsure rate", f"{found.unsure_rate:.1%}")
     if found.annotator_agreement is not None and len(found.annotator_agreement):

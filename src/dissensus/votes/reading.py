@@ -1,4 +1,4 @@
-"""Any file of votes to `Votes`: its format and columns are given, or understood and shown."""
+"""Reads any file of votes: its format and columns are given, or worked out and shown."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Final, get_args
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.table_file import columns_of, explained, kind_of, open_file, read_rows
 from dissensus.votes.cells import SEPARATORS, not_seconds, separator_mark, separator_of
 from dissensus.votes.columns import SYNONYMS, Columns, choose, guess, is_annotator, listed, require
-from dissensus.votes.files import columns_of, explained, kind_of, open_file, read_rows
-from dissensus.votes.grid import votes_from_count_rows, votes_from_npy, votes_from_wide
+from dissensus.votes.grid import NPY, votes_from_count_rows, votes_from_npy, votes_from_wide
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.rows import Duplicates, votes_from_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.votes.files import Rows
+    from dissensus.table_file import Rows
     from dissensus.votes.formats import Format
     from dissensus.votes.table import Votes
 
 FORMATS: Final = {
-    "long": "one row a vote, or a response of yes, no or unsure",
-    "wide": "one row an item, one column an annotator",
-    "counts": "one row an item, one column a class: numbers of votes",
-    "sets": "one row a judgement, with several labels in a cell or a list",
+    "long": "one row per vote, or per response of yes, no or unsure",
+    "wide": "one row per item, one column per annotator",
+    "counts": "one row per item, one column per class: numbers of votes",
+    "sets": "one row per judgement, with several labels in a cell or a list",
     **{each.name: each.what for each in OFFICIAL.values()},
 }
 """The formats that `read_votes` knows, and what each holds."""
@@ -36,13 +36,12 @@ FORMATS: Final = {
 METADATA: Final = "dissensus"
 """The key of a Parquet file's metadata that holds what its columns cannot say, as JSON."""
 
-
 _LONG_COLUMNS: Final = ("annotator", "label", "response", "seconds", "attributes", "separator")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the user says about a file; None and () leave it to be understood. See `read_votes`."""
+    """What the user says about a file; what is None or () is worked out. See `read_votes`."""
 
     format: str | None = None
     item: str | None = None
@@ -69,7 +68,7 @@ class Reading:
         votes: the votes.
         format: the name of the format, one of `FORMATS`.
         columns: the column of each role: item, annotator, label, response, seconds.
-        notes: sentences on what else was understood.
+        notes: sentences on what else was worked out.
     """
 
     votes: Votes
@@ -142,7 +141,7 @@ def understand(path: str | Path, options: Options | None = None) -> Reading:
     if chosen is not None and chosen in OFFICIAL:
         return _read_official(path, OFFICIAL[chosen], options)
     path = open_file(path)
-    if kind_of(path) == "npy":
+    if kind_of(path, also=(NPY,)) == "npy":
         _refuse_options(path, options, "counts", "item", "duplicates", *_LONG_COLUMNS)
         votes = votes_from_npy(path, classes=options.classes, ordered=options.ordered)
         return Reading(votes=votes, format="counts", notes=("items are numbered from 0",))
@@ -289,7 +288,7 @@ def _wide_or_counts(panel: pl.DataFrame) -> str | None:
         return "wide"
     if all(dtype.is_numeric() for dtype in panel.dtypes) and not any(column.null_count() for column in panel):
         totals = panel.select(total=pl.sum_horizontal(pl.all().cast(pl.Float64)))["total"]
-        # Ratings hardly add up to the same number in many different rows; the votes of a panel of k do.
+        # Ratings hardly ever add up to the same number in many different rows; the votes of a panel of k do.
         same_panel = totals.n_unique() == 1 and totals[0] >= 2 and panel.n_unique() >= 5
         return "counts" if same_panel else None
     cells = pl.concat([column.cast(pl.String).alias("cell") for column in panel]).drop_nulls()

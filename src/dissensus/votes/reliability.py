@@ -9,16 +9,16 @@ import numpy as np
 from scipy.special import entr
 
 from dissensus.arrays import places_within
+from dissensus.bootstrap import Estimate, Seed, percentile_estimate, resampled_sums
 from dissensus.errors import InputError
 from dissensus.votes.agreement import vote_weights
-from dissensus.votes.estimate import Estimate, Seed, percentile_estimate, resampled_sums
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Floats, Ints, Table
     from dissensus.votes.table import Votes
 
 _BLOCK: Final = 1 << 16
-"""Judgements that are dealt at once, so that they stay in cache; of an item with more, all."""
+"""Judgements that are dealt at once, so that they stay in cache; an item with more is dealt whole."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SplitHalf:
 
 
 def split_half_reliability(votes: Votes, *, splits: int = 20, resamples: int = 1000, seed: Seed = 0) -> SplitHalf:
-    """How far the label distributions of a panel's two random halves go together over items.
+    """How closely the label distributions of two random halves of a panel go together over items.
 
     In each split the judgements of every item with at least two are dealt at random into two halves of m // 2 (of an
     odd number one is left out), and each half gives a distribution p, equal-weighted, and its entropy in nats. r is the
@@ -53,8 +53,8 @@ def split_half_reliability(votes: Votes, *, splits: int = 20, resamples: int = 1
     Args:
         votes: the votes.
         splits: random splits to pool.
-        resamples: bootstrap resamples of items for the interval, drawn apart from the items with four judgements or
-            more and from the others; 0 for none.
+        resamples: bootstrap resamples of items for the interval, drawn separately from the items with four
+            judgements or more and from the others; 0 for none.
         seed: of the splits and of the bootstrap.
     """
     if splits < 1:
@@ -83,7 +83,7 @@ def split_half_reliability(votes: Votes, *, splits: int = 20, resamples: int = 1
 
 
 def _reliability(mean: Table) -> Estimate:
-    """From means over items, of the halves' mean (one column a class, or one of entropy), product and mean square."""
+    """From means over items, of the halves' mean (one column per class, or one of entropy), product and mean square."""
     centre = (mean[:, :-2] ** 2).sum(axis=1)
     covariance, variance = mean[:, -2] - centre, mean[:, -1] - centre
     r = np.divide(covariance, variance, out=np.ones_like(variance), where=variance > 1e-12)

@@ -1,4 +1,4 @@
-"""Rows of named columns to `Votes`: one row a vote, a response, or a set of labels."""
+"""Rows of named columns to `Votes`: one row per vote, per response, or per set of labels."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.responses import NO, RESPONSES, UNSURE
 from dissensus.votes.cells import (
-    NO,
-    UNSURE,
-    WORDS,
     are_numbers,
     describe_annotators,
     encode_classes,
@@ -36,7 +34,7 @@ Duplicates = Literal["refuse", "first", "last"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Rows:
-    """What every kind of row holds, one entry a row, and how to read it."""
+    """What every kind of row holds, one entry per row, and how to read it."""
 
     item: Codes
     items: Names
@@ -99,7 +97,7 @@ def votes_from_rows(
     duplicates: Duplicates = "refuse",
     notes: list[str] | None = None,
 ) -> Votes:
-    """Votes from a table with one row a vote, a response, or a set of labels.
+    """Votes from a table with one row per vote, per response, or per set of labels.
 
     Rows are responses where `columns.response` is given; they are sets where the label column holds lists, or text to
     be split at `separator`. A judgement that selects no class becomes one vote for the class `none`, the last.
@@ -226,7 +224,7 @@ def _select_sets(rows: _Rows) -> _Selected:
 def _select_responses(rows: _Rows, cells: pl.Series) -> _Selected:
     pair = rows.pair()
     if pair is None:
-        raise InputError(f"{rows.where(0)}: nobody is named who gave the responses; name the column with --annotator")
+        raise InputError(f"{rows.where(0)}: no column says who gave the responses; name it with --annotator")
     asked = None if rows.classes is None else [name for name in rows.classes if name != NONE]
     label, classes = encode_classes(rows.label, asked, where=rows.where)
     response = encode_responses(cells, where=rows.where)
@@ -235,7 +233,9 @@ def _select_responses(rows: _Rows, cells: pl.Series) -> _Selected:
         raise InputError(f"{rows.where(row)}: the class '{NONE}' is kept for judgements of all no; rename it")
 
     def refusal(before: int, again: int) -> str:
-        words = f"'{WORDS[response[again]]}' to class '{classes[label[again]]}' after '{WORDS[response[before]]}'"
+        words = (
+            f"'{RESPONSES[response[again]]}' to class '{classes[label[again]]}' after '{RESPONSES[response[before]]}'"
+        )
         return f"{rows.who(again)} says {words}; remove one, or choose --duplicates first or last"
 
     judgement, first = first_appearances(pl.Series(pair))
@@ -325,7 +325,7 @@ def keep_distinct(
     refusal: Callable[[int, int], str],
     notes: list[str] | None = None,
 ) -> Any:
-    """The rows to keep so that no key stands twice: a slice of all, or a mask.
+    """The rows to keep so that no key occurs twice: a slice of all, or a mask.
 
     Args:
         key: (rows,) what must be distinct.
@@ -364,6 +364,6 @@ def _seconds_of_judgements(rows: _Rows, judgement: Codes, kept: Any, *, n: int) 
         at = int(differ[0])
         raise InputError(
             f"{rows.who(at)} has {rows.seconds[at]:g} seconds here and {seconds[judgement[at]]:g} elsewhere; "
-            "give one time a judgement"
+            "give one time per judgement"
         )
     return seconds

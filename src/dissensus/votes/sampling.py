@@ -19,7 +19,7 @@ def subsample(votes: Votes, k: int, *, seed: int, replacement: bool = False) -> 
     judged at all ends with exactly k, and a judgement can be drawn more than once (a bootstrap panel).
     """
     if k < 1:
-        raise InputError(f"subsample: k is {k}; keep at least 1 vote an item")
+        raise InputError(f"subsample: k is {k}; keep at least 1 vote per item")
     generator = np.random.default_rng(seed)
     size = votes.panel_size
     order, first = judgements_by_item(votes, generator)

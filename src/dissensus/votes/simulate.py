@@ -41,8 +41,8 @@ def simulate_votes(
 
     Args:
         truth: (items, classes) true label distributions.
-        votes_per_item: votes an item gets, one number or (items,) numbers, each by another annotator.
-        annotators: size of the panel, at least the most votes of an item.
+        votes_per_item: how many votes each item gets, one number or (items,) numbers, each by a different annotator.
+        annotators: size of the panel, at least the largest number of votes of an item.
         seed: seed of all draws.
         confusion: (annotators, classes, classes) probability that annotator a says y where the perceived class is z.
         classes: class names; 0, 1, 2, ... by default.
@@ -113,9 +113,10 @@ def simulate_responses(
 
     Args:
         truth: (items, classes) label distributions that all annotators perceive; or (views, items, classes), where each
-            annotator perceives by one of the views.
-        votes_per_item: judgements an item gets, one number or (items,) numbers, each by another annotator.
-        annotators: size of the panel, at least the most judgements of an item.
+            annotator sees one of the views.
+        votes_per_item: how many judgements each item gets, one number or (items,) numbers, each by a different
+            annotator.
+        annotators: size of the panel, at least the largest number of judgements of an item.
         seed: of all draws.
         habits: how annotators answer.
         classes: class names; 0, 1, 2, ... by default.
@@ -183,7 +184,7 @@ def _assign(n_items: int, votes_per_item: int | Ints, *, annotators: int, genera
     size = np.broadcast_to(np.asarray(votes_per_item, dtype=np.int64), (n_items,))
     if n_items and (size.min() < 1 or size.max() > annotators):
         raise InputError(
-            f"simulate: {size.min()} to {size.max()} votes an item by {annotators} annotators; an item needs at least "
+            f"simulate: {size.min()} to {size.max()} votes per item by {annotators} annotators; an item needs at least "
             "1 vote, and at most one by each annotator"
         )
     item = np.repeat(np.arange(n_items, dtype=np.int32), size)

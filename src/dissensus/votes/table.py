@@ -22,7 +22,7 @@ NONE: Final = "none"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Votes:
-    """Raw votes of a panel: one row a vote, that is, one selected class in a judgement.
+    """Raw votes of a panel: one row per vote, that is, one selected class in a judgement.
 
     Responses are kept, not interpreted: a weighting scheme in `dissensus.labels` reads them. A response of No is
     the absence of a row; a judgement that says No to every class is one row with the class `none`.
@@ -63,7 +63,7 @@ class Votes:
             if column is not None and column.shape != self.item.shape:
                 raise InputError(
                     f"votes: column '{name}' has {column.shape} entries and 'item' {self.item.shape}; "
-                    "give one entry a vote in each"
+                    "give one entry per vote in each"
                 )
         if (self.annotator is None) != (self.annotators is None):
             raise InputError("votes: give 'annotator' codes and 'annotators' names together, or neither")
@@ -76,11 +76,11 @@ class Votes:
         if self.seconds is not None and self.seconds.shape != (self.n_judgements,):
             raise InputError(
                 f"votes: {self.seconds.shape[0]} seconds for {self.n_judgements} judgements; "
-                "give one value a judgement, NaN where it is unknown"
+                "give one value per judgement, NaN where it is unknown"
             )
         for name, values in self.attributes.items():
             if self.annotators is None or values.shape != self.annotators.shape:
-                raise InputError(f"votes: attribute '{name}' needs exactly one value an annotator")
+                raise InputError(f"votes: attribute '{name}' needs exactly one value per annotator")
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, np.ndarray):
@@ -213,7 +213,7 @@ def votes_from_counts(
 def check_counts(table: np.ndarray[Any, Any], items: Names) -> None:
     """Refuse counts that are not whole, not finite, negative, or zero for a whole item."""
     if table.dtype.kind not in "iuf":
-        raise InputError(f"counts: expected numbers, got {table.dtype}; give one whole number a class and item")
+        raise InputError(f"counts: expected numbers, got {table.dtype}; give one whole number per class and item")
     if table.dtype.kind == "f":
         _refuse_rows(~np.isfinite(table), table, items, "is not finite")
         _refuse_rows(table != np.floor(table), table, items, "is not a whole number of votes")

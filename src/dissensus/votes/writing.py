@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,15 +10,16 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.cells import SEPARATORS, UNSURE, WORDS, YES
+from dissensus.responses import RESPONSES, UNSURE, YES
+from dissensus.table_file import is_text, kind_of, write_table
+from dissensus.votes.cells import SEPARATORS
 from dissensus.votes.columns import SYNONYMS
-from dissensus.votes.files import is_text, kind_of
+from dissensus.votes.grid import NPY
 from dissensus.votes.reading import METADATA
 from dissensus.votes.table import NONE
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dissensus.arrays import Names
     from dissensus.votes.table import Votes
 
@@ -30,47 +29,36 @@ WRITABLE: Final = ("long", "sets", "wide", "counts")
 def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002 - as --format
     """Write votes as CSV, TSV, Parquet, JSONL or npy, by the extension of the path.
 
-    Parquet keeps the class order, the scale and the annotators' attributes; from the other kinds these come back where
-    `read_votes` is given them again. Items and annotators without a vote are in no long file, and counts hold neither
-    annotators nor responses; npy holds no names either. What a format cannot hold otherwise is refused.
+    Parquet keeps the class order, the scale and the annotators' attributes; for the other kinds they must be
+    given to `read_votes` again. A long file holds no items or annotators without a vote, and counts hold neither
+    annotators nor responses; npy holds no names either. Anything else that a format cannot hold is refused.
 
     The file appears whole or not at all.
 
     Args:
         votes: the votes.
         path: the file, in a folder that exists.
-        format: long (one row a vote, or one row a response), sets (one row a judgement), wide or counts; None takes
-            counts for npy, else long where that holds the votes, else sets.
+        format: long (one row per vote, or one row per response), sets (one row per judgement), wide or counts; None
+            takes counts for npy, else long where that holds the votes, else sets.
     """
     path = Path(path)
-    kind = kind_of(path)
+    kind = kind_of(path, also=(NPY,))
     if format is None:
         format = "counts" if kind == "npy" else "sets" if _needs_sets(votes) else "long"  # noqa: A001
     if format not in WRITABLE or (kind == "npy" and format != "counts"):
         raise InputError(f"{path}: {kind} cannot be written as '{format}'; choose one of {', '.join(WRITABLE)}")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise InputError(f"{path}: this is a folder; give the name of a file")
     if kind == "npy":
         _require_votes(votes, path)
         with whole_file(path) as part, part.open("wb") as file:
             np.save(file, votes.counts, allow_pickle=False)
         return
     tables = {"long": _long, "sets": _sets, "wide": _wide, "counts": _counts}
-    table = tables[format](votes, path)
-    with whole_file(path) as part:
-        if kind == "Parquet":
-            own = {"ordered": votes.ordered, "attributes": list(votes.attributes)}
-            table.write_parquet(part, metadata={METADATA: json.dumps(own)})
-        elif kind == "JSONL":
-            table.write_ndjson(part)
-        else:
-            table.write_csv(part, separator="\t" if kind == "TSV" else ",")
+    own = {"ordered": votes.ordered, "attributes": list(votes.attributes)}
+    write_table(tables[format](votes, path), path, metadata={METADATA: json.dumps(own)})
 
 
 def _needs_sets(votes: Votes) -> bool:
-    """Whether judgements have several votes, or none, that no response rows can hold."""
+    """Whether judgements have several votes, or none, which rows of responses cannot hold."""
     return (votes.judgement is not None or votes.none is not None) and not _has_responses(votes)
 
 
@@ -79,9 +67,9 @@ def _has_responses(votes: Votes) -> bool:
 
 
 def _long(votes: Votes, path: Path) -> pl.DataFrame:
-    """One row a vote; where every class was answered, one row a response."""
+    """One row per vote; where every class was answered, one row per response."""
     if _needs_sets(votes):
-        raise InputError(f"{path}: judgements with several votes do not fit one row a vote; choose --format sets")
+        raise InputError(f"{path}: judgements with several votes do not fit one row per vote; choose --format sets")
     if _has_responses(votes):
         return _responses(votes, path)
     if votes.unsure is not None:
@@ -99,12 +87,12 @@ def _responses(votes: Votes, path: Path) -> pl.DataFrame:
     code = np.delete(code, votes.none, axis=1) if votes.none is not None else code
     rows = np.repeat(np.arange(votes.n_judgements), len(asked))
     label = pl.Series("label", asked, dtype=pl.Enum(asked)).gather(np.tile(np.arange(len(asked)), votes.n_judgements))
-    response = pl.Series("response", WORDS, dtype=pl.Enum(WORDS)).gather(code.ravel())
+    response = pl.Series("response", RESPONSES, dtype=pl.Enum(RESPONSES)).gather(code.ravel())
     return _in_order(_judgements(votes, path)[rows].with_columns(label, response))
 
 
 def _sets(votes: Votes, path: Path) -> pl.DataFrame:
-    """One row a judgement, with its classes in a list, or in one cell of text; `none` is the empty set."""
+    """One row per judgement, with its classes in a list, or in one cell of text; `none` is the empty set."""
     if votes.unsure is not None:
         raise InputError(f"{path}: sets cannot hold unsure votes; choose --format long")
     judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
@@ -134,7 +122,7 @@ def _separator(votes: Votes, path: Path) -> str:
 
 
 def _wide(votes: Votes, path: Path) -> pl.DataFrame:
-    """One row an item, one column an annotator."""
+    """One row per item, one column per annotator."""
     if votes.annotator is None or votes.annotators is None:
         raise InputError(
             f"{path}: a wide table needs annotators, and these votes are anonymous; choose --format counts"
@@ -148,7 +136,9 @@ def _wide(votes: Votes, path: Path) -> pl.DataFrame:
     grid = np.full((len(columns), len(votes.items)), -1, dtype=np.int64)
     grid[votes.annotator, votes.item] = votes.label
     if int((grid >= 0).sum()) < len(votes):
-        raise InputError(f"{path}: an annotator judged an item twice, and a wide table holds one; choose --format long")
+        raise InputError(
+            f"{path}: an annotator judged an item twice, and a wide table has room for one; choose --format long"
+        )
     names = pl.Series(votes.classes)
     cells = [
         names.gather(pl.Series(row).replace(-1, None)).alias(name) for name, row in zip(columns, grid, strict=True)
@@ -157,7 +147,7 @@ def _wide(votes: Votes, path: Path) -> pl.DataFrame:
 
 
 def _counts(votes: Votes, path: Path) -> pl.DataFrame:
-    """One row an item, one column a class."""
+    """One row per item, one column per class."""
     _require_votes(votes, path)
     columns = [pl.Series(name, column) for name, column in zip(votes.classes, votes.counts.T, strict=True)]
     return _with_items(votes, columns, path)
@@ -176,7 +166,7 @@ def _require_votes(votes: Votes, path: Path) -> None:
 
 
 def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
-    """One row a judgement: item, annotator, seconds and attributes, as far as they are known."""
+    """One row per judgement: item, annotator, seconds and attributes, as far as they are known."""
     taken = [name for name in votes.attributes if name in SYNONYMS]
     if taken:
         raise InputError(f"{path}: the attribute '{taken[0]}' has the name of another column; rename it")
@@ -197,17 +187,3 @@ def _in_order(table: pl.DataFrame) -> pl.DataFrame:
 
 def _named(names: Names) -> pl.Series:
     return pl.Series(names) if names.dtype.kind == "i" else pl.Series(names.tolist(), dtype=pl.String)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A file beside the path that takes its place when all is written, and is gone when not."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        yield part
-        part.replace(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{path}: the file cannot be written ({reason}); nothing was changed") from None
-    finally:
-        part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-// The ways to ask about the classes of an item. Each layout draws itself into a place and is then asked
+// The ways to ask about the classes of an item. Each layout draws itself into a place and then offers
 //   missing()  the classes that still need an answer, in shown order
 //   values()   the answers, by class id
 //   restore(values), focusOn(id), key(event) -> whether the key was its own, clearLast()
@@ -44,8 +44,8 @@ export function answerKeys(choices, classes) {
 }
 
 class Layout {
-  constructor(place, classes, study, changed) {
-    Object.assign(this, { place, classes, study, changed });
+  constructor(place, classes, project, changed) {
+    Object.assign(this, { place, classes, project, changed });
     this.answers = new Map();
     this.history = [];
     this.active = 0;
@@ -75,17 +75,17 @@ class Layout {
 
 /** A row a class, each with its own equal buttons; the next unanswered row is the active one. */
 class Rows extends Layout {
-  constructor(place, classes, study, changed) {
-    super(place, classes, study, changed);
-    this.choices = this.choicesOf(study);
+  constructor(place, classes, project, changed) {
+    super(place, classes, project, changed);
+    this.choices = this.choicesOf(project);
     this.keys = this.keysOf();
     this.rows = classes.map((each) => this.row(each));
     this.draw();
     this.activate(0);
   }
 
-  choicesOf(study) {
-    return study.values.map(({ value, word }) => ({ value, word }));
+  choicesOf(project) {
+    return project.values.map(({ value, word }) => ({ value, word }));
   }
 
   keysOf() {
@@ -211,7 +211,7 @@ class Rows extends Layout {
       this.focusAt(this.byDigit.get(key));
       return true;
     }
-    if (key === "a" && this.study.allNoKey && this.choices.some((each) => each.value === "no")) {
+    if (key === "a" && this.project.allNoKey && this.choices.some((each) => each.value === "no")) {
       for (const { id } of this.missing()) this.answer(id, "no", "key");
       this.allNo?.();
       return true;
@@ -222,7 +222,7 @@ class Rows extends Layout {
   legend() {
     const lines = this.choices.map((each, index) => [this.keys[index].map((key) => key.toUpperCase()), each.word]);
     if (this.byDigit.size) lines.push([["0", "…", "9"], "go to that class"]);
-    if (this.study.allNoKey) lines.push([["A"], "No to all that is left"]);
+    if (this.project.allNoKey) lines.push([["A"], "No to all that are left"]);
     return [...lines, [["↑", "↓"], "another class"], [["←", "→"], "another answer, then Space"]];
   }
 }
@@ -280,9 +280,9 @@ class Rating extends Rows {
 
 /** A list from which several classes (or none of them) are ticked. */
 class List extends Layout {
-  constructor(place, classes, study, changed) {
-    super(place, classes, study, changed);
-    this.many = study.layout === "select-all";
+  constructor(place, classes, project, changed) {
+    super(place, classes, project, changed);
+    this.many = project.layout === "select-all";
     this.none = false;
     const list = make("fieldset", { class: "list" }, make("legend"));
     list.firstChild.textContent = this.many ? "Choose all that apply." : "Choose one.";
@@ -383,8 +383,8 @@ class List extends Layout {
 
 /** A hundred points to give away; what is left empty gets none. */
 class Points extends Layout {
-  constructor(place, classes, study, changed) {
-    super(place, classes, study, changed);
+  constructor(place, classes, project, changed) {
+    super(place, classes, project, changed);
     this.whole = 100;
     this.rows = classes.map(({ id, name }) => {
       const label = make("legend", { id: `points-${id}` }, named(name));

@@ -1,5 +1,5 @@
-// The time that an item is this person's. Signs of a person, not of a page, prolong it: a page left open must not keep
-// an item from everybody else for ever.
+// How long an item belongs to this person. Only signs of a person prolong it: a page that was left open must not keep an
+// item from everybody else for ever.
 
 const SIGNS = ["keydown", "click", "pointerdown", "pointermove", "wheel", "touchmove"];
 const AHEAD = 60_000;
@@ -15,7 +15,7 @@ export class LeaseClock {
     document.addEventListener("visibilitychange", () => document.hidden || this.#stirred());
   }
 
-  /** An item is there for so many seconds, and signs of life are told so many seconds apart. */
+  /** The item is held for `seconds`; signs of life are sent at least `apart` seconds apart. */
   start(seconds, apart) {
     this.running = true;
     this.apart = 1000 * Math.min(apart, seconds / 2);

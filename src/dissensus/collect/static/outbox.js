@@ -1,5 +1,5 @@
 // Answers that the server has not acknowledged yet. They are kept on this device before they are sent, so that a lost
-// connection, a reload or a crash of the tab costs nothing; the server knows each by its uuid and stores it once.
+// connection, a reload or a crash of the tab loses nothing; the server knows each by its uuid and stores it once.
 
 import { post } from "./connection.js";
 

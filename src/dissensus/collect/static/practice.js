@@ -1,6 +1,6 @@
-// Practice: the same screen, and words about its use only – never about what is right.
+// Practice: the same screen, with comments on how to use it only – never on which answer is right.
 
-import { Screen, study } from "./screen.js";
+import { Screen, project } from "./screen.js";
 
 const at = (id) => document.getElementById(id);
 const rounds = JSON.parse(at("main").dataset.practice);
@@ -28,7 +28,7 @@ async function show() {
   at("count").textContent = rounds.length > 1 ? `Practice ${answers.length + 1} of ${rounds.length}` : "Practice";
   at("done").max = rounds.length;
   at("done").value = answers.length;
-  await screen.show(round.item, study.classes);
+  await screen.show(round.item, project.classes);
 }
 
 await show();

@@ -1,4 +1,4 @@
-// Keeps the progress page fresh: the server draws it, this replaces what changed every five seconds.
+// Keeps the progress page up to date: every five seconds the server renders it, and this replaces what is shown.
 
 const place = document.getElementById("live");
 

@@ -7,7 +7,7 @@ const at = (id) => document.getElementById(id);
 const PHONE = matchMedia("(max-width: 52rem)");
 const SIZE = { desktop: 352, phone: 168 };
 
-export const study = JSON.parse(at("main").dataset.study);
+export const project = JSON.parse(at("main").dataset.project);
 
 export class Screen {
   /** `next(answers)` and `changed()` are the owner's; answers are as the server reads them. */
@@ -15,7 +15,7 @@ export class Screen {
     this.owner = { next, changed };
     this.layout = null;
     this.busy = true;
-    this.shortcuts = study.shortcuts && localStorage.getItem("dissensus-shortcuts") !== "off";
+    this.shortcuts = project.shortcuts && localStorage.getItem("dissensus-shortcuts") !== "off";
     this.#keyboard();
     at("next").addEventListener("click", () => this.#next());
     document.addEventListener("visibilitychange", () => this.watch?.visibility());
@@ -26,13 +26,13 @@ export class Screen {
     at("back").addEventListener("click", () => this.busy || back?.());
   }
 
-  /** Show an item; `kept` is what an earlier life of the page knew of it. Resolves when the clock has started. */
-  async show(item, classes, { kept = null, draft = null, layout = study.layout } = {}) {
+  /** Show an item; `kept` is what the page knew about it before a reload. Resolves when the clock has started. */
+  async show(item, classes, { kept = null, draft = null, layout = project.layout } = {}) {
     this.busy = true;
     at("shown").classList.add("waiting");
     await this.#draw(item);
     const Layout = layoutOf(layout);
-    this.layout = new Layout(at("answers"), classes, study, (id, input) => this.#changed(id, input));
+    this.layout = new Layout(at("answers"), classes, project, (id, input) => this.#changed(id, input));
     this.layout.complete = () => at("next").focus({ preventScroll: true });
     this.layout.allNo = () => this.allNo?.();
     const values = kept?.values ?? draft;
@@ -51,12 +51,12 @@ export class Screen {
     this.layout.start();
   }
 
-  /** Back to the answers, from something beside them. */
+  /** Put the focus back on the answers. */
   focus() {
     this.layout?.start();
   }
 
-  /** What a reload needs to go on. */
+  /** What a reload needs in order to carry on. */
   kept() {
     const values = this.layout.draft ? this.layout.draft() : this.layout.values();
     return { values, times: this.watch.kept() };
@@ -80,13 +80,13 @@ export class Screen {
     this.#fit();
   }
 
-  /** Whole multiples of a small image, so that every pixel of it is equally large. */
+  /** Enlarge a small image by a whole number, so that all of its pixels are equally large. */
   #fit() {
     const image = at("frame").querySelector("img");
     if (!image?.naturalWidth) return;
     const room = PHONE.matches ? SIZE.phone : SIZE.desktop;
     const times = Math.floor(room / Math.max(image.naturalWidth, image.naturalHeight));
-    image.classList.toggle("tiny", times > 1 && study.rendering === "pixelated");
+    image.classList.toggle("tiny", times > 1 && project.rendering === "pixelated");
     image.width = times > 1 ? image.naturalWidth * times : image.naturalWidth;
     image.height = times > 1 ? image.naturalHeight * times : image.naturalHeight;
   }
@@ -118,8 +118,8 @@ export class Screen {
       jump.addEventListener("click", () => this.layout.focusOn(id));
       place.append(jump);
     }
-    const spoken = missing.length ? `${sentence} ${jumps.map((each) => each.name).join(", ")}` : "All answered. Enter goes on.";
-    // Once an answer would be too much talk: the count is spoken near the end, and whenever somebody asks.
+    const spoken = missing.length ? `${sentence} ${jumps.map((each) => each.name).join(", ")}` : "All answered. Press Enter to continue.";
+    // After every answer would be too much talk: the count is spoken near the end, and whenever somebody asks.
     if (said || missing.length <= 3) at("spoken").textContent = said ? `Not yet: ${spoken}` : spoken;
   }
 
@@ -133,7 +133,7 @@ export class Screen {
       return;
     }
     this.busy = true;
-    // What was sent must be what is seen: nothing can be changed until the next item is there.
+    // What is sent must be what was seen: nothing can be changed until the next item is there.
     at("answers").inert = true;
     this.owner.next({ values: this.layout.values(), ...this.watch.times() });
   }
@@ -164,7 +164,7 @@ export class Screen {
   #legend() {
     const dialog = at("legend");
     const tick = at("shortcuts");
-    at("legend-open").hidden = !study.shortcuts;
+    at("legend-open").hidden = !project.shortcuts;
     tick.checked = this.shortcuts;
     tick.addEventListener("change", () => {
       this.shortcuts = tick.checked;

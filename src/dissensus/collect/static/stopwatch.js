@@ -1,5 +1,5 @@
-// The times of one item, in milliseconds of a clock that never steps (performance.now), from the first frame on which
-// the item could be seen.
+// The times of one item, in milliseconds of a monotonic clock (performance.now), from the first frame in which the item
+// could be seen.
 
 let frame = 0;
 
@@ -17,7 +17,7 @@ export function measureFrames(count = 24) {
 }
 
 export class Stopwatch {
-  /** `before`: what an earlier life of this page (before a reload) had already measured. */
+  /** `before`: what this page had already measured before a reload. */
   constructor(before = {}) {
     this.begun = performance.now() - (before.total ?? 0);
     this.hidden = before.hidden ?? 0;

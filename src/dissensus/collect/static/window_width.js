@@ -1,4 +1,4 @@
-// Sends a window that is too narrow for the study to the page that says so, and back when there is room.
+// Sends a window that is too narrow for the project to the page that says so, and back when there is room.
 
 import { post } from "./connection.js";
 
@@ -8,7 +8,7 @@ const told = document.getElementById("width");
 async function look() {
   if (told === null) {
     if (innerWidth >= least) return;
-    // Once a visit: the log is of people, not of every move of a window.
+    // Once per visit: the log is about people, not about every move of a window.
     if (!sessionStorage.getItem("dissensus-small")) {
       sessionStorage.setItem("dissensus-small", "told");
       await post("/api/event", { kind: "small-screen", detail: { width: innerWidth, height: innerHeight } }).catch(() => {});

@@ -1,9 +1,9 @@
-// The work: asks for an item, shows it, keeps its answers on this device, sends them, goes on.
+// The work: asks for an item, shows it, keeps its answers on this device, sends them, and starts again.
 
 import { newName, post } from "./connection.js";
 import { LeaseClock } from "./lease.js";
 import { Outbox } from "./outbox.js";
-import { Screen, study } from "./screen.js";
+import { Screen, project } from "./screen.js";
 import { measureFrames } from "./stopwatch.js";
 
 const at = (id) => document.getElementById(id);
@@ -30,7 +30,7 @@ channel.addEventListener("message", ({ data }) => {
   if (data.working && data.working !== tab && current) elsewhere();
 });
 
-const screen = new Screen({ next: submit, changed: keep, problem: report, back: study.back ? back : null });
+const screen = new Screen({ next: submit, changed: keep, problem: report, back: project.back ? back : null });
 screen.allNo = () => hear("all-no-key", { number: current?.number });
 const outbox = new Outbox(session, tab, heard);
 const lease = new LeaseClock(beat, warn);
@@ -45,7 +45,7 @@ function heard({ state, waiting, data, tries }) {
   at("notice").hidden = !(state === "offline" || (state === "saving" && tries > 0));
   if (state !== "offline") return;
   at("notice-text").textContent =
-    data.error ?? "No connection. Your answers are kept on this device and are sent as soon as it is back; do not close this page.";
+    data.error ?? "No connection. Your answers are kept on this device and will be sent as soon as it is back; do not close this page.";
   at("keep-file").hidden = performance.now() - offlineSince < PATIENCE;
 }
 
@@ -82,9 +82,9 @@ async function follow(data) {
   lease.stop();
   if (data.state === "finished") location.assign(data.url);
   else if (data.state === "elsewhere") elsewhere();
-  else if (data.state === "paused") wait("The study is paused", data.error, data.retry_seconds);
+  else if (data.state === "paused") wait("The project is paused", data.error, data.retry_seconds);
   else if (data.state === "nothing")
-    wait("One moment, please", "Every item is being looked at by somebody right now. This page goes on by itself.", data.retry_seconds);
+    wait("One moment, please", "Every item is being looked at by somebody right now. This page carries on by itself.", data.retry_seconds);
   else over("Something went wrong", data.error);
 }
 
@@ -95,7 +95,7 @@ async function show(given) {
   at("done").max = given.of;
   at("done").value = given.number - 1;
   furthest = Math.max(furthest, given.number);
-  at("back").hidden = !study.back || given.number < Math.max(2, furthest);
+  at("back").hidden = !project.back || given.number < Math.max(2, furthest);
   panel(null);
   try {
     await screen.show(given.item, given.classes, {
@@ -104,14 +104,14 @@ async function show(given) {
       layout: given.layout,
     });
   } catch {
-    // Asking again hands out its address anew, which a server that was started again has forgotten.
+    // Asking again gives the image a new address: a server that was restarted has forgotten the old one.
     failures += 1;
     if (failures < 4) return new Promise((resume) => setTimeout(resume, 400 * failures)).then(next);
     failures = 0;
     hear("image-failed", { number: given.number });
     return over("The image does not load", "Please check your connection.", [
       ["Try again", next],
-      ["Report it and go on", () => report("The image does not load")],
+      ["Report it and carry on", () => report("The image does not load")],
     ]);
   }
   failures = 0;
@@ -133,7 +133,7 @@ function keep() {
 }
 addEventListener("pagehide", () => screen.busy || keep());
 document.addEventListener("visibilitychange", () => {
-  // Only a hint, so that another browser could go on: what counts is kept on this device.
+  // Only a convenience, so that another browser can carry on: what counts is kept on this device.
   if (!document.hidden || screen.busy || !current) return;
   post("/api/draft", { assignment: current.assignment, values: screen.kept().values }).catch(() => {});
 });
@@ -156,7 +156,7 @@ async function deliver() {
   return next();
 }
 
-/** A sign of life. Resolves to what the lease has become, or null where the server did not say. */
+/** A sign of life. Resolves to what has become of the lease, or null if the server did not say. */
 async function beat() {
   if (!current) return null;
   try {
@@ -164,7 +164,7 @@ async function beat() {
     if (status === 200 && data.mine === false) elsewhere();
     return status === 200 && data.mine ? data : null;
   } catch {
-    // The next beat, or the save, tells whether the connection is really gone.
+    // The next beat, or the save, shows whether the connection is really gone.
     return null;
   }
 }
@@ -206,7 +206,7 @@ function elsewhere() {
   current = null;
   screen.busy = true;
   lease.stop();
-  over("Open in another tab", "This study is open elsewhere. You can continue here; the other tab then stops.", [
+  over("Open in another tab", "You have this project open in another tab. You can continue here; the other tab then stops.", [
     ["Continue here", async () => {
       await ask("/api/take-over", { tab });
       channel.postMessage({ working: tab });
@@ -220,7 +220,7 @@ function wait(title, text, seconds) {
   setTimeout(next, (seconds ?? 15) * 1000);
 }
 
-/** Words instead of the item. */
+/** Show a message instead of the item. */
 function over(title, text, actions = []) {
   panel({ title, text, actions });
 }

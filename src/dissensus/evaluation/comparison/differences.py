@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from dissensus.arrays import Floats, Table
+    from dissensus.bootstrap import Estimate, Seed
     from dissensus.evaluation.comparison.intervals import Spread
-    from dissensus.votes.estimate import Estimate, Seed
 
     SeedNumbers = tuple[int | str, ...] | None
     """The seeds of a system's runs in their order; None where nothing about it was drawn, as a uniform baseline."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import stdtrit
 
-from dissensus.votes.estimate import Estimate
+from dissensus.bootstrap import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,26 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.bootstrap import resampled_draws, resampled_sums
 from dissensus.evaluation.metrics.calibration_error import equal_width_ends, millionths
 from dissensus.evaluation.metrics.distances import entropy, jsd
 from dissensus.evaluation.metrics.ranking import accuracy, expected_accuracy
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.metrics.set_level import DECIMALS
 from dissensus.labels.distribution import one_hot
-from dissensus.votes.estimate import resampled_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dissensus.arrays import Floats, Table
+    from dissensus.bootstrap import Seed
     from dissensus.evaluation.metrics.metric import Metric
-    from dissensus.votes.estimate import Seed
 
     Statistic = Callable[[Table], Floats]
     """(resamples, items) numbers of draws to (resamples,) values; NaN where a resample has none."""
-
-DRAWS: Final = 1 << 19
-"""Numbers of draws held at once."""
 
 ENOUGH: Final = 400
 """Resamples for a measure over items: its interval takes their variance alone, which is then known to 7 %."""
@@ -64,18 +61,12 @@ def resampled_over_items(metric: Metric, human: Table, models: Sequence[Table], 
         seed: of the draws.
     """
     assert metric.over_items is not None
-    items = len(human)
     resamples = min(resamples, ENOUGH)
     of_models = _statistics_of(metric, human, models)
     values = np.empty((1 + resamples, len(models)))
+    for block, draws in resampled_draws(len(human), resamples=resamples, seed=seed):
+        values[block] = of_models(draws)
     values[0] = [_number(metric.over_items(human, model)) for model in models]
-    rng = np.random.default_rng(seed)
-    step = max(1, DRAWS // items)
-    for first in range(1, 1 + resamples, step):
-        size = min(step, 1 + resamples - first)
-        drawn = rng.integers(0, items, size=(size, items)) + np.arange(size)[:, None] * items
-        draws = np.bincount(drawn.ravel(), minlength=size * items).reshape(size, items).astype(np.float64)
-        values[first : first + size] = of_models(draws)
     return values
 
 

@@ -11,8 +11,8 @@ from dissensus.evaluation.comparison.tables import DASH, as_list, markdown, show
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
+    from dissensus.bootstrap import Estimate
     from dissensus.evaluation.finite_panel.finding import Finding
-    from dissensus.votes.estimate import Estimate
 
 BEST: Final = "best achievable"
 """The row of what a perfect model would score against so few votes."""

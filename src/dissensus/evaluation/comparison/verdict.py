@@ -9,9 +9,9 @@ from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
+    from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.differences import Difference
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.votes.estimate import Estimate
 
 
 def verdict(evaluation: Evaluation) -> tuple[str, str, str]:
@@ -67,7 +67,7 @@ def _but(evaluation: Evaluation, best: str) -> str:
     score = evaluation.overall.get(best, evaluation.headline)
     if score.notes:
         return f"But {score.notes[0]}."
-    for told in (_beaten, _chance, _worse_metric, _worse_stratum, _one_seed):
+    for told in (_beaten, _chance, _worse_metric, _worse_stratum, _worse_metric_in_a_stratum, _one_seed):
         sentence = told(evaluation, best)
         if sentence:
             return sentence
@@ -127,6 +127,24 @@ def _worse_stratum(evaluation: Evaluation, best: str) -> str:
                 if found is not None and found.mark == WORSE:
                     told = f"But on the items '{stratum}' (by {idea}) {rival} is closer, by {_size(found.value)}."
                     behind.append((abs(found.value.value), told))
+    return max(behind)[1] if behind else ""
+
+
+def _worse_metric_in_a_stratum(evaluation: Evaluation, best: str) -> str:
+    """Of the other metrics within strata, the one on which it is most surely further from people than its rival."""
+    rival = _rival(evaluation, best) if len(evaluation.models) > 1 else None
+    if rival is None:
+        return ""
+    behind: list[tuple[float, str]] = []
+    for idea, scores in evaluation.strata.items():
+        for stratum in dict.fromkeys(row.stratum for row in scores.rows if row.items and row.stratum != ALL):
+            for row in evaluation.difference(rival.reference, only=[best], by=idea, stratum=stratum).rows:
+                if row.mark == WORSE and row.value.low is not None and row.value.high is not None:
+                    told = (
+                        f"But on the items '{stratum}' (by {idea}) its {METRICS[row.metric].short} is worse than that "
+                        f"of {rival.reference}, by {_size(row.value)}."
+                    )
+                    behind.append((abs(row.value.value) / (row.value.high - row.value.low), told))
     return max(behind)[1] if behind else ""
 
 

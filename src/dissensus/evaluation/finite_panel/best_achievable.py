@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.special import entr
 
+from dissensus.bootstrap import Estimate
 from dissensus.evaluation.finite_panel.bracket import Bracket, binomial, fit_polynomials, jsd_of_cell
 from dissensus.evaluation.finite_panel.corrections import LEVEL, SINGLE_ONLY, mean_bracket
 from dissensus.evaluation.finite_panel.finding import Finding, withheld
@@ -36,7 +37,6 @@ from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, sh
 from dissensus.evaluation.metrics.distances import LN2, abs_entce
 from dissensus.evaluation.metrics.ranking import accuracy
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

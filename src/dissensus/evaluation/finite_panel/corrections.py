@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.special import entr
 
+from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds, estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
@@ -39,7 +40,6 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
 )
 from dissensus.evaluation.metrics.distances import LN2, entropy, soft_nll
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dissensus.votes.estimate import Estimate
+    from dissensus.bootstrap import Estimate
 
 
 @dataclass(frozen=True)

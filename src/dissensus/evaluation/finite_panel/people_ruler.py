@@ -21,13 +21,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from dissensus.arrays import places_within
+from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import Spread, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, clustered, shared, with_annotators
 from dissensus.evaluation.metrics.distances import FLOOR, soft_nll
 from dissensus.labels.schemes import fit_concentration
-from dissensus.votes.estimate import Estimate
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Table

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, Union
 
 import numpy as np
 
+from dissensus import arrays
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ def blocks(*tables: Array, elements: int | None = None) -> Iterator[tuple[slice,
 
 
 def row_sum(block: Any) -> Any:
-    """(rows,) sums over classes; NumPy's einsum takes a fifth of the time of its sum where rows are short."""
-    return block.sum(1) if is_tensor(block) else np.einsum("ij->i", block)
+    """(rows,) sums over classes, of a tensor or an array."""
+    return block.sum(1) if is_tensor(block) else arrays.row_sum(block)
 
 
 def row_dot(a: Any, b: Any) -> Any:

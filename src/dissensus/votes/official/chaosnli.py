@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.files import Rows, explained
+from dissensus.table_file import Rows, explained
 from dissensus.votes.grid import votes_from_count_rows
 from dissensus.votes.official.opening import glance, official_file, require_rows
 

@@ -1,17 +1,14 @@
-"""CIFAR-10H: about fifty votes on each CIFAR-10 test image (Peterson et al. 2019), as counts or one row a trial."""
+"""CIFAR-10H: about fifty votes on each CIFAR-10 test image (Peterson et al. 2019), as counts or one row per trial."""
 
 from __future__ import annotations
 
-import warnings
-from tokenize import TokenError
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import polars as pl
 
+from dissensus.array_file import read_npy
 from dissensus.errors import InputError
 from dissensus.votes.columns import Columns
-from dissensus.votes.files import explained
 from dissensus.votes.official.opening import header, official_file, require_rows, whole_numbers
 from dissensus.votes.rows import votes_from_rows
 from dissensus.votes.table import Votes, votes_from_counts
@@ -50,15 +47,7 @@ def is_cifar10h(path: Path) -> bool:
 
 
 def _read_counts(path: Path) -> Votes:
-    try:
-        with explained(path), warnings.catch_warnings():
-            # NumPy warns where it has to guess at a header; the official one needs no guess.
-            warnings.simplefilter("error", UserWarning)
-            # Mapped, so that a damaged header cannot ask for more memory than the file has.
-            counts = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, TypeError, EOFError, SyntaxError, OverflowError, MemoryError, TokenError, UserWarning) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{path}: this is no whole npy file ({reason}); download it again") from None
+    counts = read_npy(path, remedy="download it again")
     if counts.shape != (IMAGES, len(CLASSES)) or counts.dtype.kind not in "iuf":
         raise InputError(
             f"{path}: expected counts of shape (10000, 10), got {counts.dtype} of shape {counts.shape}; give {COUNTS}"
@@ -77,7 +66,7 @@ def _read_counts(path: Path) -> Votes:
 
 
 def _read_raw(path: Path) -> Votes:
-    """One vote a trial. Attention checks are left out; how many an annotator failed is the attribute `failed_checks`.
+    """One vote per trial. Attention checks are left out; how many an annotator failed is the attribute `failed_checks`.
 
     Reaction times are in milliseconds in the file; those of 0 or less are a fault of its clock, and unknown here.
     """

@@ -42,7 +42,7 @@ def read_label_studio(path: Path, *, control: str | None = None) -> Votes:
     """Votes of a JSON or JSON-MIN export; items are task ids, annotators the users' addresses or ids.
 
     Cancelled annotations, predictions, and annotations that leave the question unanswered are skipped; a task without
-    any vote is no item. Several choices are several votes in one judgement; ratings are a scale from 1 to the
+    any vote is not an item. Several choices are several votes in one judgement; ratings are a scale from 1 to the
     highest one given; the levels of a taxonomy are joined by ' / '.
 
     Args:
@@ -106,7 +106,7 @@ def _answers(record: Any, number: int, path: Path) -> list[_Answer]:
     except (TypeError, KeyError, AttributeError, ValueError):
         pass
     raise InputError(
-        f"{path}, entry {number}: this is no annotated task as Label Studio writes it; "
+        f"{path}, entry {number}: this is not an annotated task as Label Studio writes it; "
         "export the project as JSON or JSON-MIN"
     )
 
@@ -195,9 +195,9 @@ def _choose(control: str | None, controls: Sequence[str], path: Path) -> str:
 
 
 def _scale(answers: Sequence[_Answer]) -> tuple[str, ...]:
-    """The scale from 1 to the highest rating, with those nobody gave."""
+    """The scale from 1 to the highest rating, including ratings that nobody gave."""
     highest = max(int(label) if label.isdecimal() else 0 for each in answers for label in each.labels)
     if highest > LONGEST_SCALE:
         place = next(each.where for each in answers if str(highest) in each.labels)
-        raise InputError(f"{place}: a rating of {highest} is no place on a scale; correct it")
+        raise InputError(f"{place}: a rating of {highest} is not a place on a scale; correct it")
     return tuple(str(rating) for rating in range(1, max(highest, 1) + 1))

@@ -101,7 +101,7 @@ def _labels(said: Any, *, where: str) -> list[str]:
 
 
 def _soft_label(soft: Any, *, where: str) -> dict[str, float]:
-    """The share of annotators for each class; several labels a judgement have a yes and a no share for each."""
+    """The share of annotators for each class; several labels per judgement have a yes and a no share for each."""
     try:
         shares = [each["1"] if isinstance(each, dict) else each for each in (soft or {}).values()]
         return dict(zip(class_names(list(soft or {})), map(float, shares), strict=True))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.table_file import KINDS, Rows, columns_of, explained, open_file, read_rows
 from dissensus.votes.columns import listed
-from dissensus.votes.files import KINDS, Rows, columns_of, explained, open_file, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def whole_numbers(rows: Rows, column: str, *, low: int, high: int) -> pl.Series:
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         raise InputError(
-            f"{rows.where(row)}: {cells[row]!r} in column '{column}' is no whole number from {low} to {high}; "
+            f"{rows.where(row)}: {cells[row]!r} in column '{column}' is not a whole number from {low} to {high}; "
             "give the official file unchanged"
         )
     return numbers.cast(pl.Int64)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
+from dissensus.table_file import columns_of
 from dissensus.votes.columns import Columns, listed
-from dissensus.votes.files import columns_of
 from dissensus.votes.official.opening import header, official_file, require_rows, whole_numbers
 from dissensus.votes.rows import votes_from_rows
 

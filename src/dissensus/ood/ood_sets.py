@@ -1,18 +1,19 @@
-"""Strange items, brought to what a study's models take: anybody's images, texts or features."""
+"""Out-of-distribution (OOD) items as a study's models take them: anybody's images, texts or features."""
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.datasets.sources import TABLE_SUFFIXES, Source, read_source
+from dissensus.array_file import read_npz
+from dissensus.datasets.sources import Source, read_source
 from dissensus.datasets.text import character_ngrams
 from dissensus.datasets.words import word_texts
 from dissensus.errors import InputError
+from dissensus.table_file import KINDS
 
 if TYPE_CHECKING:
     from dissensus.arrays import Mask
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     Features = np.ndarray[Any, np.dtype[np.float32]]
 
 CHUNK: Final = 1 << 22
-"""Numbers of features held at once while they are hashed."""
+"""How many numbers are held at once while items are hashed."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StrangeSet:
-    """Strange items with features as a study has them, not normalised.
+class OodSet:
+    """OOD items with features as a study has them, not normalised.
 
     Attributes:
         name: of the set.
@@ -42,9 +43,7 @@ class StrangeSet:
         return len(self.features)
 
 
-def read_strangers(
-    path: str | Path, data: TrainingData, *, name: str | None = None, text: str | None = None
-) -> StrangeSet:
+def read_ood_set(path: str | Path, data: TrainingData, *, name: str | None = None, text: str | None = None) -> OodSet:
     """The items of a folder of images, an image file, a table of texts, or an `.npz` with an array `features`.
 
     Images are brought to the shape of the study's images and to their scale, 0 to 1 or 0 to 255. Texts become
@@ -59,8 +58,8 @@ def read_strangers(
     path = Path(path)
     features = _features_of(path, data)
     if features is not None:
-        return StrangeSet(name=name or path.stem, features=features, how="features taken as they are")
-    if path.suffix in TABLE_SUFFIXES:
+        return OodSet(name=name or path.stem, features=features, how="features taken as they are")
+    if path.suffix.lower() in KINDS:
         return _texts(path, read_source(path, name=name, text=text), data)
     shape = data.shape if len(data.shape) == 3 else (1, *data.shape)
     scale = pixel_scale(data)
@@ -76,7 +75,7 @@ def read_strangers(
     # Divided, as features are made of bytes: multiplied by the inverse, the same image would differ in its last bit.
     images = (source.images.astype(np.float32) / np.float32(255 / scale)).reshape(-1, *data.shape)
     size = " x ".join(str(each) for each in shape)
-    return StrangeSet(name=source.name, features=images, how=f"images brought to {size}, pixels from 0 to {scale:g}")
+    return OodSet(name=source.name, features=images, how=f"images brought to {size}, pixels from 0 to {scale:g}")
 
 
 def pixel_scale(data: TrainingData) -> float | None:
@@ -91,13 +90,8 @@ def _features_of(path: Path, data: TrainingData) -> Features | None:
     """The array `features` of an `.npz`; None where the file is something else."""
     if path.suffix != ".npz":
         return None
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as opened:
-            found = opened["features"] if "features" in opened.files else None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{path}: cannot be read ({error}); give an .npz with an array 'images' of bytes or 'features'"
-        ) from error
+    remedy = "give an .npz with an array 'images' of bytes or 'features'"
+    found = read_npz(path, only=("features",), remedy=remedy).get("features")
     if found is None:
         return None
     if found.ndim < 1 or found.dtype.kind not in "fiu" or found.shape[1:] != data.shape or not len(found):
@@ -111,7 +105,7 @@ def _features_of(path: Path, data: TrainingData) -> Features | None:
     return features
 
 
-def _texts(path: Path, source: Source, data: TrainingData) -> StrangeSet:
+def _texts(path: Path, source: Source, data: TrainingData) -> OodSet:
     assert source.texts is not None
     if len(data.shape) != 1 or not _are_ngrams(data):
         raise InputError(
@@ -119,7 +113,7 @@ def _texts(path: Path, source: Source, data: TrainingData) -> StrangeSet:
             "n-grams of its item names; give an .npz with an array 'features' made as the study's were"
         )
     features = character_ngrams(source.texts, data.shape[0])
-    return StrangeSet(name=source.name, features=features, how=f"character n-grams in {data.shape[0]:,} dimensions")
+    return OodSet(name=source.name, features=features, how=f"character n-grams in {data.shape[0]:,} dimensions")
 
 
 def _are_ngrams(data: TrainingData) -> bool:

@@ -1,18 +1,23 @@
-"""What a report is made of: the study's predictions, scored against people, and what its runs recorded."""
+"""The scored study: the one source of every number that is printed of a study.
+
+`study run`, `demo`, `--json` and the report print from it, so the same row is the same number everywhere.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dissensus.dynamics.recorded import read_dynamics
+from dissensus.errors import InputError
 from dissensus.evaluation.baselines import MAJORITY
 from dissensus.evaluation.comparison.differences import with_holm
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.studies.scoring import runs_by_system, trains_on_majority
+from dissensus.studies.opening import runs_by_system
 from dissensus.training.data import TRAIN
 
 if TYPE_CHECKING:
@@ -23,11 +28,11 @@ if TYPE_CHECKING:
     from dissensus.evaluation.comparison.differences import Difference
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.studies.running import Plan
-    from dissensus.training.run import Run
+    from dissensus.studies.opening import OpenStudy
+    from dissensus.training.run import Run, RunResult
 
 METRICS: Final = ("kl", "soft_nll", "brier", "abs_entce", "entropy_spearman", "accuracy")
-"""What the tables show, closest to the question first."""
+"""What a study is scored by, closest to the question first."""
 
 AGREEMENT: Final = "agreement"
 """The idea of the strata: unanimous and varied items."""
@@ -38,12 +43,12 @@ class System:
     """The runs of one model by one method.
 
     Attributes:
-        name: unique in the report, and as short as that allows.
+        name: unique in the study, and as short as that allows.
         model: its name.
         method: the name within the model.
         runs: one a seed.
         predictions: by split, (seeds, items, classes) probabilities.
-        trained_on: engine and device of each run, distinct.
+        trained_on: by engine, device and versions, the number of runs.
     """
 
     name: str
@@ -51,7 +56,7 @@ class System:
     method: str
     runs: tuple[Run, ...]
     predictions: Mapping[str, np.ndarray[Any, Any]]
-    trained_on: tuple[str, ...]
+    trained_on: Mapping[str, int]
 
     def mean(self, split: str) -> Table:
         """(items, classes) what the runs say of a split's items in the mean over seeds."""
@@ -59,34 +64,38 @@ class System:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Results:
-    """A whole study, read and scored.
+class ScoredStudy:
+    """A study whose runs were read and scored against people.
 
     Attributes:
-        plan: the study, its data and its store.
+        opened: the study, its data and its store.
         split: what was evaluated.
         human: what people said of that split's items.
-        systems: by name, in the order of the grid.
+        systems: by name, in the order of the grid, with the runs that trained.
+        failed: by system, the seeds whose runs failed, and why; they are scored nowhere.
         references: by model, the system that the model's others are compared with: majority where there is one.
         evaluation: of all systems and baselines.
+        cautions: what a reader must know before any number: that data are simulated, say.
         notes: sentences that belong under the tables.
         differences: by stratum, system and metric, system minus its reference; Holm's correction is over the methods
             of a model on that metric and stratum.
     """
 
-    plan: Plan
+    opened: OpenStudy
     split: str
     human: LabelDistribution
     systems: Mapping[str, System]
+    failed: Mapping[str, Mapping[int, str]]
     references: Mapping[str, str]
     evaluation: Evaluation
+    cautions: tuple[str, ...]
     notes: tuple[str, ...]
     differences: Mapping[tuple[str, str, str], Difference]
 
     @property
     def recorded(self) -> bool:
         """Whether every run kept its probabilities after each epoch."""
-        return self.plan.study.training.dynamics
+        return self.opened.study.training.dynamics
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -99,29 +108,33 @@ class Results:
 
     def dynamics(self, system: System) -> tuple[Recorded, ...]:
         """For each run of a system, (epochs, training items, classes) probabilities; read anew, as they are large."""
-        return read_dynamics(self.plan.store, [run.key for run in system.runs])
+        return read_dynamics(self.opened.store, [run.key for run in system.runs])
 
     @property
     def people_on_training_items(self) -> LabelDistribution:
         """What people said of the items that dynamics are about."""
-        return self.plan.data.human.take(self.plan.data.splits[TRAIN])
+        return self.opened.data.human.take(self.opened.data.splits[TRAIN])
 
 
-def read_results(plan: Plan, *, resamples: int, seed: int) -> Results:
+def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> ScoredStudy:
     """Read every run of a study and score it on the test split, or the last one that is not trained on.
 
     Args:
-        plan: a study whose runs are all in its store.
+        opened: a study whose runs are all in its store.
         resamples: of items and seeds, behind each interval.
         seed: of everything random.
     """
-    data = plan.data
-    split, systems = plan.data.held_out, _systems(plan)
+    data = opened.data
+    systems, failed = _systems(opened)
+    failures = _told_failures(failed, len(opened.study.seeds))
+    if not systems:
+        raise InputError(f"study {opened.study.name}: every run failed: {failures[0]}")
+    split = data.held_out
     references = _references(systems)
     reference = systems[next(iter(references.values()))]
     fitted_on = next((name for name in data.splits if name not in (TRAIN, split)), None)
     human = data.human.take(data.splits[split])
-    majority = reference.name if _is_majority(reference) else None
+    majority = reference.name if trains_on_majority(reference.runs[0]) else None
     fit = None if fitted_on is None or majority is None else data.human.take(data.splits[fitted_on])
     evaluation = evaluate(
         human,
@@ -132,18 +145,20 @@ def read_results(plan: Plan, *, resamples: int, seed: int) -> Results:
         metrics=METRICS,
         strata=AGREEMENT,
         majority=majority,
-        training=data.human.take(data.splits[TRAIN]),
+        training=data.human.take(data.splits[TRAIN]) if split != TRAIN else None,
         validation=None if fit is None else (fit, reference.predictions[str(fitted_on)]),
         resamples=resamples,
         seed=seed,
     )
-    return Results(
-        plan=plan,
+    return ScoredStudy(
+        opened=opened,
         split=split,
         human=human,
         systems=systems,
+        failed=failed,
         references=references,
         evaluation=evaluation,
+        cautions=(*([data.note] if data.note else []), *failures, *_different_machines(systems)),
         notes=(
             *evaluation.warnings,
             *(note for note in evaluation.notes if note.split(":")[0] in (*evaluation.baselines, MAJORITY)),
@@ -152,31 +167,60 @@ def read_results(plan: Plan, *, resamples: int, seed: int) -> Results:
     )
 
 
-def _systems(plan: Plan) -> dict[str, System]:
-    made = {}
-    for name, runs in runs_by_system(plan).items():
+def _systems(opened: OpenStudy) -> tuple[dict[str, System], dict[str, dict[int, str]]]:
+    """By name, the systems with the runs that trained; and by system, the seeds that failed and why."""
+    made, failed = {}, {}
+    for name, runs in runs_by_system(opened).items():
         model = runs[0].model
-        results = [plan.store.load(run.key, dynamics=False, weights=False) for run in runs]
+        loaded = [opened.store.load(run.key, dynamics=False, weights=False) for run in runs]
+        if any(result.failed for result in loaded):
+            failed[name] = {result.run.seed: result.failed for result in loaded if result.failed}
+        results = [result for result in loaded if not result.failed]
+        if not results:
+            continue
         made[name] = System(
             name=name,
             model=model,
             method=name.removeprefix(f"{model}: "),
-            runs=runs,
+            runs=tuple(result.run for result in results),
             predictions={
                 split: np.stack([result.predictions[split] for result in results]) for split in results[0].predictions
             },
-            trained_on=tuple(
-                dict.fromkeys(
-                    f"{result.timing.get('engine', 'unknown')} on {result.timing.get('device', 'unknown')}"
-                    for result in results
-                )
-            ),
+            trained_on=Counter(_trained_on(result) for result in results),
         )
-    return made
+    return made, failed
 
 
-def _is_majority(system: System) -> bool:
-    return trains_on_majority(system.runs[0])
+def _told_failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[str]:
+    """A sentence for each system with runs that failed, and what to do."""
+    return [
+        f"{name}: {len(seeds)} of {runs} runs failed and are not scored ("
+        + "; ".join(f"seed {seed}: {why}" for seed, why in seeds.items())
+        + "); lower the learning rate, or look at the loss of the study's history"
+        for name, seeds in failed.items()
+    ]
+
+
+def _trained_on(result: RunResult) -> str:
+    timing, versions = result.timing, result.versions
+    return (
+        f"{timing.get('engine', 'unknown engine')} on {timing.get('device', 'unknown device')}, "
+        f"PyTorch {versions.get('torch', 'unknown')}"
+    )
+
+
+def _different_machines(systems: Mapping[str, System]) -> list[str]:
+    """A sentence where runs come from several engines, devices or versions; their keys do not tell them apart."""
+    found = sum((Counter(system.trained_on) for system in systems.values()), Counter[str]())
+    if len(found) < 2:
+        return []
+    told = "; ".join(f"{count} runs by {where}" for where, count in found.most_common())
+    return [f"the runs were not all trained alike: {told}; differences between systems may include that"]
+
+
+def trains_on_majority(run: Run) -> bool:
+    """Whether the most voted class alone reaches the loss: by the delivery, or because the target is that class."""
+    return run.delivery == "majority" or (run.delivery == "soft" and run.target.split(",")[0] == "majority")
 
 
 def _references(systems: Mapping[str, System]) -> dict[str, str]:
@@ -184,7 +228,7 @@ def _references(systems: Mapping[str, System]) -> dict[str, str]:
     found: dict[str, System] = {}
     for system in systems.values():
         current = found.setdefault(system.model, system)
-        if _is_majority(system) and not _is_majority(current):
+        if trains_on_majority(system.runs[0]) and not trains_on_majority(current.runs[0]):
             found[system.model] = system
     return {model: system.name for model, system in found.items()}
 
@@ -204,6 +248,6 @@ def _differences(
     return found
 
 
-def overall_difference(results: Results, system: str, metric: str) -> Difference | None:
+def overall_difference(scored: ScoredStudy, system: str, metric: str) -> Difference | None:
     """A system minus its reference on all items; None for the reference itself and where undefined."""
-    return results.differences.get((ALL, system, metric))
+    return scored.differences.get((ALL, system, metric))

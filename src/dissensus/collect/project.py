@@ -1,4 +1,4 @@
-"""A study that collects votes, as data: collect.toml in a folder of its own, checked key by key."""
+"""A project that collects votes: collect.toml in a folder of its own, read and checked key by key."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
+from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.toml_file import TomlFile
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 FILE: Final = "collect.toml"
 LAYOUTS: Final = ("rows", "one-at-a-time", "select-all", "single-choice", "rating", "points")
-VALUES: Final = ("no", "yes", "unsure")
-"""Responses by their codes 0, 1, 2."""
 CLASS_ORDERS: Final = ("fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item")
 ITEM_ORDERS: Final = ("random", "fixed")
 RENDERINGS: Final = ("pixelated", "smooth")
@@ -47,16 +46,16 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "adaptive": ("on", "max_k", "budget"),
     "cost": ("pay_per_hour", "currency", "seconds_per_item", "platform_fee"),
 }  # fmt: skip
-"""The keys of a collect file, by table."""
+"""The keys of a project file, by table."""
 ENTRY_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "comprehension": ("question", "options", "right"),
     "questions": ("name", "question", "options", "required"),
 }
-"""The keys of tables that may be written several times, as [[name]]."""
+"""The keys of tables that may occur several times, as [[name]]."""
 MOST_QUESTIONS: Final = 20
-"""On one page; more is a questionnaire of its own."""
+"""The most questions on one page; more would be a questionnaire of its own."""
 LONGEST_ANSWER: Final = 1000
-"""Characters of a free text."""
+"""The most characters of a free-text answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +63,7 @@ class Gold:
     """An item whose answer is known.
 
     Attributes:
-        item: its name.
+        item: the item's name.
         required: for each class, the codes of the responses that are right.
     """
 
@@ -83,12 +82,12 @@ class Comprehension:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A question about the annotator or the study, asked after the last item.
+    """A question about the annotator or the project, asked after the last item.
 
     Attributes:
-        name: of the attribute that the answer becomes.
+        name: the annotator's attribute that the answer becomes.
         question: as it is asked.
-        options: to choose from; none for free text.
+        options: to choose from; empty for free text.
         required: whether it must be answered.
     """
 
@@ -98,7 +97,7 @@ class Question:
     required: bool
 
     def takes(self, answer: str) -> bool:
-        """Whether something is an answer."""
+        """Whether a text is a legal answer."""
         return answer in self.options if self.options else 0 < len(answer) <= LONGEST_ANSWER
 
 
@@ -118,11 +117,11 @@ class Recruitment:
     """Where annotators come from.
 
     Attributes:
-        kind: of platform.
+        kind: the platform, one of `PLATFORMS`.
         study: the platform's id of the study, which a signed link must name.
-        jwks: a file with the platform's public keys; signed links are asked for where it is given.
-        return_url: where the finish page leads, "{code}" in it stands for the code.
-        codes: by ending.
+        jwks: a file with the platform's public keys; if given, links must be signed.
+        return_url: where the finish page leads; "{code}" in it stands for the code.
+        codes: the code for each ending.
     """
 
     kind: str
@@ -138,7 +137,7 @@ class Adaptive:
 
     Attributes:
         on: whether any are bought.
-        max_k: the most votes of an item.
+        max_k: the most votes that an item may get.
         budget: the most votes beyond k, over all items.
     """
 
@@ -158,46 +157,46 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectStudy:
-    """An instrument, its items, and how many votes it wants of whom.
+class Project:
+    """What is asked, about which items, and how many votes are wanted from whom.
 
     Attributes:
-        name: of the study.
-        question: what annotators are asked of every class.
+        name: of the project.
+        question: what annotators are asked about every class.
         layout: one of `LAYOUTS`.
         classes: names, in class order.
-        unsure: whether unsure may be said.
-        words: by value, what is written on the buttons.
+        unsure: whether "unsure" is a possible answer.
+        words: what is written on the button of each response.
         k: votes that every item gets.
-        items_per_annotator: the most items that one annotator is asked for, gold items apart.
+        items_per_annotator: the most items that one annotator is asked about, not including gold items.
         class_order: one of `CLASS_ORDERS`.
         item_order: one of `ITEM_ORDERS`.
         gold: items shown to everybody that do not count towards k.
-        misses_allowed: gold items that may be missed before an annotator no longer counts.
+        misses_allowed: how many gold items may be missed before an annotator no longer counts.
         practice: names of items that are shown for practice and never voted on.
-        practice_attempts: before an annotator is screened out.
+        practice_attempts: how many an annotator has before being screened out.
         comprehension: questions about the task, before the first item.
         questions: to the annotator, after the last item.
-        lease_seconds: without a heartbeat, after which an item is given to somebody else.
-        heartbeat_seconds: between two signs of life.
-        patience_seconds: that an annotator waits for an item before the session ends early.
-        least_width: of the window in CSS pixels; 0 for any.
-        least_seconds_per_class: below which one friendly reminder is shown, once; 0 for none.
+        lease_seconds: how long without a heartbeat before an item is given to somebody else.
+        heartbeat_seconds: time between two signs of life.
+        patience_seconds: how long an annotator waits for an item before the session ends early.
+        least_width: the narrowest window in CSS pixels; 0 for any.
+        least_seconds_per_class: time per class below which one friendly reminder is shown, once; 0 for none.
         texts: what annotators read.
         recruitment: where they come from.
         adaptive: votes beyond k.
-        cost: of a vote.
+        cost: what a vote costs.
         back: whether an annotator may go back one item.
-        shortcuts: whether keys answer.
-        all_no_key: whether one key says No to all classes that are left.
+        shortcuts: whether questions can be answered with single keys.
+        all_no_key: whether one key answers No for all classes that are left.
         rendering: how a small image is enlarged.
         images: the folder of images; None for texts.
         table: the table of texts; None for images.
-        item_column: of the table, if named.
-        text_column: of the table, if named.
-        seed: of orders.
-        folder: that holds all of it.
-        toml: the text of the collect file.
+        item_column: the table's column of item names, if given.
+        text_column: the table's column of texts, if given.
+        seed: of random orders.
+        folder: the project's folder.
+        toml: the text of the project file.
     """
 
     name: str
@@ -244,19 +243,19 @@ class CollectStudy:
 
     @property
     def version(self) -> str:
-        """Of the instrument: changes with every character of the collect file."""
+        """The version of the instrument, which changes with every character of the project file."""
         return hashlib.sha256(self.toml.encode()).hexdigest()[:16]
 
 
-def read_collect_study(folder: str | Path) -> CollectStudy:
-    """The study in a folder."""
+def read_project(folder: str | Path) -> Project:
+    """The project in a folder."""
     path = Path(folder) / FILE
     if not path.is_file():
-        raise InputError(f"{path}: there is no study here; make one with 'dissensus collect init {folder}'")
-    return _CollectFile(path, kind="study").study()
+        raise InputError(f"{path}: there is no project here; make one with 'dissensus collect init {folder}'")
+    return _ProjectFile(path, kind="project").project()
 
 
-def init_collect_study(
+def init_project(
     folder: str | Path,
     *,
     images: str | Path | None = None,
@@ -269,19 +268,19 @@ def init_collect_study(
     items_per_annotator: int = 70,
     recruitment: str = "plain",
 ) -> Path:
-    """Writes the collect file of a new study, with every setting in it, and returns its path.
+    """Writes the file of a new project, with every setting in it, and returns its path.
 
     Args:
-        folder: of the study; made where there is none.
-        images: a folder of images; the study's own folder where neither images nor texts are given.
+        folder: of the project; made if it does not exist.
+        images: a folder of images; the project's own folder if neither images nor texts are given.
         texts: a table of texts.
-        classes: names; by default the names of the sub-folders that images lie in, or the classes that the table's
-            labels name, else the ten digits.
-        name: of the study; by default the folder's.
-        question: asked of every class.
+        classes: names; by default those of the sub-folders of the images or of the labels in the table, or else the
+            ten digits.
+        name: of the project; by default the folder's name.
+        question: asked about every class.
         layout: one of `LAYOUTS`.
-        k: votes an item.
-        items_per_annotator: the most that one annotator is asked for.
+        k: votes per item.
+        items_per_annotator: the most items that one annotator is asked about.
         recruitment: one of `PLATFORMS`.
     """
     from dissensus.collect.items import classes_of
@@ -289,9 +288,9 @@ def init_collect_study(
     folder = Path(folder)
     path = folder / FILE
     if path.exists():
-        raise InputError(f"{path}: there is a study already; edit it, or choose another folder")
+        raise InputError(f"{path}: there is a project already; edit it, or choose another folder")
     if images is not None and texts is not None:
-        raise InputError("collect init: images and texts were both given; a study shows one or the other")
+        raise InputError("collect init: images and texts were both given; a project shows one or the other")
     source = Path(images if images is not None else texts if texts is not None else folder)
     if texts is None and not source.is_dir():
         raise InputError(f"{source}: not a folder; give a folder of images with --images, or a table with --texts")
@@ -319,7 +318,7 @@ def init_collect_study(
     )
     path.write_text(text, encoding="utf-8")
     try:
-        read_collect_study(folder)
+        read_project(folder)
     except InputError:
         path.unlink()
         if folder_is_new:
@@ -335,9 +334,9 @@ layout = {layout}            # rows, one-at-a-time, select-all, single-choice, r
 k = {k}                      # votes that every item gets
 items_per_annotator = {items_per_annotator}
 seed = {seed}
-back = true                  # one item back, until the next is saved
+back = true                  # annotators may go back one item, until the next is saved
 shortcuts = true
-all_no_key = false           # one key for "no" to all that is left: makes it select-all again
+all_no_key = false           # one key answers "no" to all classes that are left, which makes it like select-all
 
 [items]
 {source}
@@ -352,8 +351,8 @@ words = {{ yes = "Yes", no = "No", unsure = "Unsure" }}
 classes = {class_order}      # fixed, rotated, shuffled-per-annotator, shuffled-per-item
 items = "random"             # or "fixed"
 
-[gold]                       # shown to everybody; who misses more than allowed is paid but does not count
-items = []                   # such as {{ item = "three.png", yes = ["3"] }}; all other classes must not be yes
+[gold]                       # shown to everybody; those who miss more than allowed are paid but do not count
+items = []                   # such as {{ item = "three.png", yes = ["3"] }}; no other class may be yes
 misses_allowed = 0
 
 [practice]
@@ -361,21 +360,21 @@ items = []                   # names of items that are only for practice
 attempts = 2
 
 [lease]
-seconds = 600                # without a sign of life, after which an item goes to somebody else
+seconds = 600                # without a sign of life, before an item goes to somebody else
 heartbeat = 30
-patience = 60                # that an annotator waits for an item before the session ends early
+patience = 60                # seconds that an annotator waits for an item before the session ends early
 
 [screen]
 least_width = 0              # of the window, in CSS pixels; 0 for any
 
 [speed]
-least_seconds_per_class = 0  # who is quicker is reminded to take their time: once, without being stopped; 0 for never
+least_seconds_per_class = 0  # whoever is quicker is reminded once to take their time, and not stopped; 0 for never
 
 [texts]
 title = {name}
 consent = '''
-You are invited to take part in a study of how people see {what}s. Taking part is voluntary, and you may stop at any
-time. Your answers are stored without your name.
+You are invited to take part in a research project on how people see {what}s. Taking part is voluntary, and you may
+stop at any time. Your answers are stored without your name.
 '''
 instructions = '''
 You will see one {what} at a time. For every class, say whether the {what} could show it: yes, no, or unsure. There is
@@ -399,36 +398,36 @@ currency = "GBP"
 seconds_per_item = 12.5
 platform_fee = 0.33
 
-# Asked before the first item, as often as you write it; a second wrong attempt ends with the code screened-out:
+# Asked before the first item; write it as often as you like. A second failed attempt ends with the code screened-out:
 # [[comprehension]]
 # question = "What do you say when you cannot tell?"
 # options = ["Yes", "No", "Unsure"]
 # right = "Unsure"
 
-# Asked after the last item, before the code; the answers are attributes of the annotator:
+# Asked after the last item, before the code; the answers become attributes of the annotator:
 # [[questions]]
 # name = "feedback"
 # question = "Was anything unclear?"
-# options = ["No", "Yes"]    # left out: free text
+# options = ["No", "Yes"]    # leave this out for free text
 # required = false
 """
 
 
 def _toml(text: str) -> str:
-    """A basic string of TOML, which JSON's escapes are part of."""
+    """A basic string of TOML, which has all the escapes of JSON."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-class _CollectFile(TomlFile):
-    """Checks a parsed study against its text, so that every refusal names the line."""
+class _ProjectFile(TomlFile):
+    """Checks a parsed project against its text, so that every refusal names the line."""
 
-    def study(self) -> CollectStudy:
+    def project(self) -> Project:
         self.tables(KEYS)
         classes = self.class_names()
         k = self.whole("", "k", 6, least=1)
         unsure = self.truth("classes", "unsure", True)
         images, table = self.source()
-        return CollectStudy(
+        return Project(
             name=self.words("", "name", self.path.resolve().parent.name),
             question=self.words("", "question", "Could this show the following?"),
             layout=self.one_of("", "layout", LAYOUTS),
@@ -481,7 +480,9 @@ class _CollectFile(TomlFile):
     def source(self) -> tuple[Path | None, Path | None]:
         images, texts = self.words("items", "images", ""), self.words("items", "texts", "")
         if bool(images) == bool(texts):
-            raise self.refuse("items", "images", "or texts must be given, and not both: a study shows one or the other")
+            raise self.refuse(
+                "items", "images", "or texts must be given, but not both: a project shows one or the other"
+            )
         place = (self.path.parent / (images or texts)).resolve()
         if images and not place.is_dir():
             raise self.refuse("items", "images", f"is '{images}', where there is no folder")
@@ -505,7 +506,7 @@ class _CollectFile(TomlFile):
         if not isinstance(given, dict):
             raise self.refuse("classes", "words", 'must be written as { yes = "Yes", no = "No", unsure = "Unsure" }')
         for key, word in given.items():
-            self.known(key, VALUES, "classes", beside="words")
+            self.known(key, RESPONSES, "classes", beside="words")
             if not isinstance(word, str) or not word.strip():
                 raise self.refuse("classes", "words", f"writes {word!r} for {key}; give a word")
         words = {"yes": "Yes", "no": "No", "unsure": "Unsure", **given}
@@ -518,9 +519,10 @@ class _CollectFile(TomlFile):
             raise self.refuse("gold", "items", f'has {given!r}; write an entry as {{ item = "a.png", yes = ["3"] }}')
         for key in given:
             self.known(key, ("item", "yes", "no", "unsure"), "gold", beside="items")
-        required = [frozenset({0, 2} if unsure else {0})] * len(classes)
+        required = [frozenset({NO, UNSURE} if unsure else {NO})] * len(classes)
         seen: set[str] = set()
-        for value, code in (("no", 0), ("yes", 1), ("unsure", 2)):
+        for code in (NO, YES, UNSURE):
+            value = RESPONSES[code]
             named = given.get(value, [])
             if not isinstance(named, list):
                 raise self.refuse(
@@ -543,7 +545,9 @@ class _CollectFile(TomlFile):
                 raise self.refuse_entry("comprehension", place, "has no options; give the answers to choose from")
             right = given.get("right")
             if not isinstance(right, str) or right.strip() not in options:
-                raise self.refuse_entry("comprehension", place, f"has right = {right!r}, which is none of its options")
+                raise self.refuse_entry(
+                    "comprehension", place, f"has right = {right!r}, which is not one of its options"
+                )
             found.append(Comprehension(question=given["question"], options=options, right=right.strip()))
         return tuple(found)
 
@@ -572,7 +576,9 @@ class _CollectFile(TomlFile):
             for key in entry:
                 if key not in ENTRY_KEYS[name]:
                     known = ", ".join(ENTRY_KEYS[name])
-                    raise self.refuse_entry(name, place, f"has '{key}', which is no key of it; there are {known}")
+                    raise self.refuse_entry(
+                        name, place, f"has '{key}', which is not one of its keys; there are {known}"
+                    )
             asked = entry.get("question")
             if not isinstance(asked, str) or not asked.strip():
                 raise self.refuse_entry(name, place, "has no question; write question in quotes")
@@ -588,7 +594,7 @@ class _CollectFile(TomlFile):
         return written
 
     def refuse_entry(self, name: str, place: int, what: str) -> InputError:
-        """The refusal of the table that is written as [[name]] for the place-th time."""
+        """The refusal of one of the tables that are written as [[name]], by its place from 0."""
         headers = [
             number
             for number, line in enumerate(self.text.splitlines(), start=1)
@@ -603,7 +609,7 @@ class _CollectFile(TomlFile):
             raise self.refuse("recruitment", "codes", 'must be written as { complete = "C1", technical = "T1" }')
         for ending in codes:
             self.known(ending, ENDINGS, "recruitment", beside="codes")
-        # Without codes of their own, endings still differ: a code that means two things tells the platform nothing.
+        # Endings without a code get one each: a code that means two things tells the platform nothing.
         full = {ending: ending.upper() for ending in ENDINGS} | codes
         if len(set(full.values())) < len(full):
             raise self.refuse("recruitment", "codes", "gives two endings the same code; give each its own")

@@ -1,9 +1,9 @@
-"""Simulated studies: bots that take part through the real server, over HTTP, as badly as people do.
+"""Simulated projects: bots that take part through the real server, over HTTP, and misbehave as people do.
 
 They abandon items, come back late, send answers twice, reload, open second tabs, and answer carelessly; a simulated
-researcher excludes some of them. What they perceive comes from label distributions that are known, so what is collected
-can be compared with the truth. A simulated study is a copy of the real one, with a database of its own, and says in its
-name, its event log and its export that it is simulated.
+researcher excludes some of them. What they perceive comes from known label distributions, so that what is collected can
+be compared with the truth. A simulated project is a copy of the real one with a database of its own; its name, its
+event log and its export say that it is simulated.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from dissensus.collect.answers import NO, UNSURE, YES
 from dissensus.collect.collected import snapshot
 from dissensus.collect.database import open_database
 from dissensus.collect.events import log_event
-from dissensus.collect.items import study_items
+from dissensus.collect.items import project_items
+from dissensus.collect.project import FILE, read_project
 from dissensus.collect.serving import require_server
-from dissensus.collect.study import FILE, VALUES, read_collect_study
-from dissensus.collect.wire import Browser, ConnectionLost, Reply
+from dissensus.collect.simulation.wire import Browser, ConnectionLost, Reply
 from dissensus.errors import InputError
+from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 
 if TYPE_CHECKING:
@@ -42,20 +42,21 @@ if TYPE_CHECKING:
     from typing import Self
 
     from dissensus.arrays import Counts, Floats, Table
-    from dissensus.collect.study import CollectStudy
+    from dissensus.collect.project import Project
 
 PATIENCE_SECONDS: Final = 60.0
-"""Wall-clock seconds without a new vote after which a simulation is given up; a bot tries as long to be answered."""
+"""Real seconds without a new vote after which a simulation is given up; a bot retries a request for as long."""
 
 _SERVE: Final = """
 import json, sys
-from dissensus.collect.serving import serve_study
-from dissensus.collect.study import read_collect_study
+from dissensus.responses import NO, UNSURE, RESPONSES, YES
+from dissensus.collect.serving import serve_project
+from dissensus.collect.project import read_project
 folder, port, pace, began = sys.argv[1:]
 def ready(links):
     print(json.dumps({"annotator": links.annotator, "researcher": links.researcher}), flush=True)
-study = read_collect_study(folder)
-serve_study(study, port=int(port), pace=float(pace), began=float(began), rate_limits=False, ready=ready)
+project = read_project(folder)
+serve_project(project, port=int(port), pace=float(pace), began=float(began), rate_limits=False, ready=ready)
 """
 
 
@@ -64,15 +65,15 @@ class Behaviour:
     """How bots behave; all but the last two are shares between 0 and 1.
 
     Attributes:
-        abandon: of annotators who leave for good in the middle of an item.
-        late: of those who leave, those who answer after all, when the item has been given to somebody else.
-        duplicate: of saves that are sent twice.
-        reload: of items whose page is loaded again before the answer.
-        second_tab: of items that are opened in a second tab, which takes over.
-        careless: of annotators who answer at random, and so miss gold items.
-        exclude: of annotators whom the researcher excludes after they have finished.
+        abandon: share of annotators who leave for good in the middle of an item.
+        late: share of those who leave that answer after all, when the item has been given to somebody else.
+        duplicate: share of saves that are sent twice.
+        reload: share of items whose page is loaded again before the answer.
+        second_tab: share of items that are opened in a second tab, which takes over.
+        careless: share of annotators who answer at random, and so miss gold items.
+        exclude: share of annotators whom the researcher excludes after they have finished.
         items_before_leaving: mean number of items that those who leave have judged.
-        think_seconds: wall-clock seconds between two items.
+        think_seconds: real seconds between two items.
     """
 
     abandon: float = 0.2
@@ -94,24 +95,24 @@ class Behaviour:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simulation:
-    """How a simulated study went.
+    """How a simulated project went.
 
     Attributes:
-        folder: of the simulated study.
+        folder: of the simulated project.
         truth: (items, classes) the label distributions that bots perceived.
         items: their names, in the same order.
-        annotators: bots that came.
+        annotators: how many bots came.
         outcomes: how many finished, left, came late, came in vain, were screened out, were excluded.
         acknowledged: the UUIDs of all answers that the server said it had saved.
         sent_twice: saves that were sent a second time.
-        reloads: of pages.
-        second_tabs: opened.
+        reloads: how often a page was reloaded.
+        second_tabs: how often a second tab was opened.
         retries: requests that were sent again because the server had gone away.
         votes_per_item: for each number of counted votes, how many items have it.
         surplus: finished judgements that do not count.
-        wrong: answers of the server that were not what they should be.
-        seconds: it took, by the wall.
-        milliseconds: (saves,) from sending an answer to its acknowledgement, with the next item in it.
+        wrong: replies of the server that were not what they should be.
+        seconds: real time that it took.
+        milliseconds: (saves,) from sending an answer to its acknowledgement, which brings the next item.
     """
 
     folder: Path
@@ -132,7 +133,7 @@ class Simulation:
 
 
 def simulate(
-    study: CollectStudy,
+    project: Project,
     folder: str | Path,
     *,
     annotators: int = 50,
@@ -142,64 +143,64 @@ def simulate(
     pace: float = 200.0,
     during: Callable[[Server], Coroutine[Any, Any, None]] | None = None,
 ) -> Simulation:
-    """Run a copy of a study with bots until every item has the votes that it wants.
+    """Run a copy of a project with bots until every item has the votes that it wants.
 
     Args:
-        study: the study.
-        folder: that does not exist yet, for the simulated study.
+        project: the project.
+        folder: for the simulated project; new or empty.
         annotators: bots at any one time; when one leaves, the next arrives.
         behaviour: of the bots.
-        truth: (items, classes) label distributions of the items in the order of `study_items`; drawn where not given.
+        truth: (items, classes) label distributions of the items in the order of `project_items`; drawn if not given.
         seed: of everything random.
-        pace: how many times faster than the wall the study's clock goes, so that leases run out soon.
-        during: something that goes on beside, such as killing the server.
+        pace: how many times faster than real time the project's clock runs, so that leases run out soon.
+        during: something that runs alongside, such as killing the server.
     """
     require_server()
-    simulated = simulated_copy(study, folder)
-    panel = make_panel(simulated, truth=truth, seed=seed)
+    simulated = simulated_copy(project, folder)
+    crowd = make_crowd(simulated, truth=truth, seed=seed)
     with Server(simulated, pace=pace) as server:
         return asyncio.run(
-            _run(simulated, server, panel, annotators=annotators, behaviour=behaviour or Behaviour(), during=during)
+            _run(simulated, server, crowd, annotators=annotators, behaviour=behaviour or Behaviour(), during=during)
         )
 
 
-def simulated_copy(study: CollectStudy, folder: str | Path) -> CollectStudy:
-    """A copy of a study, marked as simulated, in a new folder; its items stay where they are."""
+def simulated_copy(project: Project, folder: str | Path) -> Project:
+    """A copy of a project, marked as simulated, in a new folder; its items stay where they are."""
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target}: there is something already; choose a folder that is new or empty")
+        raise InputError(f"{target}: there is something in it already; choose a folder that is new or empty")
     target.mkdir(parents=True, exist_ok=True)
-    place = study.images or study.table
+    place = project.images or project.table
     changes = [
-        (r"^name *=.*$", f"name = {json.dumps(f'{study.name} (simulated)')}"),
+        (r"^name *=.*$", f"name = {json.dumps(f'{project.name} (simulated)')}"),
         (r"^(images|texts) *=.*$", rf"\1 = {json.dumps(str(place)).replace(chr(92), chr(92) * 2)}"),
         # Bots carry no signed links.
         (r"^kind *=.*$", 'kind = "plain"'),
         (r"^(jwks|study|return_url) *=.*$", ""),
     ]
-    text = study.toml
+    text = project.toml
     for pattern, written in changes:
         text = re.sub(pattern, written, text, count=1 if "name" in pattern else 0, flags=re.MULTILINE)
     (target / FILE).write_text(text, encoding="utf-8")
-    copy = read_collect_study(target)
+    copy = read_project(target)
     with open_database(copy) as database:
         database.write_now(lambda cursor: log_event(cursor, now=time.time(), annotator=None, kind="simulated"))
     return copy
 
 
 class Server:
-    """A study's server in a process of its own, which can be killed and started again.
+    """A project's server in a process of its own, which can be killed and started again.
 
     Args:
-        study: to serve.
-        pace: of its clock.
+        project: to serve.
+        pace: how many times faster than real time its clock runs.
     """
 
-    def __init__(self, study: CollectStudy, *, pace: float = 1.0) -> None:
-        self.study, self.pace, self.port = study, pace, 0
+    def __init__(self, project: Project, *, pace: float = 1.0) -> None:
+        self.project, self.pace, self.port = project, pace, 0
         self.began = time.time()
         self.researcher = ""
-        self.log = study.folder / "server.log"
+        self.log = project.folder / "server.log"
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -218,8 +219,8 @@ class Server:
         return self._process.pid
 
     def start(self) -> None:
-        """Start, on the port that it had before; returns when it listens."""
-        given = (self.study.folder, self.port, self.pace, self.began)
+        """Start, on the port that it had before; returns once it listens."""
+        given = (self.project.folder, self.port, self.pace, self.began)
         arguments = [sys.executable, "-c", _SERVE, *(str(each) for each in given)]
         with self.log.open("a") as log:
             self._process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True)
@@ -228,13 +229,13 @@ class Server:
         if not line:
             self._process.wait()
             self._process.stdout.close()
-            raise InputError(f"{self.study.folder}: the server did not start: {self.log.read_text()[-2000:].strip()}")
+            raise InputError(f"{self.project.folder}: the server did not start: {self.log.read_text()[-2000:].strip()}")
         links = json.loads(line)
         self.port = urlsplit(links["annotator"]).port or 0
         self.researcher = urlsplit(links["researcher"]).path
 
     def kill(self) -> None:
-        """End it at once, as `kill -9` does."""
+        """Kill it, as `kill -9` does."""
         assert self._process is not None
         self._process.kill()
         self._ended()
@@ -253,19 +254,19 @@ class Server:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Panel:
-    """What bots perceive.
+class Crowd:
+    """The bots' common view of the items, from which each bot draws its own responses.
 
     Attributes:
-        study: the study.
+        project: the project.
         truth: (items, classes) label distributions.
-        items: names.
+        items: names of the items.
         row: the row of an item, by its text or the SHA-256 of its file.
         gold: rows of gold items, and the right responses to them.
         seed: of everything random.
     """
 
-    study: CollectStudy
+    project: Project
     truth: Table
     items: tuple[str, ...]
     row: Mapping[str, int]
@@ -277,20 +278,20 @@ class Panel:
         return np.random.default_rng([self.seed, bot])
 
     def responses(self, bot: int, *, careless: bool) -> Counts:
-        """(items, classes) what one bot would say of every item: `NO`, `YES` or `UNSURE`."""
+        """(items, classes) what one bot would answer for every item: `NO`, `YES` or `UNSURE`."""
         seed = int(np.random.SeedSequence([self.seed, bot, 1]).generate_state(1)[0])
         shape = self.truth.shape
         said: Any = np.zeros(shape, dtype=np.int64)
         if careless:
-            said = np.random.default_rng(seed).integers(0, 3 if self.study.unsure else 2, shape)
-        elif self.study.layout == "single-choice":
+            said = np.random.default_rng(seed).integers(0, 3 if self.project.unsure else 2, shape)
+        elif self.project.layout == "single-choice":
             said[np.arange(shape[0]), simulate_votes(self.truth, 1, annotators=1, seed=seed).label] = YES
         else:
             votes = simulate_responses(self.truth, 1, annotators=1, seed=seed)
             assert votes.unsure is not None
             asked = votes.label < shape[1]
             said[votes.item[asked], votes.label[asked]] = np.where(votes.unsure[asked], UNSURE, YES)
-            if not self.study.unsure:
+            if not self.project.unsure:
                 said[said == UNSURE] = NO
         if not careless:
             for row, right in self.gold.items():
@@ -298,52 +299,52 @@ class Panel:
         return np.asarray(said)
 
 
-def make_panel(study: CollectStudy, *, truth: Table | None = None, seed: int = 0) -> Panel:
-    """The panel of a simulated study, with label distributions drawn from Dirichlet(0.15) where none are given."""
-    items = study_items(study)
+def make_crowd(project: Project, *, truth: Table | None = None, seed: int = 0) -> Crowd:
+    """The crowd of a simulated project, with label distributions drawn from Dirichlet(0.15) if none are given."""
+    items = project_items(project)
     if truth is None:
         generator = np.random.default_rng(seed)
-        truth = generator.dirichlet(np.full(len(study.classes), 0.15), len(items))
-    if truth.shape != (len(items), len(study.classes)):
+        truth = generator.dirichlet(np.full(len(project.classes), 0.15), len(items))
+    if truth.shape != (len(items), len(project.classes)):
         raise InputError(
             f"simulate: truth has shape {truth.shape}; give one row for each of {len(items)} items and one column for "
-            f"each of {len(study.classes)} classes"
+            f"each of {len(project.classes)} classes"
         )
     place = {item.name: row for row, item in enumerate(items)}
     key = [
-        item.text if item.text is not None else _digest(((study.images or Path()) / str(item.media)).read_bytes())
+        item.text if item.text is not None else _digest(((project.images or Path()) / str(item.media)).read_bytes())
         for item in items
     ]
-    return Panel(
-        study=study,
+    return Crowd(
+        project=project,
         truth=truth,
         items=tuple(place),
         row={each: row for row, each in enumerate(key)},
-        gold={place[gold.item]: tuple(min(right) for right in gold.required) for gold in study.gold},
+        gold={place[gold.item]: tuple(min(right) for right in gold.required) for gold in project.gold},
         seed=seed,
     )
 
 
-def answers_of(study: CollectStudy, responses: Any, *, milliseconds: float) -> dict[str, Any]:
+def answers_of(project: Project, responses: Any, *, milliseconds: float) -> dict[str, Any]:
     """What a browser sends for the responses (classes,) to one item."""
     values: dict[str, Any]
     said = responses.tolist()
-    if study.layout == "rating":
+    if project.layout == "rating":
         values = {str(k): {NO: 1, UNSURE: 3, YES: 5}[each] for k, each in enumerate(said)}
-    elif study.layout == "points":
+    elif project.layout == "points":
         weight = np.array([{NO: 0, UNSURE: 1, YES: 2}[each] for each in said])
         weight = weight if weight.any() else np.ones_like(weight)
         points = 100 * weight // weight.sum()
         points[int(weight.argmax())] += 100 - int(points.sum())
         values = {str(k): each for k, each in enumerate(points.tolist())}
-    elif study.layout in ("select-all", "single-choice"):
+    elif project.layout in ("select-all", "single-choice"):
         chosen = [each != NO for each in said]
-        if study.layout == "single-choice":
+        if project.layout == "single-choice":
             first = next((k for k, each in enumerate(said) if each == YES), 0)
             chosen = [k == first for k in range(len(said))]
         values = {str(k): "yes" if each else "no" for k, each in enumerate(chosen)}
     else:
-        values = {str(k): VALUES[each] for k, each in enumerate(said)}
+        values = {str(k): RESPONSES[each] for k, each in enumerate(said)}
     step = milliseconds / len(said)
     times = {str(k): round(step * (k + 1), 1) for k in range(len(said))}
     return {
@@ -361,7 +362,7 @@ def answers_of(study: CollectStudy, responses: Any, *, milliseconds: float) -> d
 
 @dataclass(eq=False, kw_only=True)
 class _Tally:
-    """What bots have done and seen."""
+    """What the bots have done and seen so far."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     acknowledged: set[str] = field(default_factory=set)
@@ -380,23 +381,23 @@ class _Bot:
     """One simulated annotator."""
 
     number: int
-    panel: Panel
+    crowd: Crowd
     behaviour: Behaviour
     browser: Browser
     pace: float
     tally: _Tally
 
     def __post_init__(self) -> None:
-        self.draw = self.panel.generator(self.number)
+        self.draw = self.crowd.generator(self.number)
         self.tab = self._id()
         self.leaves = bool(self.draw.random() < self.behaviour.abandon)
         self.comes_late = bool(self.leaves and self.draw.random() < self.behaviour.late)
         self.leaves_after = int(self.draw.geometric(1 / (1 + self.behaviour.items_before_leaving))) - 1
-        self.said = self.panel.responses(self.number, careless=bool(self.draw.random() < self.behaviour.careless))
+        self.said = self.crowd.responses(self.number, careless=bool(self.draw.random() < self.behaviour.careless))
         self.seen: dict[str, str] = {}
 
     async def take_part(self) -> str:
-        """From arrival to the end; says how it ended."""
+        """From arrival to the end; returns how it ended."""
         try:
             if not await self._begin():
                 return "screened out"
@@ -405,13 +406,13 @@ class _Bot:
             self.browser.close()
 
     async def _begin(self) -> bool:
-        study = self.panel.study
+        project = self.crowd.project
         await self._ask(lambda: self.browser.get("/"))
         session = (await self._ask(lambda: self.browser.get("/api/session"))).json()
         self.browser.csrf = session["csrf"]
-        values = answers_of(study, np.zeros(len(study.classes), dtype=np.int64), milliseconds=1000.0)["values"]
-        screens = [{"values": values}] * max(len(study.practice), 1)
-        right = {f"answer-{place}": asked.right for place, asked in enumerate(study.comprehension)}
+        values = answers_of(project, np.zeros(len(project.classes), dtype=np.int64), milliseconds=1000.0)["values"]
+        screens = [{"values": values}] * max(len(project.practice), 1)
+        right = {f"answer-{place}": asked.right for place, asked in enumerate(project.comprehension)}
         forms = {
             "/consent": {"agreed": "yes"},
             "/instructions": {},
@@ -424,7 +425,7 @@ class _Bot:
             if reply.status != 303:
                 self._complain(f"{path} answered {reply.status}", reply)
                 return False
-            # A screen that a study does not have is passed over.
+            # A screen that the project does not have is skipped.
             if reply.location.startswith("/work"):
                 return True
         session = (await self._ask(lambda: self.browser.get("/api/session"))).json()
@@ -470,12 +471,12 @@ class _Bot:
             shown = reply.json()["next"]
 
     async def _tell(self) -> Reply:
-        """Answer the questions after the last item; the finish page that follows."""
+        """Answer the questions after the last item; returns the finish page that follows."""
         answers = {
             f"answer-{place}": asked.options[int(self.draw.integers(len(asked.options)))]
             if asked.options
             else "simulated"
-            for place, asked in enumerate(self.panel.study.questions)
+            for place, asked in enumerate(self.crowd.project.questions)
         }
         await self._ask(partial(self.browser.submit, "/questions", {"csrf": self.browser.csrf, **answers}))
         return await self._ask(lambda: self.browser.get("/finish"))
@@ -490,7 +491,7 @@ class _Bot:
             self.tally.second_tabs += 1
             self.tab = self._id()
             elsewhere = (await self._post("/api/next", {"tab": self.tab})).json()
-            # A first tab that has not been heard of for a while has no claim.
+            # The second tab gets the item at once if the first one has not been heard from for a while.
             if elsewhere.get("state") not in ("elsewhere", "item"):
                 self.tally.wrong.append(f"a second tab was answered with {elsewhere}"[:300])
             await self._post("/api/take-over", {"tab": self.tab})
@@ -502,7 +503,7 @@ class _Bot:
     async def _leave(self, shown: dict[str, Any]) -> str:
         if not self.comes_late:
             return "left"
-        await asyncio.sleep(1.2 * self.panel.study.lease_seconds / self.pace)
+        await asyncio.sleep(1.2 * self.crowd.project.lease_seconds / self.pace)
         reply = await self._save(shown)
         if reply.status != 201:
             self._complain(f"a late save was answered {reply.status}", reply)
@@ -510,7 +511,9 @@ class _Bot:
 
     async def _save(self, shown: dict[str, Any]) -> Reply:
         row = await self._row(shown["item"])
-        answers = answers_of(self.panel.study, self.said[row], milliseconds=float(round(self.draw.gamma(4.0, 3000.0))))
+        answers = answers_of(
+            self.crowd.project, self.said[row], milliseconds=float(round(self.draw.gamma(4.0, 3000.0)))
+        )
         saved = {"uuid": self._id(), "assignment": shown["assignment"], "tab": self.tab, "answers": answers}
         began = time.perf_counter()
         reply = await self._post("/api/save", saved)
@@ -526,9 +529,9 @@ class _Bot:
 
     async def _row(self, item: dict[str, Any]) -> int:
         if item["kind"] == "text":
-            return self.panel.row[item["text"]]
+            return self.crowd.row[item["text"]]
         reply = await self._ask(lambda: self.browser.get(item["src"]))
-        return self.panel.row[_digest(reply.body)]
+        return self.crowd.row[_digest(reply.body)]
 
     async def _post(self, path: str, value: Any) -> Reply:
         return await self._ask(lambda: self.browser.post(path, value))
@@ -554,9 +557,9 @@ class _Bot:
 
 
 async def _run(
-    study: CollectStudy,
+    project: Project,
     server: Server,
-    panel: Panel,
+    crowd: Crowd,
     *,
     annotators: int,
     behaviour: Behaviour,
@@ -574,28 +577,28 @@ async def _run(
     def arrive() -> None:
         browser = Browser("127.0.0.1", server.port)
         bot = _Bot(
-            number=tally.annotators, panel=panel, behaviour=behaviour, browser=browser, pace=server.pace, tally=tally
+            number=tally.annotators, crowd=crowd, behaviour=behaviour, browser=browser, pace=server.pace, tally=tally
         )
         tally.annotators += 1
         active.add(asyncio.create_task(live(bot)))
 
     counted, changed = -1, time.monotonic()
     while True:
-        missing, free, now_counted = _missing(study)
+        missing, free, now_counted = _missing(project)
         if now_counted != counted:
             counted, changed = now_counted, time.monotonic()
         for task in [task for task in active if task.done()]:
             active.remove(task)
             task.result()
         complete = missing == 0 and not tally.to_exclude and (beside is None or beside.done())
-        # Who is still here may yet miss a gold item, and with them their votes go; so the last one is waited for.
+        # A bot that is still here may yet miss a gold item and lose its votes, so all of them are waited for.
         if complete and not active:
             break
         if time.monotonic() - changed > PATIENCE_SECONDS or len(tally.wrong) > 100:
-            tally.wrong.append(f"given up: {missing} items still miss votes")
+            tally.wrong.append(f"given up: {missing} items still lack votes")
             break
         await researcher.exclude_some()
-        # Nobody comes where all that is left is being answered.
+        # Nobody new comes while all that is left is being answered.
         for _ in range(min(annotators - len(active), free)):
             arrive()
             if tally.annotators % 25 == 0:
@@ -607,23 +610,23 @@ async def _run(
     if beside is not None:
         await beside
     researcher.browser.close()
-    return _result(study, panel, tally, seconds=time.perf_counter() - began)
+    return _result(project, crowd, tally, seconds=time.perf_counter() - began)
 
 
 class _Researcher:
-    """The simulated researcher: comes in by the one-time link, and excludes people."""
+    """The simulated researcher: logs in by the one-time link, and excludes people."""
 
     def __init__(self, server: Server, tally: _Tally) -> None:
         self.server, self.tally = server, tally
         self.link, self.browser = "", Browser("127.0.0.1", server.port)
 
     async def exclude_some(self) -> None:
-        """Exclude as many of those who have finished as were drawn."""
+        """Exclude as many of the annotators who have finished as were drawn."""
         while self.tally.to_exclude:
             try:
                 if self.link != self.server.researcher:
                     await self._enter()
-                finished = _finished(self.server.study)
+                finished = _finished(self.server.project)
                 if not finished:
                     self.tally.to_exclude.pop()
                     continue
@@ -652,16 +655,16 @@ class _Researcher:
         self.browser.csrf = "" if found is None else found[1].decode()
 
 
-def _finished(study: CollectStudy) -> list[int]:
+def _finished(project: Project) -> list[int]:
     """The annotators who have finished, have judged something, and count."""
-    with snapshot(study) as cursor:
+    with snapshot(project) as cursor:
         cursor.execute("SELECT id FROM annotator WHERE state = 'finished' AND counts = 1 AND done > 0 ORDER BY id")
         return [row[0] for row in cursor.fetchall()]
 
 
-def _missing(study: CollectStudy) -> tuple[int, int, int]:
-    """Items that miss votes, votes that nobody is giving yet, and votes that count."""
-    with snapshot(study) as cursor:
+def _missing(project: Project) -> tuple[int, int, int]:
+    """How many items lack votes, how many votes nobody is giving yet, and how many votes count."""
+    with snapshot(project) as cursor:
         cursor.execute(
             "SELECT coalesce(sum(counted < wanted), 0), coalesce(sum(wanted - counted - leased), 0), "
             "coalesce(sum(counted), 0) FROM item WHERE role = 'vote'"
@@ -670,9 +673,9 @@ def _missing(study: CollectStudy) -> tuple[int, int, int]:
     return int(missing), int(free), int(counted)
 
 
-def _result(study: CollectStudy, panel: Panel, tally: _Tally, *, seconds: float) -> Simulation:
-    """Counts the votes from the judgements themselves, not from what the server believes it has counted."""
-    with snapshot(study) as cursor:
+def _result(project: Project, crowd: Crowd, tally: _Tally, *, seconds: float) -> Simulation:
+    """The result; its votes are counted from the judgements themselves, not by what the server believes."""
+    with snapshot(project) as cursor:
         cursor.execute(
             "SELECT votes, count(*) FROM (SELECT i.id, count(a.id) AS votes FROM item i LEFT JOIN assignment a "
             "ON a.item = i.id AND a.state = 'done' AND a.counts = 1 WHERE i.role = 'vote' GROUP BY i.id) "
@@ -685,9 +688,9 @@ def _result(study: CollectStudy, panel: Panel, tally: _Tally, *, seconds: float)
         )
         (surplus,) = cursor.fetchone()
     return Simulation(
-        folder=study.folder,
-        truth=panel.truth,
-        items=panel.items,
+        folder=project.folder,
+        truth=crowd.truth,
+        items=crowd.items,
         annotators=tally.annotators,
         outcomes=dict(sorted(tally.outcomes.items())),
         acknowledged=frozenset(tally.acknowledged),

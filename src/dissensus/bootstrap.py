@@ -1,4 +1,7 @@
-"""`Estimate`: a number with its interval, and the bootstrap over items that gives it."""
+"""The bootstrap over items, and `Estimate`: a number with the interval that it gives.
+
+A resample is how often each item was drawn, so a mean over items is a matrix product, and nothing is computed twice.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from dissensus.arrays import Counts, Floats, Ints, Table
 
@@ -101,8 +104,7 @@ def resampled_weights(times: Ints, *, resamples: int, seed: Seed) -> Iterator[tu
     Yields:
         The rows of each block, and their (1 + resamples, rows of the block) weights: first those of the sample itself.
     """
-    if resamples < 0:
-        raise InputError(f"bootstrap: {resamples} resamples; give 0 for no interval, or about 1000")
+    _check(resamples)
     rng = np.random.default_rng(seed)
     rows = times.shape[0]
     # With few resamples it is the contributions that must stay small.
@@ -119,13 +121,51 @@ def resampled_weights(times: Ints, *, resamples: int, seed: Seed) -> Iterator[tu
         yield block, weights
 
 
+def resampled_draws(*sizes: int, resamples: int, seed: Seed, held: int = 1 << 19) -> Iterator[tuple[slice, Table]]:
+    """How often bootstrap resamples draw each item, all items and a few resamples at a time.
+
+    For statistics that need all items of a resample at once, such as ranks; `resampled_sums` is for sums.
+
+    Args:
+        sizes: the number of items; of several groups, where each group is resampled by itself.
+        resamples: number of resamples, 0 or more.
+        seed: of the draws.
+        held: how many numbers of draws are held at once.
+
+    Returns:
+        The rows of each block of resamples, and their (rows of the block, items) numbers of draws. Row 0 is the sample
+        itself, in which each item stands once.
+    """
+    _check(resamples)
+    return _blocks_of_draws(sizes, resamples, np.random.default_rng(seed), max(1, held // sum(sizes)))
+
+
+def _blocks_of_draws(
+    sizes: Sequence[int], resamples: int, rng: np.random.Generator, step: int
+) -> Iterator[tuple[slice, Table]]:
+    stops = np.cumsum(sizes).tolist()
+    yield slice(0, 1), np.ones((1, stops[-1]))
+    for first in range(1, 1 + resamples, step):
+        block = slice(first, min(first + step, 1 + resamples))
+        draws = np.empty((block.stop - first, stops[-1]))
+        for size, stop in zip(sizes, stops, strict=True):
+            once = np.ones(size, dtype=np.int64)
+            _draw(rng, np.full(len(draws), size), once, out=draws[:, stop - size : stop])
+        yield block, draws
+
+
+def _check(resamples: int) -> None:
+    if resamples < 0:
+        raise InputError(f"bootstrap: {resamples} resamples; give 0 for no interval, or about 1000")
+
+
 def _draw(rng: np.random.Generator, draws: Ints, times: Ints, *, out: Table) -> None:
     """Write how often each row is drawn, (resamples, rows): resample r draws `draws[r]` items, all equally likely."""
     rows, items, resamples = times.shape[0], int(times.sum()), draws.shape[0]
     if items > 16 * rows:
         out[:] = rng.multinomial(draws, times / items)
         return
-    # A binomial costs about as much as 20 plain draws, so with few items a row the items themselves are drawn.
+    # A binomial costs about as much as 20 plain draws, so with few items per row the items themselves are drawn.
     row_of_item = np.repeat(np.arange(rows), times)
     step = max(1, _DRAWS // items)
     for first in range(0, resamples, step):

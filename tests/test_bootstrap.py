@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
+from dissensus import bootstrap
+from dissensus.bootstrap import Estimate, distinct_rows, percentile_estimate, resampled_draws, resampled_sums
 from dissensus.errors import InputError
-from dissensus.votes import estimate
-from dissensus.votes.estimate import Estimate, distinct_rows, percentile_estimate, resampled_sums
 
 COUNTS = hnp.arrays(np.int64, st.tuples(st.integers(1, 12), st.integers(1, 4)), elements=st.integers(0, 3))
 
@@ -56,8 +56,8 @@ def test_each_row_is_drawn_as_in_a_plain_bootstrap(
     times: list[int], rows_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resamples = 4000
-    monkeypatch.setattr(estimate, "_WEIGHTS", rows_at_once * resamples)
-    monkeypatch.setattr(estimate, "_DRAWS", 50)
+    monkeypatch.setattr(bootstrap, "_WEIGHTS", rows_at_once * resamples)
+    monkeypatch.setattr(bootstrap, "_DRAWS", 50)
     weights = sums_of(np.eye(4), np.array(times), resamples=resamples, seed=1)[1:]
     n, share = sum(times), np.array(times) / sum(times)
     for row in range(4):
@@ -106,3 +106,25 @@ def test_an_estimate_reads_as_a_number_with_its_interval() -> None:
 def test_a_negative_number_of_resamples_is_refused() -> None:
     with pytest.raises(InputError, match="-1 resamples"):
         sums_of(np.eye(2), np.ones(2, dtype=np.int64), resamples=-1)
+
+
+def test_draws_are_those_of_a_plain_bootstrap_whatever_is_held_at_once() -> None:
+    for held in (1, 50, 1 << 19):
+        blocks = list(resampled_draws(7, resamples=40, seed=3, held=held))
+        assert [row for block, _ in blocks for row in range(block.start, block.stop)] == list(range(41))
+        draws = np.concatenate([each for _, each in blocks])
+        drawn = np.random.default_rng(3).integers(0, 7, size=(40, 7))
+        assert (draws[0] == 1).all()
+        assert (draws[1:] == [np.bincount(row, minlength=7) for row in drawn]).all()
+
+
+def test_each_group_is_resampled_by_itself() -> None:
+    draws = np.concatenate([each for _, each in resampled_draws(3, 5, resamples=200, seed=0, held=64)])
+    assert (draws[:, :3].sum(axis=1) == 3).all()
+    assert (draws[:, 3:].sum(axis=1) == 5).all()
+    assert abs(np.corrcoef(draws[1:, 0], draws[1:, 3])[0, 1]) < 0.2
+
+
+def test_a_negative_number_of_resamples_is_refused_before_anything_is_drawn() -> None:
+    with pytest.raises(InputError, match="-1 resamples"):
+        resampled_draws(3, resamples=-1, seed=0)

@@ -1,6 +1,7 @@
-"""A small HTTP/1.1 client for many simulated browsers at once: one kept-alive connection each.
+"""A small HTTP/1.1 client for many simulated browsers at once, each with one persistent connection.
 
-General clients spend more time on a request than the server does; a load test with them would measure the client.
+General-purpose clients spend more time on a request than the server does; a load test with them would measure the
+client.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
 
 
 class ConnectionLost(ConnectionError):  # noqa: N818 - as the standard library says ConnectionReset
-    """The server went away before the whole reply had come."""
+    """The server went away before the whole reply had arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Reply:
 
     Attributes:
         status: the HTTP status.
-        head: status line and headers, as they came.
+        head: status line and headers, as they arrived.
         body: the content.
     """
 
@@ -82,7 +83,7 @@ class Browser:
         )
 
     def close(self) -> None:
-        """Leave; the next request opens a new connection."""
+        """Close the connection; the next request opens a new one."""
         if self._line is not None:
             self._line.close()
             self._line = None
@@ -138,7 +139,7 @@ class _Line(asyncio.Protocol):
             self._waiting.set_exception(ConnectionLost("the server closed the connection"))
 
     def _deliver(self, *, at_end: bool) -> None:
-        """Hand over the reply as soon as it is whole."""
+        """Hand over the reply as soon as all of it has arrived."""
         end = self._received.find(b"\r\n\r\n")
         if end < 0 or self._waiting is None or self._waiting.done():
             return
@@ -162,7 +163,7 @@ class _Line(asyncio.Protocol):
 
 
 def _unchunked(data: bytes) -> bytes | None:
-    """The content of a chunked body; None where it is not whole yet."""
+    """The content of a chunked body; None if not all of it has arrived."""
     out, place = bytearray(), 0
     while (line := data.find(b"\r\n", place)) >= 0:
         size = int(data[place:line].split(b";")[0], 16)

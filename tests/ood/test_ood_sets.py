@@ -1,4 +1,4 @@
-"""Strange items of every kind are brought to the study's features, or refused with the remedy."""
+"""Out-of-distribution items of every kind are brought to the study's features, or refused with the remedy."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from PIL import Image
 from dissensus.datasets import character_ngrams
 from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency
-from dissensus.ood import read_strangers
-from dissensus.ood.strangers import pixel_scale, same_items
+from dissensus.ood import read_ood_set
+from dissensus.ood.ood_sets import pixel_scale, same_items
 from dissensus.training.data import TrainingData, split_items
 from dissensus.votes.simulate import simulate_votes
 from tests.ood.problems import SIDE, noise
@@ -22,7 +22,7 @@ from tests.ood.problems import SIDE, noise
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import Plan
+    from dissensus.studies import OpenStudy
 
 
 def data_with(features: np.ndarray, names: list[str] | None = None) -> TrainingData:
@@ -39,28 +39,28 @@ def data_with(features: np.ndarray, names: list[str] | None = None) -> TrainingD
     )
 
 
-def test_images_of_an_npz_come_on_the_scale_of_the_study(images: Plan, tmp_path: Path) -> None:
+def test_images_of_an_npz_come_on_the_scale_of_the_study(images: OpenStudy, tmp_path: Path) -> None:
     np.savez(tmp_path / "odd.npz", images=noise(7))
-    found = read_strangers(tmp_path / "odd.npz", images.data)
+    found = read_ood_set(tmp_path / "odd.npz", images.data)
     assert found.name == "odd"
     assert found.features.dtype == np.float32
     assert found.features == pytest.approx(noise(7) / 255)
     assert found.how == "images brought to 1 x 14 x 14, pixels from 0 to 1"
     bytes_ = replace(images.data, features=images.data.features * np.float32(255))
-    assert read_strangers(tmp_path / "odd.npz", bytes_).features == pytest.approx(noise(7).astype(float), rel=1e-6)
+    assert read_ood_set(tmp_path / "odd.npz", bytes_).features == pytest.approx(noise(7).astype(float), rel=1e-6)
 
 
-def test_a_folder_of_coloured_images_of_another_size_becomes_grey_and_small(images: Plan, tmp_path: Path) -> None:
+def test_a_folder_of_coloured_images_of_another_size_becomes_grey_and_small(images: OpenStudy, tmp_path: Path) -> None:
     for number, colour in enumerate([(255, 0, 0), (0, 255, 0)]):
         Image.new("RGB", (30, 20), colour).save(tmp_path / f"{number}.png")
-    found = read_strangers(tmp_path, images.data, name="colours")
+    found = read_ood_set(tmp_path, images.data, name="colours")
     assert (found.name, found.features.shape) == ("colours", (2, 1, SIDE, SIDE))
     assert found.features[:, 0, 0, 0] == pytest.approx([0.299, 0.587], abs=0.003)
 
 
 def test_images_fit_features_without_an_axis_for_channels(tmp_path: Path) -> None:
     np.savez(tmp_path / "odd.npz", images=noise(7))
-    found = read_strangers(tmp_path / "odd.npz", data_with(np.linspace(0, 1, 20 * 49).reshape(20, 7, 7)))
+    found = read_ood_set(tmp_path / "odd.npz", data_with(np.linspace(0, 1, 20 * 49).reshape(20, 7, 7)))
     assert found.features.shape == (7, 7, 7)
 
 
@@ -77,18 +77,18 @@ def test_texts_become_the_n_grams_that_the_study_has(tmp_path: Path) -> None:
     data = data_with(character_ngrams(np.array(names), 64), names)
     table = tmp_path / "odd.csv"
     pl.DataFrame({"text": ["qqq", "Łódź", ""], "said": ["a", "b", "c"]}).write_csv(table)
-    assert (read_strangers(table, data).features == character_ngrams(np.array(["qqq", "Łódź", ""]), 64)).all()
-    other = read_strangers(table, data, text="said").features
+    assert (read_ood_set(table, data).features == character_ngrams(np.array(["qqq", "Łódź", ""]), 64)).all()
+    other = read_ood_set(table, data, text="said").features
     assert (other == character_ngrams(np.array(["a", "b", "c"]), 64)).all()
 
 
 def test_features_are_taken_as_they_are(tmp_path: Path) -> None:
     data = data_with(np.random.default_rng(0).normal(size=(20, 5)))
     np.savez(tmp_path / "odd.npz", features=np.arange(10).reshape(2, 5))
-    assert (read_strangers(tmp_path / "odd.npz", data).features == np.arange(10).reshape(2, 5)).all()
+    assert (read_ood_set(tmp_path / "odd.npz", data).features == np.arange(10).reshape(2, 5)).all()
 
 
-def test_what_does_not_fit_is_refused_with_the_remedy(images: Plan, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused_with_the_remedy(images: OpenStudy, tmp_path: Path) -> None:
     vectors = data_with(np.random.default_rng(0).normal(size=(20, 5)))
     centred = data_with(np.random.default_rng(0).normal(size=(20, 1, 5, 5)))
     np.savez(tmp_path / "images.npz", images=noise(3))
@@ -109,12 +109,12 @@ def test_what_does_not_fit_is_refused_with_the_remedy(images: Plan, tmp_path: Pa
         ("texts.csv", images.data, "texts do not fit .*not the character n-grams of its item names"),
         ("texts.csv", vectors, "texts do not fit small"),
         ("empty", images.data, "no image in it"),
-        ("half.csv", images.data, "the table has no rows"),
+        ("half.csv", images.data, "holds no rows"),
         ("nowhere.npz", images.data, "nowhere.npz: cannot be read"),
-        ("nowhere.csv", images.data, "nowhere.csv: the table cannot be read"),
+        ("nowhere.csv", images.data, "nowhere.csv: there is no such file"),
     ):
         with pytest.raises(InputError, match=said):
-            read_strangers(tmp_path / name, data)
+            read_ood_set(tmp_path / name, data)
 
 
 def test_the_same_item_is_found_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,5 +126,5 @@ def test_the_same_item_is_found_wherever_it_stands(monkeypatch: pytest.MonkeyPat
     assert same_items(other, one).tolist() == exact
     assert exact[3]
     assert exact[9]
-    monkeypatch.setattr("dissensus.ood.strangers.CHUNK", 24)
+    monkeypatch.setattr("dissensus.ood.ood_sets.CHUNK", 24)
     assert same_items(other, one).tolist() == exact

@@ -1,4 +1,7 @@
-"""Files of rows as Polars frames, with every failure told in one sentence."""
+"""Tables in files of any kind, as Polars frames; every failure is told in one sentence.
+
+Polars is imported when a file is read or written: rooms that run where it is not installed may import this module.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
 
     from dissensus.arrays import Ints
 
@@ -27,9 +32,8 @@ KINDS: Final = {
     ".pq": "Parquet",
     ".jsonl": "JSONL",
     ".ndjson": "JSONL",
-    ".npy": "npy",
 }
-"""The kind of file by its extension."""
+"""The kind of table by the extension of its file."""
 
 _COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
 
@@ -71,24 +75,32 @@ def open_file(path: str | Path) -> Path:
     """The path of a file that exists and holds something."""
     path = Path(path)
     if path.is_dir():
-        raise InputError(f"{path}: this is a folder; give a file of votes in it")
+        raise InputError(f"{path}: this is a folder; give a file in it")
     if not path.exists():
         raise InputError(f"{path}: there is no such file; check the name and the folder")
     with explained(path), path.open("rb") as file:
         first = file.read(1 << 16)
     if not first.strip():
-        raise InputError(f"{path}: the file is empty; give a file with votes in it")
-    if first.startswith(_COMPRESSED):
+        raise InputError(f"{path}: the file is empty; give one that holds something")
+    # An npz is a zip archive by nature.
+    if first.startswith(_COMPRESSED) and path.suffix.lower() != ".npz":
         raise InputError(f"{path}: the file is compressed; decompress it first")
     return path
 
 
-def kind_of(path: Path) -> str:
-    """CSV, TSV, Parquet, JSONL or npy, by the extension."""
-    kind = KINDS.get(path.suffix.lower())
-    if kind is None:
-        raise InputError(f"{path}: unknown extension '{path.suffix}'; save the votes as one of {', '.join(KINDS)}")
-    return kind
+def kind_of(path: Path, *, also: Sequence[str] = ()) -> str:
+    """CSV, TSV, Parquet or JSONL, by the extension.
+
+    Args:
+        path: the file.
+        also: further extensions that the caller deals with, such as `.npy`; of these the kind is `npy`.
+    """
+    extension = path.suffix.lower()
+    if extension in also:
+        return extension[1:]
+    if extension not in KINDS:
+        raise InputError(f"{path}: unknown extension '{path.suffix}'; choose one of {', '.join((*KINDS, *also))}")
+    return KINDS[extension]
 
 
 def is_text(path: Path) -> bool:
@@ -98,13 +110,13 @@ def is_text(path: Path) -> bool:
 
 def scan(path: Path) -> pl.LazyFrame:
     """The rows of a file, lazily; CSV and TSV as text in every column."""
+    import polars as pl
+
     kind, literal = kind_of(path), glob.escape(str(path))
     if kind == "Parquet":
         return pl.scan_parquet(path, glob=False)
     if kind == "JSONL":
         return pl.scan_ndjson(literal, infer_schema_length=None)
-    if kind == "npy":
-        raise InputError(f"{path}: a .npy file holds a table of counts; read it with --format counts")
     return pl.scan_csv(
         path,
         glob=False,
@@ -137,7 +149,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> Rows:
     if is_text(path):
         rows = replace(rows, table=rows.table.select(whole_numbers(column) for column in rows.table))
     if not rows.table.height:
-        raise InputError(f"{path}: the file holds no rows; give a file with votes in it")
+        raise InputError(f"{path}: the file holds no rows; give a file with at least one")
     return rows
 
 
@@ -145,6 +157,8 @@ def without_blank(rows: Rows) -> Rows:
     """The rows of a CSV or TSV file that hold anything; all rows of another."""
     if not is_text(rows.path):
         return rows
+    import polars as pl
+
     filled = ~rows.table.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if filled.all():
         return rows
@@ -154,6 +168,8 @@ def without_blank(rows: Rows) -> Rows:
 
 def whole_numbers(text: pl.Series) -> pl.Series:
     """Text as int64 where every value is a whole number in its plain spelling, else unchanged."""
+    import polars as pl
+
     start = text.head(100).drop_nulls()
     if not start.str.contains(r"^(0|-?[1-9][0-9]*)$").all():
         return text
@@ -161,9 +177,37 @@ def whole_numbers(text: pl.Series) -> pl.Series:
     return numbers if numbers.cast(pl.String).equals(text) and len(start) else text
 
 
+def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a table, whole or not at all: CSV, TSV, Parquet or JSONL, by the extension.
+
+    Args:
+        table: the rows.
+        path: the file, in a folder that exists.
+        metadata: what a Parquet file keeps beside its columns; other kinds have no place for it.
+    """
+    from polars.exceptions import PolarsError
+
+    path = Path(path)
+    kind = kind_of(path)
+    with whole_file(path) as part:
+        try:
+            if kind == "Parquet":
+                table.write_parquet(part, metadata=None if metadata is None else dict(metadata))
+            elif kind == "JSONL":
+                table.write_ndjson(part)
+            else:
+                table.write_csv(part, separator="\t" if kind == "TSV" else ",")
+        except PolarsError as error:
+            raise InputError(
+                f"{path}: the file cannot be written ({_first_line(error)}); nothing was changed"
+            ) from None
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Tell what cannot be read about a file in one sentence."""
+    import polars as pl
+
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -172,7 +216,7 @@ def explained(path: Path) -> Iterator[None]:
         if isinstance(error, PermissionError):
             sentence = f"{path}: the file may not be read; change its permissions"
         elif kind == "Parquet":
-            sentence = f"{path}: this is no whole Parquet file ({reason}); write or download it again"
+            sentence = f"{path}: this is not a whole Parquet file ({reason}); write or download it again"
         elif kind == "JSONL":
             _refuse_broken_text(path)
             _refuse_broken_json(path)
@@ -180,7 +224,7 @@ def explained(path: Path) -> Iterator[None]:
         elif kind in ("CSV", "TSV"):
             _refuse_broken_text(path)
             _refuse_ragged(path, kind)
-            sentence = f"{path}: this is no table of text ({reason}); write it again as {kind} in UTF-8"
+            sentence = f"{path}: this is not a table of text ({reason}); write it again as {kind} in UTF-8"
         else:
             sentence = f"{path}: the file cannot be read ({reason})"
         raise InputError(sentence) from None
@@ -241,9 +285,11 @@ def _refuse_broken_json(path: Path) -> None:
                 value = json.loads(text, parse_constant=refuse_constant) if text.strip() else {}
             except (ValueError, RecursionError) as error:
                 reason = _first_line(error)
-                raise InputError(f"{path}, line {line}: this is not JSON ({reason}); give one object a line") from None
+                raise InputError(
+                    f"{path}, line {line}: this is not JSON ({reason}); give one object per line"
+                ) from None
             if not isinstance(value, dict):
-                raise InputError(f"{path}, line {line}: this is JSON, but no object; give one object a line")
+                raise InputError(f"{path}, line {line}: this is JSON, but not an object; give one object per line")
 
 
 def _refuse_ragged(path: Path, kind: str) -> None:

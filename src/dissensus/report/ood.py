@@ -1,4 +1,4 @@
-"""How well systems tell strange items from familiar ones, as tables and histograms."""
+"""How well systems tell out-of-distribution (OOD) items from in-distribution ones, as tables and histograms."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ HEIGHT = 180
 
 
 def detection(result: OodResult) -> list[Table]:
-    """For each strange set, the AUROC of each system by each score; the CSV has all measures."""
+    """For each OOD set, the AUROC of each system by each score; the CSV has all measures."""
     scores = list(result.settings["scores"])
     several = len(result.systems) > 1
     marks = f" {APART} the paired interval of the difference from {result.systems[0]} excludes zero." if several else ""
     return [
         Table(
             slug=f"ood-{number}",
-            title=f"{each.name}: {each.items:,} strange items against {result.familiar:,} of the split {result.split}",
+            title=(
+                f"{each.name}: {each.items:,} OOD items against {result.in_distribution:,} in-distribution items of "
+                f"the split {result.split}"
+            ),
             header=("method", *scores),
             rows=tuple(
                 Row(name=system, cells=tuple(_cell(result, each.name, score, system) for score in scores))
@@ -35,7 +38,7 @@ def detection(result: OodResult) -> list[Table]:
             ),
             records=tuple(
                 {
-                    "strange": row.strange,
+                    "ood_set": row.ood_set,
                     "score": row.score,
                     "system": row.system,
                     "measure": row.measure,
@@ -45,29 +48,29 @@ def detection(result: OodResult) -> list[Table]:
                     "seeds": len(row.by_seed),
                 }
                 for row in result.measures
-                if row.strange == each.name
+                if row.ood_set == each.name
             ),
             note=(
-                "AUROC: the chance that a strange item scores as stranger than a familiar one, 0.5 is a coin; below it "
-                f"its 95 % interval over items and seeds.{marks} {', '.join(m.title for m in MEASURES.values())} are "
-                f"in the CSV file. Strange items: {each.how}."
+                "AUROC: the probability that an OOD item scores above an in-distribution (ID) one; 0.5 is chance. "
+                f"Below it is its 95 % interval over items and seeds.{marks} "
+                f"{', '.join(m.title for m in MEASURES.values())} are in the CSV file. OOD items: {each.how}."
             ),
         )
-        for number, each in enumerate(result.strange)
+        for number, each in enumerate(result.sets)
     ]
 
 
-def _cell(result: OodResult, strange: str, score: str, system: str) -> Cell:
-    shown = estimated(result.get(strange, score, system=system).value, "auroc")
-    difference = result.difference(strange, score, system=system)
+def _cell(result: OodResult, ood_set: str, score: str, system: str) -> Cell:
+    shown = estimated(result.get(ood_set, score, system=system).value, "auroc")
+    difference = result.difference(ood_set, score, system=system)
     apart = difference is not None and excludes_zero(difference.value)
     return Cell(f"{shown.text} {APART}" if apart else shown.text, shown.under)
 
 
 def score_histograms(result: OodResult) -> Section:
-    """For each strange set and score, how the score lies on familiar and on strange items, a pair of lines a system."""
+    """For each OOD set and score, the score's histograms over ID and OOD items, two lines for each system."""
     figures, data = [], {}
-    for place, each in enumerate(result.strange):
+    for place, each in enumerate(result.sets):
         for score in result.settings["scores"]:
             name = f"ood-{place}-{score}"
             data[name] = _lines(result, each.name, score)
@@ -75,11 +78,11 @@ def score_histograms(result: OodResult) -> Section:
                 alt.Chart(alt.NamedData(name=name))
                 .mark_line(interpolate="step", strokeWidth=1.8)
                 .encode(
-                    x=alt.X("score:Q", title=f"{score} (right is stranger)").scale(zero=False),
+                    x=alt.X("score:Q", title=f"{score} (to the right: more out-of-distribution)").scale(zero=False),
                     y=alt.Y("share:Q", title="share of items").axis(format="%"),
                     color=named_colours(result.systems),
                     strokeDash=alt.StrokeDash("items:N", title=None)
-                    .scale(domain=["strange", "familiar"], range=[[1, 0], [4, 3]])
+                    .scale(domain=["out-of-distribution", "in-distribution"], range=[[1, 0], [4, 3]])
                     .legend(orient="top"),
                     tooltip=[
                         alt.Tooltip("method:N", title="method"),
@@ -88,24 +91,24 @@ def score_histograms(result: OodResult) -> Section:
                     ],
                 )
             )
-            about = f"Histograms of {SCORES[score].title} on familiar items and on those of {each.name}"
+            about = f"Histograms of {SCORES[score].title} over in-distribution items and those of {each.name}"
             title = f"{each.name}: {score}"
             spec = spec_of(lines, height=HEIGHT)
             figures.append(Figure(slug=name, title=title, spec=spec, data=name, about=about))
     note = (
-        "Solid lines: strange items; dashed: familiar ones; all seeds together. The further apart the two lie, the "
-        "better the score tells them apart. The outer 0.1 % at either end is counted in the last bin."
+        "Solid lines: out-of-distribution items; dashed: in-distribution ones; all seeds together. The further "
+        "apart the two lie, the better the score tells them apart. The outermost 0.1 % at each end is in the last bin."
     )
     return Section(figures=tuple(figures), data=data, note=note)
 
 
-def _lines(result: OodResult, strange: str, score: str) -> list[Record]:
+def _lines(result: OodResult, ood_set: str, score: str) -> list[Record]:
     rows: list[Record] = []
     for each in result.histograms:
-        if (each.strange, each.score) != (strange, score):
+        if (each.ood_set, each.score) != (ood_set, score):
             continue
         middle = (np.array(each.edges[:-1]) + np.array(each.edges[1:])) / 2
-        for items, counts in (("familiar", each.familiar), ("strange", each.stranger)):
+        for items, counts in (("in-distribution", each.in_distribution), ("out-of-distribution", each.ood)):
             shares = np.array(counts) / max(sum(counts), 1)
             rows += [
                 {"method": each.system, "items": items, "score": x, "share": y}

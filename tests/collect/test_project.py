@@ -1,4 +1,4 @@
-"""A study is one TOML file: made by one command, read strictly."""
+"""A project is one TOML file: made by one command, read strictly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from dissensus.collect.study import ENDINGS, init_collect_study, read_collect_study
+from dissensus.collect.project import ENDINGS, init_project, read_project
 from dissensus.errors import InputError
-from tests.collect.conftest import ASKED, CHECKED, make_study
+from tests.collect.conftest import ASKED, CHECKED, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,57 +28,57 @@ def images(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_a_folder_of_images_becomes_a_study_in_place(tmp_path: Path) -> None:
+def test_a_folder_of_images_becomes_a_project_in_place(tmp_path: Path) -> None:
     folder = images(tmp_path / "digits", "a.png", "b.png")
-    path = init_collect_study(folder)
-    study = read_collect_study(folder)
+    path = init_project(folder)
+    project = read_project(folder)
     assert path == folder / "collect.toml"
-    assert study.images == folder.resolve()
-    assert (study.name, study.layout, study.k, study.items_per_annotator) == ("digits", "rows", 6, 70)
-    assert study.classes == tuple("0123456789")
-    assert study.class_order == "rotated"
-    assert study.values == ("yes", "no", "unsure")
-    assert not study.all_no_key
-    assert (study.lease_seconds, study.heartbeat_seconds) == (600.0, 30.0)
-    assert (study.cost.seconds_per_item, study.adaptive.on) == (12.5, False)
-    assert len({study.recruitment.codes[ending] for ending in ENDINGS}) == 4
+    assert project.images == folder.resolve()
+    assert (project.name, project.layout, project.k, project.items_per_annotator) == ("digits", "rows", 6, 70)
+    assert project.classes == tuple("0123456789")
+    assert project.class_order == "rotated"
+    assert project.values == ("yes", "no", "unsure")
+    assert not project.all_no_key
+    assert (project.lease_seconds, project.heartbeat_seconds) == (600.0, 30.0)
+    assert (project.cost.seconds_per_item, project.adaptive.on) == (12.5, False)
+    assert len({project.recruitment.codes[ending] for ending in ENDINGS}) == 4
 
 
 def test_classes_are_the_names_of_sub_folders(tmp_path: Path) -> None:
     folder = images(tmp_path / "pets", "dog/1.png", "cat/1.png", "cat/2.png")
-    study = read_collect_study(init_collect_study(folder).parent)
-    assert study.classes == ("cat", "dog")
-    assert study.class_order == "shuffled-per-annotator"
+    project = read_project(init_project(folder).parent)
+    assert project.classes == ("cat", "dog")
+    assert project.class_order == "shuffled-per-annotator"
 
 
 def test_images_and_texts_may_lie_elsewhere(tmp_path: Path) -> None:
     pictures = images(tmp_path / "pictures", "a.png")
-    init_collect_study(tmp_path / "one", images=pictures, classes=["x", "y"])
-    assert read_collect_study(tmp_path / "one").images == pictures.resolve()
+    init_project(tmp_path / "one", images=pictures, classes=["x", "y"])
+    assert read_project(tmp_path / "one").images == pictures.resolve()
     table = tmp_path / "texts.csv"
     table.write_text("text,label\nhello,joy\nbye,grief\n")
-    init_collect_study(tmp_path / "two", texts=table)
-    study = read_collect_study(tmp_path / "two")
-    assert (study.table, study.images, study.classes) == (table.resolve(), None, ("grief", "joy"))
+    init_project(tmp_path / "two", texts=table)
+    project = read_project(tmp_path / "two")
+    assert (project.table, project.images, project.classes) == (table.resolve(), None, ("grief", "joy"))
 
 
-def test_a_study_is_never_overwritten_and_nothing_is_left_of_one_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_project_is_never_overwritten_and_nothing_is_left_of_one_that_cannot_be_made(tmp_path: Path) -> None:
     folder = images(tmp_path / "digits", "a.png")
-    init_collect_study(folder)
-    with pytest.raises(InputError, match="there is a study already"):
-        init_collect_study(folder)
+    init_project(folder)
+    with pytest.raises(InputError, match="there is a project already"):
+        init_project(folder)
     with pytest.raises(InputError, match="at least two classes"):
-        init_collect_study(tmp_path / "new", images=folder, classes=["one"])
+        init_project(tmp_path / "new", images=folder, classes=["one"])
     assert not (tmp_path / "new").exists()
     with pytest.raises(InputError, match="did you mean 'rows'"):
-        init_collect_study(tmp_path / "new", images=folder, layout="row")
+        init_project(tmp_path / "new", images=folder, layout="row")
     with pytest.raises(InputError, match="both given"):
-        init_collect_study(tmp_path / "new", images=folder, texts=folder)
+        init_project(tmp_path / "new", images=folder, texts=folder)
     with pytest.raises(InputError, match="not a folder"):
-        init_collect_study(tmp_path / "new", images=tmp_path / "nowhere")
+        init_project(tmp_path / "new", images=tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no image in it"):
-        init_collect_study(tmp_path / "empty")
+        init_project(tmp_path / "empty")
     assert list((tmp_path / "empty").iterdir()) == []
 
 
@@ -89,17 +89,17 @@ def test_any_name_survives_being_written(tmp_path_factory: pytest.TempPathFactor
         name.encode()
     except UnicodeEncodeError:
         return
-    init_collect_study(folder, images=images(folder, "a.png"), classes=[name, name + "!"], name=name)
-    study = read_collect_study(folder)
-    assert study.name == name
-    assert study.classes == (name, name + "!")
+    init_project(folder, images=images(folder, "a.png"), classes=[name, name + "!"], name=name)
+    project = read_project(folder)
+    assert project.name == name
+    assert project.classes == (name, name + "!")
 
 
 def test_the_version_changes_with_the_instrument(tmp_path: Path) -> None:
-    study = make_study(tmp_path)
+    project = make_project(tmp_path)
     path = tmp_path / "collect.toml"
     path.write_text(path.read_text().replace("Could this", "Might this"))
-    assert read_collect_study(tmp_path).version != study.version
+    assert read_project(tmp_path).version != project.version
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_the_version_changes_with_the_instrument(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_meant_is_refused_with_its_line(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=r"collect\.toml, line \d+: ") as error:
-        make_study(tmp_path, **change)
+        make_project(tmp_path, **change)
     assert sentence in str(error.value)
 
 
@@ -160,22 +160,22 @@ def test_what_cannot_be_meant_is_refused_with_its_line(tmp_path: Path, change: d
 def test_malformed_files_are_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "collect.toml").write_text(text)
     with pytest.raises(InputError) as error:
-        read_collect_study(tmp_path)
+        read_project(tmp_path)
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_questions_before_and_after_the_items_are_off_until_they_are_written(tmp_path: Path) -> None:
-    bare = make_study(tmp_path / "bare")
+    bare = make_project(tmp_path / "bare")
     assert (bare.comprehension, bare.questions, bare.least_width, bare.least_seconds_per_class) == ((), (), 0, 0.0)
-    study = make_study(
+    project = make_project(
         tmp_path / "full", more=CHECKED + ASKED, screen__least_width="900", least_seconds_per_class="0.25"
     )
-    assert [each.right for each in study.comprehension] == ["Unsure", "None, one or several"]
-    age, feedback = study.questions
+    assert [each.right for each in project.comprehension] == ["Unsure", "None, one or several"]
+    age, feedback = project.questions
     assert (age.name, age.required, len(age.options)) == ("age_group", True, 3)
     assert (feedback.required, feedback.options) == (False, ())
-    assert (study.least_width, study.least_seconds_per_class) == (900, 0.25)
+    assert (project.least_width, project.least_seconds_per_class) == (900, 0.25)
     assert age.takes("30 to 59")
     assert not age.takes("29")
     assert feedback.takes("x" * 1000)
@@ -183,13 +183,13 @@ def test_questions_before_and_after_the_items_are_off_until_they_are_written(tmp
 
 
 def test_the_examples_in_a_new_collect_file_work_when_their_marks_are_taken_away(tmp_path: Path) -> None:
-    make_study(tmp_path)
+    make_project(tmp_path)
     path = tmp_path / "collect.toml"
     before, examples = path.read_text().split("# Asked before", 1)
     path.write_text(before + "# Asked before" + re.sub(r"(?m)^# (?=\[\[|\w+ = )", "", examples))
-    study = read_collect_study(tmp_path)
-    assert [each.right for each in study.comprehension] == ["Unsure"]
-    assert [each.name for each in study.questions] == ["feedback"]
+    project = read_project(tmp_path)
+    assert [each.right for each in project.comprehension] == ["Unsure"]
+    assert [each.name for each in project.questions] == ["feedback"]
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,15 @@ def test_the_examples_in_a_new_collect_file_work_when_their_marks_are_taken_away
         ("[[comprehension]]\nquestion = 'q'", "line {line}: [[comprehension]] has no options"),
         ("[[comprehension]]\nquestion = 'q'\noptions = ['a']\nright = 'a'", "give two or more that differ"),
         ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 'a ']\nright = 'a'", "give two or more that differ"),
-        ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 'b']\nright = 'c'", "has right = 'c', which is none"),
+        (
+            "[[comprehension]]\nquestion = 'q'\noptions = ['a', 'b']\nright = 'c'",
+            "has right = 'c', which is not one of its options",
+        ),
         ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 2]\nright = 'a'", "give a list of texts"),
-        ("[[comprehension]]\nquestion = 'q'\nwrong = 'b'", "has 'wrong', which is no key of it; there are question"),
+        (
+            "[[comprehension]]\nquestion = 'q'\nwrong = 'b'",
+            "has 'wrong', which is not one of its keys; there are question",
+        ),
         ("[[questions]]\nquestion = 'q'", "has the name None; write it like 'age_group'"),
         ("[[questions]]\nname = 'Age group'\nquestion = 'q'", "has the name 'Age group'"),
         ("[[questions]]\nname = 'a'\nquestion = 'q'\n" * 2, "line {later}: [[questions]] has the name 'a' again"),
@@ -212,22 +218,22 @@ def test_the_examples_in_a_new_collect_file_work_when_their_marks_are_taken_away
     ],
 )
 def test_questions_that_cannot_be_asked_are_refused_with_their_line(tmp_path: Path, more: str, sentence: str) -> None:
-    lines = len(make_study(tmp_path / "bare").toml.splitlines())
+    lines = len(make_project(tmp_path / "bare").toml.splitlines())
     with pytest.raises(InputError, match=r"collect\.toml, line \d+: ") as error:
-        make_study(tmp_path / "full", more=more)
+        make_project(tmp_path / "full", more=more)
     assert sentence.format(line=lines + 1, later=lines + 4) in str(error.value)
 
 
-def test_no_study_and_no_text_are_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no study here; make one with 'dissensus collect init"):
-        read_collect_study(tmp_path)
+def test_no_project_and_no_text_are_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no project here; make one with 'dissensus collect init"):
+        read_project(tmp_path)
     (tmp_path / "collect.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="give a TOML file in UTF-8"):
-        read_collect_study(tmp_path)
+        read_project(tmp_path)
 
 
 def test_the_core_needs_no_torch_and_no_server() -> None:
-    rooms = "study items orders answers events slots participants gold assignment database"
+    rooms = "project items orders answers events slots participants gold assignment database"
     code = (
         f"import importlib, sys; [importlib.import_module('dissensus.collect.' + name) for name in '{rooms}'.split()]; "
         "print([name for name in ('torch', 'starlette', 'uvicorn', 'psycopg', 'polars') if name in sys.modules])"

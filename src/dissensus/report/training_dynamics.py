@@ -1,0 +1,230 @@
+"""What training did to each training item, as tables: data maps by stratum, human uncertainty, forgetting.
+
+The probabilities that runs recorded after each epoch are large, so each run is read once, and only what the tables and
+figures need is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dissensus.dynamics import data_map, epoch_divergence, forgetting_events, uncertainty_correlations
+from dissensus.evaluation.comparison.strata import by_agreement
+from dissensus.report.tables import Cell, Row, Table, estimated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+
+    from dissensus.dynamics import DataMap, Forgetting, StratumDivergence
+    from dissensus.evaluation.comparison.strata import Stratum
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.studies import ScoredStudy
+
+LAST_EPOCHS: Final = 5
+"""Over how many last epochs of each run a data map is made, where there are that many."""
+
+MEASURES: Final = {
+    "mean_uncertainty": "mean uncertainty",
+    "unsure_proportion": "share of people unsure",
+    "entropy": "entropy of people",
+}
+"""How human uncertainty is called in headings."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SystemDynamics:
+    """The training of one system, all its seeds together.
+
+    Attributes:
+        data_map: over the last epochs of all seeds.
+        forgetting: over all epochs of each seed.
+        divergence: by stratum (unanimous, varied), between successive epochs; empty where every run has one epoch only.
+        epochs: recorded epochs of each run.
+    """
+
+    data_map: DataMap
+    forgetting: Forgetting
+    divergence: tuple[StratumDivergence, ...]
+    epochs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingDynamics:
+    """The training of a study's systems on its training items.
+
+    Attributes:
+        people: what people said of the training items.
+        systems: by name.
+    """
+
+    people: LabelDistribution
+    systems: Mapping[str, SystemDynamics]
+
+    @property
+    def strata(self) -> Sequence[Stratum]:
+        """All training items, then the unanimous and the varied ones."""
+        return by_agreement(self.people)
+
+
+def read_training_dynamics(results: ScoredStudy) -> TrainingDynamics:
+    """Read what every run recorded, one system after another."""
+    people = results.people_on_training_items
+    agreement = by_agreement(people)[1:]
+    systems = {}
+    for name, system in results.systems.items():
+        recorded = results.dynamics(system)
+        epochs = tuple(run.shape[0] for run in recorded)
+        systems[name] = SystemDynamics(
+            data_map=data_map(recorded, people, epochs=min(LAST_EPOCHS, *epochs)),
+            forgetting=forgetting_events(recorded, people),
+            divergence=epoch_divergence(recorded).by_stratum(agreement) if max(epochs) > 1 else (),
+            epochs=epochs,
+        )
+    return TrainingDynamics(people=people, systems=systems)
+
+
+def last_epochs(dynamics: TrainingDynamics) -> str:
+    """Over which epochs the data maps are made, in words."""
+    counts = sorted({each.data_map.epochs for each in dynamics.systems.values()})
+    if counts == [1]:
+        return "the last epoch"
+    return f"the last {counts[0]} epochs" if len(counts) == 1 else f"the last {counts[0]} to {counts[-1]} epochs"
+
+
+def confidence_by_stratum(dynamics: TrainingDynamics) -> Table:
+    """Where the items of each stratum lie on the data maps, in the mean."""
+    rows, records = [], []
+    for system, found in dynamics.systems.items():
+        for means in found.data_map.by_stratum(dynamics.strata):
+            numbers = {
+                "confidence": means.confidence,
+                "variability": means.variability,
+                "correctness": means.correctness,
+                "variance_across_seeds": means.across_seeds,
+                "variance_within_runs": means.within_runs,
+            }
+            digits = (3, 3, 3, 4, 4)
+            cells = (f"{value:.{places}f}" for value, places in zip(numbers.values(), digits, strict=True))
+            rows.append(_row(system, means.stratum, means.items, *map(Cell, cells)))
+            records.append({"system": system, "stratum": means.stratum, "items": means.items, **numbers})
+    return Table(
+        slug="confidence-by-stratum",
+        title="Confidence and variability on training items",
+        header=(
+            "method",
+            "items",
+            "confidence",
+            "variability (sd)",
+            "correctness",
+            "variance across seeds",
+            "variance within runs",
+        ),
+        rows=tuple(rows),
+        records=tuple(records),
+        note=(
+            f"The probability of an item's majority class over {last_epochs(dynamics)} of all seeds: its mean "
+            "(confidence), its standard deviation (variability), and how often the top class was the majority class "
+            "(correctness). An item's variance (variability squared) is the sum of its variance across seeds, of the "
+            "runs' means, and its mean variance within runs, between epochs. All numbers are means over the items."
+        ),
+    )
+
+
+def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) -> Table:
+    """Rank correlations of human uncertainty with confidence and variability (Pavlovic et al. 2026, table 4)."""
+    rows, records = [], []
+    header: list[str] = []
+    for system, each in dynamics.systems.items():
+        found = uncertainty_correlations(dynamics.people, each.data_map, resamples=resamples, seed=seed)
+        header = [f"{MEASURES[one.human]} with {one.model}" for one in found]
+        rows.append(Row(name=system, cells=tuple(estimated(one.spearman, "spearman") for one in found)))
+        records += [
+            {
+                "system": system,
+                "human": one.human,
+                "model": one.model,
+                "spearman": None if one.spearman is None else one.spearman.value,
+                "low": None if one.spearman is None else one.spearman.low,
+                "high": None if one.spearman is None else one.spearman.high,
+                "items": one.items,
+            }
+            for one in found
+        ]
+    return Table(
+        slug="human-uncertainty",
+        title="Is a model unsure of the training items that people are unsure of?",
+        header=("method", *header),
+        rows=tuple(rows),
+        records=tuple(records),
+        note=(
+            f"Spearman's correlation over {len(dynamics.people):,} training items, with confidence and variability "
+            f"over {last_epochs(dynamics)} of all seeds together; below it, its 95 % interval over items. Where a "
+            "model is unsure of what people are unsure of, the correlation with confidence is negative."
+        ),
+    )
+
+
+def forgetting(dynamics: TrainingDynamics) -> Table:
+    """How often items were learnt and lost again (Toneva et al. 2019), by stratum."""
+    rows, records = [], []
+    for system, each in dynamics.systems.items():
+        found, epochs = each.forgetting, each.epochs
+        for stratum in dynamics.strata:
+            if not stratum.items.any():
+                continue
+            by_seed = {
+                "events": found.events[:, stratum.items].mean(axis=1),
+                "never_learnt": found.never_learnt[:, stratum.items].mean(axis=1),
+                "unforgettable": found.unforgettable[:, stratum.items].mean(axis=1),
+            }
+            items = int(stratum.items.sum())
+            rows.append(
+                _row(
+                    system,
+                    stratum.name,
+                    items,
+                    Cell(_spread(by_seed["events"], ".2f")),
+                    Cell(_spread(100 * by_seed["never_learnt"], ".1f")),
+                    Cell(_spread(100 * by_seed["unforgettable"], ".1f")),
+                    Cell(str(epochs[0]) if len(set(epochs)) == 1 else f"{min(epochs)} to {max(epochs)}"),
+                )
+            )
+            records.append(
+                {"system": system, "stratum": stratum.name, "items": items, "seeds": len(epochs)}
+                | {
+                    name: value
+                    for key, values in by_seed.items()
+                    for name, value in ((key, float(values.mean())), (f"{key}_sd", _deviation(values)))
+                }
+                | {"least_epochs": min(epochs), "most_epochs": max(epochs)}
+            )
+    return Table(
+        slug="forgetting",
+        title="Training items that were learnt and lost again",
+        header=("method", "items", "forgetting events an item", "never learnt, %", "never lost, %", "epochs"),
+        rows=tuple(rows),
+        records=tuple(records),
+        note=(
+            "An item is right after an epoch where the model's top class is the people's majority. A forgetting event: "
+            "an item was right after one epoch and wrong after the next. Never lost: items that were learnt and stayed "
+            "right. Mean ± sd over seeds. Runs of more epochs have more chances to forget: compare methods that "
+            "trained equally long."
+        ),
+    )
+
+
+def _row(system: str, stratum: str, items: int, *cells: Cell) -> Row:
+    return Row(name=system, cells=(Cell(stratum, f"{items:,}"), *cells))
+
+
+def _deviation(by_seed: np.ndarray[Any, Any]) -> float | None:
+    """Over seeds, n - 1; None for one seed."""
+    return float(by_seed.std(ddof=1)) if len(by_seed) > 1 else None
+
+
+def _spread(by_seed: np.ndarray[Any, Any], form: str) -> str:
+    deviation = _deviation(by_seed)
+    return f"{by_seed.mean():{form}}" + ("" if deviation is None else f" ± {deviation:{form}}")

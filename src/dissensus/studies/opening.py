@@ -1,0 +1,85 @@
+"""Opening a study: its data and its store are read, and nothing is written, built or chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dissensus.errors import InputError
+from dissensus.studies.data import study_data
+from dissensus.training.run import run_on
+from dissensus.training.store import RunStore
+
+if TYPE_CHECKING:
+    from dissensus.studies.spec import Study
+    from dissensus.training.data import TrainingData
+    from dissensus.training.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class OpenStudy:
+    """A study with its data, and the store that its runs are looked for in.
+
+    Attributes:
+        study: its spec.
+        data: what it trains on.
+        runs: the whole grid, seeds running fastest.
+        store: where results are.
+    """
+
+    study: Study
+    data: TrainingData
+    runs: tuple[Run, ...]
+    store: RunStore
+
+    @property
+    def waiting(self) -> tuple[Run, ...]:
+        """The runs that are not in the store now."""
+        return tuple(run for run in self.runs if run not in self.store)
+
+
+def open_study(study: Study, store: str | Path) -> OpenStudy:
+    """Read a study's data and see which of its runs are stored; a folder that can only be read will do."""
+    data = study_data(study)
+    return OpenStudy(study, data, study_runs(study, data), RunStore(Path(store)))
+
+
+def study_runs(study: Study, data: TrainingData) -> tuple[Run, ...]:
+    """The grid of a study, seeds running fastest."""
+    return tuple(
+        run_on(
+            data,
+            model=model,
+            target=target.name,
+            delivery=method.delivery,
+            options=method.options,
+            seed=seed,
+            training=study.training,
+        )
+        for model in study.models
+        for target in study.targets
+        for method in study.methods
+        for seed in study.seeds
+    )
+
+
+def runs_by_system(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
+    """The runs of each system, that is, of a method with its seeds; the model is named where there are several.
+
+    Refuses a study whose runs are not all in its store.
+    """
+    missing = len(opened.waiting)
+    if missing:
+        raise InputError(
+            f"study {opened.study.name}: {missing:,} of {len(opened.runs):,} runs are not in {opened.store.folder}; "
+            "run the study first: dissensus study run"
+        )
+    several_models, several_targets = (
+        len({getattr(run, part) for run in opened.runs}) > 1 for part in ("model", "target")
+    )
+    grouped: dict[str, list[Run]] = {}
+    for run in opened.runs:
+        name = run.method if several_targets else run.method.removeprefix(f"{run.target} / ")
+        grouped.setdefault(f"{run.model}: {name}" if several_models else name, []).append(run)
+    return {name: tuple(runs) for name, runs in grouped.items()}

@@ -1,0 +1,66 @@
+"""The last layer of a network: the linear layer that runs last in a forward pass, and what enters it.
+
+Only a forward pass can tell which layer that is: a network may declare its layers in any order, and may declare layers
+that it never runs.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class LastLayer:
+    """The linear layer that ran last in the latest forward pass.
+
+    Attributes:
+        layer: the layer; None before the first pass.
+    """
+
+    def __init__(self) -> None:
+        self.layer: nn.Linear | None = None
+        self._given: Any = None
+
+    def ran(self, layer: nn.Linear, given: tuple[Any, ...]) -> None:
+        """Note that a layer is about to run; of all that run, the last is remembered."""
+        self.layer, self._given = layer, given[0]
+
+    def inputs(self, items: int) -> Tensor:
+        """(items, width) what entered it, for a batch of so many items."""
+        return rows_of(self._given, items)
+
+
+@contextmanager
+def watched_last_layer(model: nn.Module) -> Iterator[LastLayer]:
+    """Follow which linear layer runs last, in every forward pass within the context."""
+    linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    if not linears:
+        names = ", ".join(name for name, _ in model.named_modules() if name)
+        raise InputError(
+            "the model has no nn.Linear whose input could be its features; use a network that ends in one, or, for "
+            f"ood, name a layer, one of {names}"
+        )
+    last = LastLayer()
+    hooks = [module.register_forward_pre_hook(last.ran) for module in linears]
+    try:
+        yield last
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def rows_of(found: Any, items: int) -> Tensor:
+    """(items, width) what a layer was given or gave, flattened; refused where it is not one row for each item."""
+    if not isinstance(found, Tensor) or found.ndim < 2 or found.shape[0] != items:
+        what = f"a tensor of shape {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+        raise InputError(
+            f"the watched layer of the model has {what} for {items} items; name a layer that has one row for each item"
+        )
+    return found.detach().flatten(start_dim=1)

@@ -1,0 +1,83 @@
+"""Writing whole or not at all: what is written appears under its name by one rename, when it is complete."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def whole_file(
+    path: Path, *, within: Path | None = None, remedy: str = "nothing was changed; choose another place, or make room"
+) -> Iterator[Path]:
+    """A new file to write to, with the same ending; it takes the place of `path` when the block ends without an error.
+
+    Args:
+        path: where the file is to appear, in a folder that exists. A file that is there already is replaced at the end.
+        within: the folder in which the unfinished file lies, on the same file system; without it, that of `path`.
+        remedy: the end of the sentence where it cannot be written.
+
+    Raises:
+        InputError: where the file cannot be written; what was there before is unharmed.
+    """
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise InputError(f"{path}: this is a folder; give the name of a file")
+    part = _unfinished(path, within)
+    try:
+        yield part
+        part.replace(path)
+    except OSError as error:
+        raise _cannot_write("file", path, error, remedy) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(
+    path: Path, *, within: Path | None = None, remedy: str = "nothing was changed; choose another place, or make room"
+) -> Iterator[Path]:
+    """A new folder to fill; it becomes `path` when the block ends without an error.
+
+    Args:
+        path: where the folder is to appear; nothing may be there, or an empty folder.
+        within: the folder in which the unfinished one lies, on the same file system; without it, that of `path`.
+        remedy: the end of the sentence where it cannot be written.
+
+    Raises:
+        InputError: where the folder cannot be written, or one with something in it is there already.
+    """
+    part = _unfinished(path, within)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.mkdir(parents=True)
+        yield part
+        if path.is_dir():
+            # Windows does not rename onto an empty folder, as others do; nobody removes one with something in it.
+            path.rmdir()
+        part.replace(path)
+    except OSError as error:
+        raise _cannot_write("folder", path, error, remedy) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _unfinished(path: Path, within: Path | None) -> Path:
+    folder = path.parent if within is None else within
+    # The ending stays last: by it readers and writers know the kind of file.
+    return folder / f".{uuid.uuid4().hex}.part.{path.name}"
+
+
+def _cannot_write(kind: str, path: Path, error: OSError, remedy: str) -> InputError:
+    reason = os.strerror(error.errno) if error.errno else str(error).partition("\n")[0]
+    return InputError(f"{path}: the {kind} cannot be written ({reason}); {remedy}")
