@@ -11,7 +11,7 @@ from dissensus.bootstrap import Estimate
 from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
 from dissensus.evaluation.finite_panel.finding import Finding
 from dissensus.evaluation.finite_panel.panel import panel_of
-from dissensus.evaluation.finite_panel.patterns import bracket_patterns, chances, entropy_missed, leader_wins
+from dissensus.evaluation.finite_panel.patterns import OfTruth, bracket_patterns, chances, entropy_missed, leader_wins
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.labels.schemes import weighted
 from dissensus.votes.simulate import simulate_responses
@@ -47,14 +47,14 @@ def test_patterns_and_what_follows_from_them_are_what_counting_out_gives(k: int,
 def test_whatever_the_true_distribution_the_mean_over_patterns_brackets_the_function(classes: int, k: int) -> None:
     truth = true_distributions("sparse", 400, classes=classes)
     rng = np.random.default_rng(0)
-    functions: dict[str, Any] = {"wins": leader_wins, "largest": lambda p, _: p[:, 0]}
+    functions = {"wins": OfTruth(leader_wins), "largest": OfTruth(lambda p, _: p[:, 0])}
     for name, function in functions.items():
         bracket = bracket_patterns({name: function}, rng.multinomial(k, truth), seed=0)[name]
         # Many panels of any one distribution, bracketed by what was chosen for other items, hold its value.
         for p in true_distributions("flat", 6, classes=classes, seed=1):
             items = np.concatenate([rng.multinomial(k, truth[:200]), rng.multinomial(k, p, size=4000)])
             found = bracket_patterns({name: function}, items, seed=0)[name]
-            value = float(function(-np.sort(-p)[None], k)[0])
+            value = float(function.exact(-np.sort(-p)[None], k)[0])
             assert found.low[200:].mean() - 0.02 <= value <= found.high[200:].mean() + 0.02
         assert (bracket.low.mean()) <= bracket.high.mean()
 
