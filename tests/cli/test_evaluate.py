@@ -52,33 +52,65 @@ def files(tmp_path: Path) -> dict[str, Path]:
     return {"votes": votes, "good": good, "sharp": sharp}
 
 
-def test_a_table_of_scores_with_floor_ceiling_and_baselines_is_printed(files: dict[str, Path]) -> None:
+def test_the_verdict_comes_first_and_everything_fits_one_screen(files: dict[str, Path]) -> None:
     result = run("--votes", files["votes"], "--predictions", files["good"], "--resamples", 50)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0] == "All 30 items, 3 classes"
-    start = next(place for place, line in enumerate(lines) if line.startswith("KL(human || model), nats ↓"))
-    assert [line.split("  ")[0] for line in lines[start + 1 : start + 6]] == [
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 120
+    assert lines[0].startswith("good: soft NLL ")
+    assert lines[1].startswith("On 30 items it is worth ")
+    assert lines[2].startswith(("But ", "No baseline "))
+    named = [line.split("  ")[0] for line in lines]
+    assert [name for name in named if name in ("good", "uniform", "marginal", "best achievable")] == [
         "good",
         "uniform",
         "marginal",
-        "noise floor",
-        "human ceiling",
+        "best achievable",
     ]
-    assert "By agreement" in result.stdout
-    assert "taken as probabilities" in result.stderr
-    assert "majority + temperature and majority + smoothing are missing" in result.stderr
+    assert "entropy" in result.stdout
+    assert "(Spearman)" in result.stdout
+    assert "good as probabilities" in lines[-1] + lines[-2]
     assert "nan" not in result.stdout.lower().replace("unanimous", "")
 
 
+def test_many_systems_and_strata_still_fit_one_screen(files: dict[str, Path], tmp_path: Path) -> None:
+    more = []
+    for number in range(8):
+        path = tmp_path / f"a-system-with-a-long-name-{number}.parquet"
+        pl.read_parquet(files["good"]).write_parquet(path)
+        more += ["--compare", path]
+    arguments = ("--votes", files["votes"], "--predictions", files["good"], *more, "--majority", files["sharp"])
+    result = run(*arguments, "--metrics", "soft_nll,kl,accuracy,brier", "--resamples", 10)
+    assert len(result.stdout.splitlines()) <= 24
+    assert "4 more models" in result.stdout
+
+
+def test_all_tables_and_notes_are_printed_in_full(files: dict[str, Path]) -> None:
+    result = run("--votes", files["votes"], "--predictions", files["good"], "--resamples", 50, "--full")
+    assert "All 30 items, 3 classes" in result.stdout
+    assert "By agreement" in result.stdout
+    assert "Minus the baselines" in result.stdout
+    assert "On varied (by agreement)" in result.stdout
+    assert "majority + temperature and majority + smoothing are missing" in result.stdout
+    assert "taken as probabilities" in result.stderr
+    assert "noise floor" not in result.stdout
+    assert "human ceiling" not in result.stdout
+
+
 def test_systems_are_compared_and_a_majority_model_gives_two_more_baselines(files: dict[str, Path]) -> None:
-    arguments = ("--votes", files["votes"], "--predictions", files["good"], "--compare", files["sharp"])
-    result = run(*arguments, "--majority", files["sharp"], "--metrics", "kl, accuracy", "--resamples", 50)
-    assert "Minus good, over the same items and seeds" in result.stdout
-    assert "majority + temperature" in result.stdout
-    assert "sharp.csv: taken as logits" in result.stderr
-    assert "Soft NLL" not in result.stdout
-    assert "majority: the system 'sharp'" in result.stderr
+    arguments = ["--votes", files["votes"], "--predictions", files["good"], "--compare", files["sharp"]]
+    arguments += ["--majority", files["sharp"], "--metrics", "kl, accuracy", "--resamples", "50"]
+    short = run(*arguments)
+    assert short.stdout.startswith("good is closest to people: KL ")
+    assert "sharp (reference)" in short.stdout
+    assert "majority + temperature" in short.stdout
+    assert "sharp as logits" in short.stdout
+    assert "TVD" not in short.stdout
+    full = run(*arguments, "--full")
+    assert "Minus sharp" in full.stdout
+    assert "majority: the system 'sharp'" in full.stdout
+    assert "sharp.csv: taken as logits" in full.stderr
 
 
 def test_json_holds_what_the_tables_say(files: dict[str, Path], tmp_path: Path) -> None:
@@ -89,8 +121,46 @@ def test_json_holds_what_the_tables_say(files: dict[str, Path], tmp_path: Path) 
     assert told["predictions"] == {"good": str(files["good"]), "sharp": str(files["sharp"])}
     assert {row["system"] for row in told["overall"]} == {"good", "sharp", "uniform", "marginal"}
     assert {row["system"] for row in told["differences"]} == {"sharp", "uniform", "marginal"}
+    assert {(row["system"], row["reference"]) for row in told["against_baselines"]} == {
+        (system, baseline) for system in ("good", "sharp") for baseline in ("uniform", "marginal")
+    }
+    assert len(told["verdict"]) == 3
     run(*arguments, "--json", tmp_path / "out.json")
     assert json.loads((tmp_path / "out.json").read_text()) == told
+
+
+def test_markdown_latex_and_a_figure_are_written(files: dict[str, Path], tmp_path: Path) -> None:
+    arguments = ["--votes", files["votes"], "--predictions", files["good"], "--compare", files["sharp"]]
+    arguments += ["--metrics", "soft_nll,accuracy", "--resamples", "20"]
+    text = run(*arguments, "--markdown", "-").stdout
+    assert text.splitlines()[0].startswith("good is closest to people")
+    assert "## Minus good" in text
+    run(*arguments, "--latex", tmp_path / "t.tex", "--figure", tmp_path / "dots.svg")
+    table = (tmp_path / "t.tex").read_text()
+    assert table.count(r"\\") == 1 + 5
+    assert "soft NLL $\\downarrow$".replace("\\\\", "\\") in table
+    drawn = (tmp_path / "dots.svg").read_text()
+    assert all(name in drawn for name in ("good", "sharp", "uniform", "marginal", "Soft NLL, nats"))
+    with pytest.raises(InputError, match=r"unknown kind of figure '.gif'; choose one of .svg, .png, .pdf, .json"):
+        run(*arguments, "--figure", tmp_path / "dots.gif")
+    with pytest.raises(InputError, match="two results cannot both go to standard output"):
+        run(*arguments, "--json", "-", "--latex", "-")
+
+
+def test_numbers_without_class_names_need_the_order_of_classes(files: dict[str, Path], tmp_path: Path) -> None:
+    table = pl.read_parquet(files["good"])
+    path = tmp_path / "bare.npz"
+    np.savez(
+        path, items=table["item"].to_numpy().astype(str), probabilities=table.select("owl", "cat", "dog").to_numpy()
+    )
+    arguments = ("--votes", files["votes"], "--predictions", path, "--metrics", "kl", "--resamples", 10, "--json", "-")
+    with pytest.raises(
+        InputError, match="have no class names, so their order is not known; state it: --classes cat,dog"
+    ):
+        run(*arguments)
+    stated = json.loads(run(*arguments, "--classes", "owl,cat,dog").stdout)
+    named = json.loads(run(*arguments[:3], files["good"], *arguments[4:]).stdout)
+    assert stated["overall"][0]["value"]["value"] == pytest.approx(named["overall"][0]["value"]["value"])
 
 
 def test_strata_are_ideas_attributes_of_annotators_or_columns_of_the_predictions(files: dict[str, Path]) -> None:
@@ -124,8 +194,8 @@ def test_items_on_one_side_only_are_refused_unless_only_common_ones_are_asked_fo
     with pytest.raises(InputError, match="some: 10 items with votes have no prediction"):
         run(*arguments)
     result = run(*arguments, "--only-common")
-    assert "All 20 items" in result.stdout
-    assert "20 of 30 items" in result.stderr
+    assert "On 20 items" in result.stdout
+    assert "20 of 30 items" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -156,10 +226,13 @@ def test_on_chaosnli_a_constant_beats_roberta_in_the_printed_table(data: Path, t
     path = tmp_path / "roberta.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     votes = ("--votes", folder / "chaosNLI_mnli_m.jsonl")
-    result = run(*votes, "--predictions", path, "--only-common", "--metrics", "kl", "--resamples", 20)
+    order = ("--classes", "entailment,neutral,contradiction")
+    result = run(*votes, "--predictions", path, "--only-common", "--metrics", "kl", "--resamples", 50, *order)
     lines = [line.split() for line in result.stdout.splitlines()]
     kl = {line[0]: float(line[1]) for line in lines if line and line[0] in ("roberta", "uniform", "marginal")}
     assert kl["marginal"] == pytest.approx(0.316, abs=0.001)
     assert kl["uniform"] == pytest.approx(0.357, abs=0.001)
     assert kl["marginal"] < kl["uniform"] < kl["roberta"]
-    assert "taken as logits, as 'logits' says" in result.stderr
+    assert "fewer than 0 people" in result.stdout.splitlines()[1]
+    assert result.stdout.splitlines()[2].startswith("But the baseline marginal beats it")
+    assert "roberta as logits" in result.stdout

@@ -145,12 +145,12 @@ class Collecting:
             "JOIN item ON item.id = told.id WHERE votes <> counted OR leases <> leased OR counted + leased > wanted"
         )
         assert not wrong, f"slots are miscounted: {wrong}"
-        strange = self.read(
+        wrong = self.read(
             "SELECT assignment.id FROM assignment JOIN annotator ON annotator.id = assignment.annotator "
             "JOIN item ON item.id = assignment.item "
             "WHERE (assignment.counts = 1 OR holds = 1) AND (annotator.counts = 0 OR item.role <> 'vote')"
         )
-        assert not strange, f"what must not count holds a slot: {strange}"
+        assert not wrong, f"what must not count holds a slot: {wrong}"
         idle = self.read(
             "SELECT assignment.id FROM assignment JOIN annotator ON annotator.id = assignment.annotator "
             "JOIN item ON item.id = assignment.item WHERE assignment.state = 'done' AND assignment.counts = 0 "

@@ -76,13 +76,13 @@ def test_the_uuid_of_somebody_else_is_refused_and_tells_nothing(collecting: Make
 
 def test_nobody_can_touch_the_assignment_of_somebody_else(collecting: Make) -> None:
     project = collecting()
-    owner, stranger = project.worker(), project.worker()
+    owner, outsider = project.worker(), project.worker()
     lease = project.lease(owner)
     for call in (
-        lambda: project.save(stranger, lease),
-        lambda: project.write(heartbeat, stranger, assignment=lease.assignment, tab="tab"),
-        lambda: project.write(report_problem, stranger, assignment=lease.assignment, reason="?"),
-        lambda: project.write(keep_draft, stranger, assignment=lease.assignment, values={}),
+        lambda: project.save(outsider, lease),
+        lambda: project.write(heartbeat, outsider, assignment=lease.assignment, tab="tab"),
+        lambda: project.write(report_problem, outsider, assignment=lease.assignment, reason="?"),
+        lambda: project.write(keep_draft, outsider, assignment=lease.assignment, values={}),
     ):
         with pytest.raises(Refused) as refused:
             call()
@@ -340,9 +340,9 @@ def test_who_comes_when_all_is_done_is_screened_out(collecting: Make) -> None:
 
 def test_nothing_is_assigned_before_consent_and_practice(collecting: Make) -> None:
     project = collecting()
-    stranger = project.write(arrive).annotator
+    outsider = project.write(arrive).annotator
     with pytest.raises(Refused) as refused:
-        project.write(next_item, stranger, tab="tab")
+        project.write(next_item, outsider, tab="tab")
     assert refused.value.kind == "closed"
 
 

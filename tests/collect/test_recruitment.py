@@ -71,7 +71,7 @@ def test_a_plain_link_names_nobody_whatever_it_says() -> None:
 
 @pytest.mark.parametrize("lost", PERSON)
 @pytest.mark.parametrize("value", [None, "", "a b", "x" * 200, "<script>", "{{%PROLIFIC_PID%}}"])
-def test_a_link_without_a_name_or_with_a_strange_one_is_refused(lost: str, value: str | None) -> None:
+def test_a_link_without_a_name_or_with_a_malformed_one_is_refused(lost: str, value: str | None) -> None:
     query = {**PERSON, lost: value or ""} if value is not None else {k: v for k, v in PERSON.items() if k != lost}
     with pytest.raises(NotInvited, match="from Prolific"):
         external_of("prolific", query)

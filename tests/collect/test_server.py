@@ -601,9 +601,9 @@ def test_who_comes_back_without_a_platform_is_known_by_the_cookie(site: Visited)
     assert visitor.open("/").url.path == "/work"
     assert visitor.next()["assignment"] == item["assignment"]
     assert len(site.read("SELECT id FROM annotator")) == 1
-    stranger = site.visitor()
-    stranger.client.cookies.set(ANNOTATOR_COOKIE, "made-up")
-    assert stranger.open("/").url.path == "/consent"
+    outsider = site.visitor()
+    outsider.client.cookies.set(ANNOTATOR_COOKIE, "made-up")
+    assert outsider.open("/").url.path == "/consent"
     assert len(site.read("SELECT id FROM annotator")) == 2
 
 

@@ -85,8 +85,8 @@ def test_what_cannot_be_mapped_is_refused() -> None:
     unlabelled = Source(name="bare", items=source.items, images=source.images)
     with pytest.raises(InputError, match="source 'bare' has no labels"):
         map_items([unlabelled])
-    stranger = ItemList(items=np.array(["x"]), sources=np.array(["bars"]))
+    outsider = ItemList(items=np.array(["x"]), sources=np.array(["bars"]))
     with pytest.raises(InputError, match="item 'x' of source 'bars' is not among the sources"):
-        map_items([source], only=stranger)
+        map_items([source], only=outsider)
     with pytest.raises(InputError, match="regions begin at"):
         map_items([source], model="linear", epochs=1, seeds=1, engine="loop", regions={"easy": 0.5})

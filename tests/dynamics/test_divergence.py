@@ -53,5 +53,5 @@ def test_a_run_that_stopped_leaves_the_mean_to_the_others() -> None:
 
 
 def test_one_epoch_has_no_step() -> None:
-    with pytest.raises(InputError, match="one recorded epoch only"):
+    with pytest.raises(InputError, match="only one epoch was recorded"):
         epoch_divergence(recorded(epochs=1))

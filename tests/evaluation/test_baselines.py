@@ -21,7 +21,7 @@ from dissensus.evaluation.metrics.distances import soft_nll
 
 
 def people_and_model(seed: int = 0, items: int = 300) -> tuple[Any, Any]:
-    """Ten votes an item, and an overconfident model of the same items."""
+    """Ten votes per item, and an overconfident model of the same items."""
     rng = np.random.default_rng(seed)
     truth = rng.normal(0, 1, size=(items, 3))
     human = np.stack([rng.multinomial(10, row) for row in softmax(truth, axis=1)]) / 10
@@ -42,7 +42,7 @@ def test_the_marginal_leaves_each_item_out_of_its_own_mean() -> None:
     made = marginal(human)
     for item in range(5):
         np.testing.assert_allclose(made.runs[0, item], np.delete(human, item, axis=0).mean(axis=0), atol=1e-12)
-    assert "left out" in made.note
+    assert "the other evaluated items" in made.note
 
 
 def test_the_marginal_of_training_labels_is_one_distribution_and_says_so() -> None:

@@ -120,7 +120,7 @@ def test_what_cannot_be_fitted_is_refused() -> None:
     human, logits = panel(6)
     with pytest.raises(InputError, match="logits"):
         fit_calibrator("vector", human, logits)
-    with pytest.raises(InputError, match="'isotonic' is no kind"):
+    with pytest.raises(InputError, match="'isotonic' is not a kind"):
         fit_calibrator("isotonic", human, logits)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="of the same items"):
         fit_calibrator("vector", human, logits[1:], given="logits")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissensus.errors import InputError
+from dissensus.evaluation.comparison.resampling import statistic_of
 from dissensus.evaluation.metrics import accuracy, expected_accuracy
 from dissensus.evaluation.metrics.calibration_error import calibration_curve, classwise_ece, ece
+from dissensus.evaluation.metrics.registry import METRICS
 from tests.evaluation.panels import Table, dirichlet_panel, people_and_model
 
 
@@ -99,10 +102,39 @@ def test_every_item_is_in_one_bin(tables: tuple[Table, Table], n_bins: int, binn
     assert curve.count.sum() == len(top)
     assert (curve.count > 0).all()
     assert (curve.count * curve.confidence).sum() == pytest.approx(top.sum())
-    held = [((top > low) & (top <= high)).sum() for low, high in zip(curve.lower, curve.upper, strict=True)]
-    assert curve.count.tolist() == held
-    assert (curve.lower < curve.confidence + 1e-15).all()
-    assert (curve.confidence <= curve.upper + 1e-15).all()
+    rounded = np.round(top, 6)
+    edges = zip(np.round(curve.lower, 6), np.round(curve.upper, 6), strict=True)
+    assert curve.count.tolist() == [((rounded > low) & (rounded <= high)).sum() for low, high in edges]
+    assert (curve.lower < curve.confidence + 1e-6).all()
+    assert (curve.confidence <= curve.upper + 1e-6).all()
+
+
+@pytest.mark.parametrize("metric", [name for name in METRICS if "ece" in name])
+def test_calibration_error_moves_neither_with_the_order_of_classes_nor_with_the_precision(metric: str) -> None:
+    # Rows of tenths, as verbalised confidences are: divided by their sum they land on either side of a bin's edge.
+    rng = np.random.default_rng(3)
+    tenths = np.array([[7, 2, 1], [6, 3, 1], [8, 1, 1], [5, 3, 2], [9, 1, 0], [10, 0, 0]], dtype=np.float64)
+    people = rng.multinomial(5, [0.6, 0.3, 0.1], size=600) / 5
+    rows = tenths[rng.integers(0, len(tenths), 600)] / 10
+    over_items = METRICS[metric].over_items
+    assert over_items is not None
+    found = []
+    for order in permutations(range(3)):
+        p, q = people[:, order], rows[:, order]
+        q = q / q.sum(axis=1, keepdims=True)
+        found += [over_items(p, q), over_items(p.astype(np.float32), q.astype(np.float32))]
+        found += [over_items(torch.from_numpy(p), torch.from_numpy(q))]
+        found += [over_items(torch.from_numpy(p).float(), torch.from_numpy(q).float())]
+        found += [statistic_of(METRICS[metric], p, q)(np.ones((1, 600)))[0]]
+    assert found == pytest.approx([found[0]] * len(found), abs=1e-6)
+
+
+def test_a_confidence_that_rounding_moved_beside_an_edge_stays_in_its_bin() -> None:
+    beside = np.array([0.7, 0.7000000000000001, 0.6999999999999998, np.float32(0.7), 0.7 + 4e-7])
+    human, model = sure_of_the_first(beside, right=np.ones(5))
+    assert calibration_curve(human, model).upper.tolist() == [0.7]
+    human, model = sure_of_the_first(np.array([0.7 + 6e-7]), right=np.ones(1))
+    assert calibration_curve(human, model).upper.tolist() == [0.8]
 
 
 def test_equal_mass_bins_hold_equally_many_distinct_confidences() -> None:

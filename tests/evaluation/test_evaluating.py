@@ -8,14 +8,16 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import softmax
+from statsmodels.stats.multitest import multipletests
 
 from dissensus.errors import InputError
+from dissensus.evaluation.comparison.differences import WORSE
 from dissensus.evaluation.comparison.strata import by_attribute, by_entropy
 from dissensus.evaluation.evaluating import DEFAULT_METRICS, Evaluation, evaluate
 from dissensus.evaluation.metrics.distances import kl, tvd
 from dissensus.evaluation.metrics.ranking import accuracy
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.evaluation.metrics.set_level import entropy_pearson
+from dissensus.evaluation.metrics.set_level import entropy_spearman
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.votes.reading import read_votes
 from dissensus.votes.table import Votes, votes_from_counts
@@ -23,6 +25,8 @@ from dissensus.votes.table import Votes, votes_from_counts
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dissensus.bootstrap import Estimate
+    from dissensus.evaluation.finite_panel.finding import Finding
     from dissensus.labels.distribution import LabelDistribution
 
 CLASSES = ("cat", "dog", "owl")
@@ -45,7 +49,11 @@ def example() -> tuple[LabelDistribution, Any, Evaluation]:
     human = people()
     runs = models(human)
     given = {"one": runs[0], "three": runs}
-    return human, runs, evaluate(human, given, strata=["agreement", "class"], resamples=100, majority="one")
+    return (
+        human,
+        runs,
+        evaluate(human, given, classes=CLASSES, strata=["agreement", "class"], resamples=100, majority="one"),
+    )
 
 
 def test_scores_are_means_over_items_and_seeds_with_sd_over_seeds() -> None:
@@ -56,10 +64,12 @@ def test_scores_are_means_over_items_and_seeds_with_sd_over_seeds() -> None:
     assert found.value.value == pytest.approx(np.mean(per_seed))
     assert found.sd == pytest.approx(np.std(per_seed, ddof=1))
     assert (found.items, found.seeds) == (60, 3)
-    alone = result.overall.get("one", "entropy_pearson")
+    assert found.over == "items and seeds"
+    alone = result.overall.get("one", "entropy_spearman")
     assert alone.value is not None
-    assert alone.value.value == pytest.approx(entropy_pearson(human.probabilities, runs[0]))
-    assert alone.sd is None
+    assert alone.value.value == pytest.approx(entropy_spearman(human.probabilities, runs[0]))
+    assert (alone.sd, alone.over) == (None, "items, given this seed")
+    assert "one: one seed, so intervals are over items, given this seed" in result.warnings[-1]
     assert result.metrics == DEFAULT_METRICS
 
 
@@ -86,101 +96,301 @@ def test_every_table_carries_the_baselines_and_says_how_they_were_made() -> None
     assert result.baselines == result.systems[2:]
     for table in (result.overall, *result.strata.values()):
         assert {row.system for row in table.rows} == set(result.systems)
-    assert any("each item left out of its own" in note for note in result.notes)
+    assert any("mean of the other evaluated items" in note for note in result.notes)
     assert "majority: the system 'one'" in result.notes
-    bare = evaluate(people(), models(people()), resamples=0)
+    bare = evaluate(people(), models(people()), classes=CLASSES, metrics=["kl"], resamples=2)
     assert any("are missing" in note for note in bare.notes)
-    assert evaluate(people(), models(people()), resamples=0, baselines=False).systems == ("model",)
+    alone = evaluate(people(), models(people()), classes=CLASSES, metrics=["kl"], resamples=2, baselines=False)
+    assert alone.systems == ("model",)
 
 
-def test_floor_ceiling_and_correction_stand_beside_each_score_where_they_exist() -> None:
+def estimated(finding: Finding | None) -> Estimate:
+    assert finding is not None
+    assert finding.estimate is not None
+    return finding.estimate
+
+
+def test_what_is_best_achievable_and_the_correction_stand_beside_each_score_where_they_exist() -> None:
     _, _, result = example()
     row = result.overall.get("three", "kl")
-    assert row.floor is not None
-    assert row.corrected is not None
-    assert row.ceiling is not None
     assert row.value is not None
-    assert 0 < row.floor < row.value.value
-    assert row.corrected.value < row.value.value
-    assert result.overall.get("uniform", "kl").floor == row.floor
-    # Which class most people would choose is not known from few votes.
-    assert result.overall.get("three", "accuracy").corrected is None
+    assert 0 < estimated(row.best_achievable).value < row.value.value
+    assert estimated(row.corrected).value < row.value.value
+    assert result.overall.get("uniform", "kl").best_achievable == row.best_achievable
+    # Which class most people would choose is not known from few votes, and the reason reaches every table.
+    accuracy_row = result.overall.get("three", "accuracy")
+    assert accuracy_row.corrected is not None
+    assert accuracy_row.corrected.estimate is None
+    assert accuracy_row.corrected.reason
+    said = f"accuracy, no corrected score: {accuracy_row.corrected.reason}"
+    assert said in result.all_notes
+    assert said in result.to_markdown()
+    assert said in result.to_dict()["notes"]
 
 
-def test_strata_that_the_votes_chose_have_no_floor_since_their_votes_are_no_random_draw() -> None:
+def test_every_system_is_worth_a_number_of_people() -> None:
+    _, _, result = example()
+    assert set(result.worth) == set(result.systems)
+    assert not isinstance(result.ruler, str)
+    ruler = result.ruler.values
+    assert (np.diff(ruler) < 0).all(), "more people forecast better"
+    assert result.worth["uniform"].fewer
+    assert result.to_dict()["worth"]["uniform"]["words"].startswith("fewer than 0 people")
+
+
+def test_strata_that_the_votes_chose_have_no_correction_since_their_votes_are_no_random_draw() -> None:
     _, _, result = example()
     for stratum in ("unanimous", "varied"):
         row = result.by_stratum("agreement").get("one", "kl", stratum=stratum)
-        assert (row.floor, row.corrected, row.ceiling) == (None, None, None)
+        assert (row.best_achievable, row.corrected) == (None, None)
     assert any("no longer a random draw" in note for note in result.notes)
 
 
-def test_people_as_their_own_model_score_nothing_and_the_floor_is_reported() -> None:
-    human = people()
-    result = evaluate(human, human.probabilities, metrics=["kl", "tvd", "abs_entce"], resamples=20)
-    for metric in ("kl", "tvd", "abs_entce"):
+def test_predictions_made_from_the_scored_votes_are_told_so() -> None:
+    human = people(items=200)
+    result = evaluate(human, human.probabilities, classes=CLASSES, metrics=["kl", "tvd"], resamples=100)
+    for metric in ("kl", "tvd"):
         row = result.overall.get("model", metric)
         assert row.value is not None
         assert row.value.value == pytest.approx(0.0, abs=1e-12)
-        assert row.floor is not None
-        assert row.floor > 0
+        assert estimated(row.best_achievable).value > 0
+        assert row.notes
+    assert any("votes" in warning for warning in result.warnings)
+    assert result.verdict[2].startswith("But")
+
+
+def test_items_with_a_single_vote_are_counted_in_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(1, [0.5, 0.3, 0.2], size=40)
+    counts[:10] += rng.multinomial(3, [0.5, 0.3, 0.2], size=10)
+    human = frequency(votes_from_counts(counts, classes=CLASSES))
+    result = evaluate(human, np.full((40, 3), 1 / 3), classes=CLASSES, metrics=["kl"], resamples=20)
+    warning = next(each for each in result.warnings if "single vote" in each)
+    assert warning.startswith("30 of 40 items")
+    assert warning in result.to_markdown()
+    assert warning in result.to_dict()["warnings"]
+
+
+def test_an_array_without_class_names_must_say_the_order_of_its_columns() -> None:
+    human = people()
+    runs = models(human)
+    with pytest.raises(
+        InputError, match=r"the order of its columns is not known; state it: classes=\['cat', 'dog', 'owl'"
+    ):
+        evaluate(human, runs, resamples=2)
+    turned = evaluate(human, runs[..., [2, 0, 1]], classes=("owl", "cat", "dog"), metrics=["kl"], resamples=2)
+    straight = evaluate(human, runs, classes=CLASSES, metrics=["kl"], resamples=2)
+    for one, other in zip(turned.overall.rows, straight.overall.rows, strict=True):
+        assert one.value is not None
+        assert other.value is not None
+        assert one.value.value == pytest.approx(other.value.value)
+    # Classes that are numbers in order, and people without names, need no statement.
+    numbered = frequency(votes_from_counts(human.counts))
+    assert evaluate(numbered, runs, metrics=["kl"], resamples=2).overall.rows[0] == straight.overall.rows[0]
+    evaluate(human.probabilities, runs, metrics=["kl"], resamples=2)
+
+
+def test_mass_on_a_class_that_nobody_voted_for_counts_and_is_said() -> None:
+    human = people()
+    sure_of_nothing_real = np.concatenate([0.05 * human.probabilities, np.full((60, 1), 0.95)], axis=1)
+    result = evaluate(human, sure_of_nothing_real, classes=(*CLASSES, "emu"), metrics=["kl", "tvd"], resamples=5)
+    row = result.overall.get("model", "kl")
+    assert row.value is not None
+    assert row.value.value == pytest.approx(np.log(20))
+    assert result.classes == (*CLASSES, "emu")
+    assert "model gives 95.0% of its probability to classes that nobody voted for (emu)" in result.warnings[0]
+    uniform = result.overall.get("uniform", "tvd").value
+    assert uniform is not None
+    np.testing.assert_allclose(
+        uniform.value, np.abs(np.c_[human.probabilities, np.zeros(60)] - 0.25).sum(axis=1).mean() / 2
+    )
+    with pytest.raises(InputError, match="people voted for cat, dog, owl; name each of these once"):
+        evaluate(human, sure_of_nothing_real, classes=("cat", "dog", "emu", "fox"), resamples=2)
+    scale = frequency(votes_from_counts(human.counts, classes=("1", "2", "3"), ordered=True))
+    with pytest.raises(InputError, match="'4' has no place on the scale 1, 2, 3"):
+        evaluate(scale, sure_of_nothing_real, classes=("1", "2", "3", "4"), resamples=2)
+
+
+def test_all_items_right_does_not_mean_that_every_item_would_be() -> None:
+    human = frequency(votes_from_counts([[4, 0], [0, 4]] * 6))
+    row = evaluate(human, human.probabilities, metrics=["accuracy"], resamples=20).overall.get("model", "accuracy")
+    assert row.value is not None
+    assert (row.value.value, row.value.high) == (1.0, 1.0)
+    assert row.value.low == pytest.approx(0.735, abs=1e-3)
+
+
+def test_seeds_of_systems_are_paired_by_number_or_said_to_be_unpaired() -> None:
+    human = people()
+    runs = models(human, seeds=4)
+    given = {"a": runs, "b": runs[::-1], "c": runs[:3]}
+    numbers = {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1], "c": [11, 12, 13]}
+    result = evaluate(human, given, classes=CLASSES, seeds=numbers, metrics=["kl"], resamples=30)
+    same = result.difference("a").get("b", "kl")
+    assert (same.paired, same.value.value, same.value.high, same.p) == (True, 0, 0, 1)
+    other = result.difference("a").get("c", "kl")
+    assert not other.paired
+    assert "unpaired: the systems share no seeds" in other.over
+    assert any("unpaired: the systems share no seeds" in note for note in result.all_notes)
+    assert "unpaired: the systems share no seeds" in result.to_markdown()
+
+
+def test_an_evaluation_is_short_to_look_at_and_shows_itself_in_a_notebook() -> None:
+    _, _, result = example()
+    assert len(repr(result)) < 1000
+    assert repr(result).splitlines()[1:] == list(result.verdict)
+    page = result._repr_html_()
+    assert page.count("<tr>") == 1 + len(result.systems) + 1
+    human = people()
+    named = evaluate(human, {"<b>": models(human)}, classes=CLASSES, metrics=["kl"], resamples=2)
+    assert "<b>" not in named._repr_html_()
+
+
+def test_the_verdict_names_the_baseline_that_beats_the_model() -> None:
+    human = people(items=300, votes=20)
+    rng = np.random.default_rng(5)
+    confident = 0.02 * np.ones((300, 3)) + 0.94 * np.eye(3)[rng.integers(0, 3, 300)]
+    result = evaluate(human, {"guess": confident}, classes=CLASSES, metrics=["soft_nll", "accuracy"], resamples=200)
+    first, worth, but = result.verdict
+    assert first.startswith("guess: soft NLL ")
+    assert "fewer than 0 people" in worth
+    assert but.startswith("But the baseline uniform beats it")
+    minus = result.against_baselines().get("guess", "soft_nll")
+    assert (minus.mark, minus.p) == (WORSE, None)
+
+
+def test_the_verdict_says_who_is_closest_and_what_speaks_against_it() -> None:
+    human = people(items=300, votes=20)
+    good, bad = (models(human, seeds=4, seed=seed) for seed in (1, 2))
+    bad = 0.3 * bad + 0.7 / 3
+    result = evaluate(human, {"bad": bad, "good": good}, classes=CLASSES, resamples=200)
+    assert result.verdict[0].startswith("good is closest to people: soft NLL ")
+    assert "minus bad -" in result.verdict[0]
+    assert "p < 0.001 (Holm)" in result.verdict[0]
+    again = evaluate(human, {"a": good, "b": good.copy()}, classes=CLASSES, metrics=["soft_nll"], resamples=50)
+    assert "chance alone" in again.verdict[2]
+
+
+def test_the_verdict_names_a_metric_that_is_worse_within_a_stratum() -> None:
+    """Closer on the whole and on every stratum by soft NLL, but far too unsure of what people agree on."""
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random((400, 1)) < 0.5, np.eye(3)[rng.integers(0, 3, 400)], np.full((400, 3), 1 / 3))
+    human = frequency(votes_from_counts(rng.multinomial(12, truth), classes=CLASSES))
+    agreed = (human.entropy == 0)[:, None]
+    wrong = np.roll(human.probabilities, 1, axis=1)
+    # On agreed items the reference is sure and now and then wrong; the other is right and only half sure.
+    sure = np.where(rng.random((400, 1)) < 0.15, wrong, human.probabilities)
+    sure = np.where(agreed, 0.97 * sure + 0.01, 0.1 * human.probabilities + 0.9 * np.array([0.98, 0.01, 0.01]))
+    soft = np.where(agreed, 0.7 * human.probabilities + 0.1, 0.6 * human.probabilities + 0.4 / 3)
+    result = evaluate(
+        human, {"sure": sure, "soft": soft}, classes=CLASSES, metrics=["soft_nll", "abs_entce"], resamples=200
+    )
+    assert result.verdict[0].startswith("soft is closest to people")
+    assert result.difference(by="agreement", stratum="unanimous").get("soft", "soft_nll").mark != WORSE
+    assert result.verdict[2].startswith(
+        "But on the items 'unanimous' (by agreement) its EntCE is worse than that of sure"
+    )
 
 
 def test_an_empty_stratum_is_empty_and_an_undefined_metric_undefined_not_zero_nor_nan() -> None:
     human = frequency(votes_from_counts([[3, 1], [2, 2], [1, 3], [3, 1]], classes=("no", "yes")))
     model = np.array([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6], [0.7, 0.3]])
-    result = evaluate(human, model, resamples=20)
+    result = evaluate(human, model, classes=("no", "yes"), resamples=20)
     row = result.by_stratum().get("model", "kl", stratum="unanimous")
-    assert (row.items, row.value, row.note) == (0, None, "the stratum 'unanimous' is empty")
+    assert (row.items, row.value, row.notes) == (0, None, ("the stratum 'unanimous' is empty",))
     assert "empty" in result.by_stratum().to_markdown()
-    correlation = result.overall.get("marginal", "entropy_pearson")
+    correlation = result.overall.get("marginal", "entropy_spearman")
     assert correlation.value is None
-    assert "undefined" in correlation.note
+    assert "undefined" in correlation.notes[0]
     assert "NaN" not in json.dumps(result.to_dict(), allow_nan=False)
     with pytest.raises(InputError, match="no item is in the stratum 'unanimous'"):
         result.difference("model", stratum="unanimous")
 
 
-def test_differences_are_paired_and_corrected_over_the_table() -> None:
-    human, runs, result = example()
-    table = result.difference("three")
-    row = table.get("one", "accuracy")
-    one, *others = (float(accuracy(human.probabilities, run).mean()) for run in (runs[0], *runs))
-    assert row.value.value == pytest.approx(np.mean([one - other for other in others]))
-    assert row.seeds == 3
+def test_differences_are_tested_in_one_family_the_models_on_the_headline_metric() -> None:
+    human = people()
+    given = {name: models(human, seed=seed) for seed, name in enumerate("abc")}
+    result = evaluate(human, given, classes=CLASSES, resamples=100, majority="a")
+    table = result.difference("b")
+    row = table.get("a", "accuracy")
+    gaps = [
+        float((accuracy(human.probabilities, ours) - accuracy(human.probabilities, theirs)).mean())
+        for ours, theirs in zip(given["a"], given["b"], strict=True)
+    ]
+    assert row.value.value == pytest.approx(np.mean(gaps))
+    assert (row.seeds, row.seeds_closer, row.p) == (3, sum(gap > 0 for gap in gaps), None)
+    # KL differs as soft NLL does, and is not tested again; baselines are no methods.
+    assert result.headline == "soft_nll"
+    assert table.get("a", "kl").value.value == pytest.approx(table.get("a", "soft_nll").value.value)
     tested = [each for each in table.rows if each.p is not None]
-    assert len(tested) == len(table)
-    assert all(each.p_holm is not None and each.p is not None and each.p_holm >= each.p for each in tested)
-    varied = result.difference("three", stratum="varied")
+    assert {(each.system, each.metric) for each in tested} == {("a", "soft_nll"), ("c", "soft_nll")}
+    family = multipletests([each.p for each in tested], method="holm")[1]
+    assert [each.p_holm for each in tested] == pytest.approx(family)
+    assert all(each.p is None for each in result.difference("marginal").rows)
+    varied = result.difference("b", stratum="varied")
     assert {each.stratum for each in varied.rows} == {"varied"}
+    assert all(each.p is None for each in varied.rows)
+    assert {each.reference for each in result.against_baselines(stratum="varied").rows} == set(result.baselines)
     with pytest.raises(InputError, match="no system 'four'"):
         result.difference("four")
+
+
+def test_where_the_same_people_judged_all_items_the_headline_is_over_people_too() -> None:
+    rng = np.random.default_rng(8)
+    items, annotators = 150, 5
+    truth = rng.dirichlet([1, 1, 1], size=items)
+    habit = rng.dirichlet([0.3, 0.3, 0.3], size=annotators)
+    label = np.array([[rng.choice(3, p=0.5 * t + 0.5 * h) for h in habit] for t in truth], dtype=np.int32)
+    votes = Votes(
+        item=np.repeat(np.arange(items, dtype=np.int32), annotators),
+        label=label.ravel(),
+        annotator=np.tile(np.arange(annotators, dtype=np.int32), items),
+        items=np.arange(items),
+        classes=CLASSES,
+        annotators=np.arange(annotators),
+    )
+    human = frequency(votes)
+    given = {"a": truth, "b": 0.5 * truth + 0.5 * habit.mean(axis=0)}
+    options: Any = {"classes": CLASSES, "metrics": ["soft_nll", "tvd"], "resamples": 200}
+    known, unknown = (evaluate(human, given, votes=each, **options) for each in (votes, None))
+
+    def width(result: Evaluation) -> float:
+        value = result.difference("a").get("b", "soft_nll").value
+        assert value.low is not None
+        assert value.high is not None
+        return value.high - value.low
+
+    assert width(known) > 1.2 * width(unknown)
+    assert known.difference("a").get("b", "soft_nll").over.startswith("annotators, items")
+    assert known.overall.get("a", "soft_nll").over.startswith("annotators, items")
+    assert any("about these people" in warning for warning in known.warnings)
+    assert not any("about these people" in warning for warning in unknown.warnings)
 
 
 def test_a_system_compared_with_itself_under_another_name_does_not_differ() -> None:
     human = people()
     runs = models(human)
-    row = evaluate(human, {"a": runs, "b": runs.copy()}, resamples=30, metrics=["kl"]).difference("a").get("b", "kl")
+    result = evaluate(human, {"a": runs, "b": runs.copy()}, classes=CLASSES, resamples=30, metrics=["kl"])
+    row = result.difference("a").get("b", "kl")
     assert (row.value.value, row.p, row.p_holm) == (0, 1, 1)
 
 
 def test_a_result_is_the_same_twice_and_ready_for_json_and_markdown() -> None:
     human, runs, result = example()
     given = {"one": runs[0], "three": runs}
-    again = evaluate(human, given, strata=["agreement", "class"], resamples=100, majority="one")
+    again = evaluate(human, given, classes=CLASSES, strata=["agreement", "class"], resamples=100, majority="one")
     told = result.to_dict()
     assert told == again.to_dict()
     assert json.loads(json.dumps(told, allow_nan=False))["strata"]["agreement"][0]["system"] == "one"
     text = result.to_markdown()
     assert "| KL(human \\|\\| model), nats ↓ | three | " in text
-    assert "| KL(human \\|\\| model), nats ↓ | noise floor | " in text
+    assert "| KL(human \\|\\| model), nats ↓ | best achievable | " in text
     assert "## By class" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert "nan" not in text.lower().replace("unanimous", "")
     assert len(rows) > 60
 
 
-def test_annotator_groups_are_held_against_their_own_votes_with_their_own_floor() -> None:
+def test_annotator_groups_are_held_against_their_own_votes_with_their_own_limits() -> None:
     rng = np.random.default_rng(3)
     items, annotators = 40, 12
     truth = rng.dirichlet([1, 1, 1], size=items)
@@ -197,7 +407,7 @@ def test_annotator_groups_are_held_against_their_own_votes_with_their_own_floor(
     )
     human = frequency(votes)
     made = by_attribute(human, votes, "age")
-    result = evaluate(human, truth, strata={"age": made}, metrics=["kl", "brier"], resamples=50)
+    result = evaluate(human, truth, classes=CLASSES, strata={"age": made}, metrics=["kl", "brier"], resamples=50)
     table = result.by_stratum("age")
     old = table.get("model", "kl", stratum="age old")
     young = table.get("model", "kl", stratum="age young")
@@ -205,14 +415,10 @@ def test_annotator_groups_are_held_against_their_own_votes_with_their_own_floor(
     assert old.value is not None
     assert young.value is not None
     assert old.value.value == pytest.approx(float(kl(made[1].human.probabilities, truth).mean()))
-    # The model is the truth, so both groups should score their floor, and the smaller group has the higher one.
-    assert old.floor is not None
-    assert young.floor is not None
-    assert old.floor > 2 * young.floor
+    # The model is the truth, so both groups score what is best achievable, and the smaller group's is further off.
+    assert estimated(old.best_achievable).value > 2 * estimated(young.best_achievable).value
     assert old.value.value > 2 * young.value.value
-    brier = table.get("model", "brier", stratum="age old").corrected
-    assert brier is not None
-    assert abs(brier.value) < 0.05
+    assert abs(estimated(table.get("model", "brier", stratum="age old").corrected).value) < 0.05
     assert "corrected" in table.to_markdown()
 
 
@@ -221,24 +427,27 @@ def test_any_column_and_any_number_of_parts_give_strata() -> None:
     result = evaluate(
         human,
         models(human),
+        classes=CLASSES,
         strata={"time": ["day", "night"] * 30, "halves": by_entropy(human, parts=2)},
         metrics=["kl"],
         resamples=10,
     )
     assert [row.stratum for row in result.by_stratum("time").rows if row.system == "model"] == ["all", "day", "night"]
-    assert result.by_stratum("time").get("model", "kl", stratum="day").floor is not None
-    assert result.by_stratum("halves").get("model", "kl", stratum="entropy 1/2").floor is None
+    assert result.by_stratum("time").get("model", "kl", stratum="day").best_achievable is not None
+    assert result.by_stratum("halves").get("model", "kl", stratum="entropy 1/2").best_achievable is None
     with pytest.raises(InputError, match="no strata by 'agreement' here but by time, halves"):
         result.by_stratum()
 
 
-def test_bare_probabilities_are_scored_without_floors_and_that_is_said() -> None:
+def test_bare_probabilities_are_scored_without_what_needs_votes_and_that_is_said() -> None:
     human = people()
     result = evaluate(human.probabilities, models(human), metrics=["kl"], resamples=10)
-    assert result.overall.get("model", "kl").floor is None
-    assert any(note.startswith("no noise floors") for note in result.notes)
-    weights = evaluate(weighted(people_with_unsure(), "uncertainty-weighted"), np.full((2, 2), 0.5), metrics=["kl"])
-    assert any("'uncertainty-weighted'" in note or "judgements" in note for note in weights.notes)
+    assert result.overall.get("model", "kl").best_achievable is None
+    assert "no worth in people: people are given as probabilities" in result.warnings[0]
+    assert "cannot be told: people are given as probabilities" in result.verdict[1]
+    unsure = weighted(people_with_unsure(), "uncertainty-weighted")
+    weights = evaluate(unsure, np.full((2, 2), 0.5), classes=("no", "yes"), metrics=["kl"])
+    assert "in 2 judgements; give the votes too" in weights.warnings[0]
 
 
 def people_with_unsure() -> Votes:
@@ -258,16 +467,16 @@ def people_with_unsure() -> Votes:
 def test_metrics_that_need_more_come_when_it_is_given_and_are_refused_when_it_is_not() -> None:
     human = people()
     model = models(human)
-    result = evaluate(human, model, original=np.zeros(60, dtype=np.int64), resamples=5)
+    result = evaluate(human, model, classes=CLASSES, original=np.zeros(60, dtype=np.int64), resamples=5)
     row = result.overall.get("model", "accuracy_original")
     assert row.value is not None
     assert row.value.value == pytest.approx(float(np.mean(model.argmax(axis=2) == 0)))
     with pytest.raises(InputError, match=r"accuracy_original needs .* give the original labels"):
-        evaluate(human, model, metrics=["accuracy_original"])
+        evaluate(human, model, classes=CLASSES, metrics=["accuracy_original"])
     with pytest.raises(InputError, match=r"wasserstein needs .* say that the classes are a scale"):
-        evaluate(human, model, metrics=["wasserstein"])
+        evaluate(human, model, classes=CLASSES, metrics=["wasserstein"])
     with pytest.raises(InputError, match="no metric 'kld'"):
-        evaluate(human, model, metrics=["kld"])
+        evaluate(human, model, classes=CLASSES, metrics=["kld"])
 
 
 def test_all_metrics_can_be_asked_for() -> None:
@@ -292,15 +501,15 @@ def test_all_metrics_can_be_asked_for() -> None:
 )
 def test_predictions_that_are_none_are_refused(model: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        evaluate(people(), model, resamples=5)
+        evaluate(people(), model, classes=CLASSES, resamples=5)
 
 
 def test_a_tensor_is_taken_as_it_is() -> None:
     torch = pytest.importorskip("torch")
     human = people()
     runs = models(human)
-    by_numpy = evaluate(human, runs, metrics=["kl"], resamples=5)
-    by_torch = evaluate(human, torch.tensor(runs, requires_grad=True), metrics=["kl"], resamples=5)
+    by_numpy = evaluate(human, runs, classes=CLASSES, metrics=["kl"], resamples=5)
+    by_torch = evaluate(human, torch.tensor(runs, requires_grad=True), classes=CLASSES, metrics=["kl"], resamples=5)
     assert by_torch.overall == by_numpy.overall
 
 
@@ -336,7 +545,5 @@ def test_the_published_numbers_of_roberta_and_the_constant_that_beats_it(data: P
         assert roberta is not None
         assert scaled.value < 0.5 * roberta.value
         assert marginal.value < roberta.value
-        gap = result.difference("marginal").get("roberta", "kl").value
-        assert gap.low is not None
-        if name == "mnli_m":
-            assert gap.low > 0
+        # Three seeds that differ this much leave room for others; on these three the constant is always closer.
+        assert result.difference("marginal").get("roberta", "kl").seeds_closer == 0

@@ -534,7 +534,7 @@ def test_original_labels_that_are_no_class_indices_are_refused(original: Any, se
     [
         (
             [[0.5, 0.5], [0.7, 0.5], [0.6, 0.5]],
-            r"^model: 2 rows have a sum other than 1, worst item b, which sums to 1.2 \(0.2 off\); divide each row by",
+            r"^model: 2 rows have a sum other than 1, worst item b, which sums to 1.2 \(0.2 off\); give every class",
         ),
         (
             [[0.5, 0.5], [0.5, 0.49], [1, 0]],

@@ -109,18 +109,21 @@ def test_rounded_probabilities_are_made_to_sum_to_one_and_that_is_said(tmp_path:
 
 
 @pytest.mark.parametrize("source", ["logits", "probabilities", "scores"])
-def test_a_list_in_one_column_is_read_in_class_order_and_its_name_may_say_what_it_is(
+def test_a_list_in_one_column_is_read_in_the_stated_order_and_its_name_may_say_what_it_is(
     tmp_path: Path, source: str
 ) -> None:
     values = LOGITS if source == "logits" else TABLE
     path = tmp_path / "p.jsonl"
     lines = (json.dumps({"uid": n, source: row.tolist()}) + "\n" for n, row in zip(NAMES, values, strict=True))
     path.write_text("".join(lines))
-    found = read_predictions(path, CLASSES)
+    refused(path, f"the numbers of '{source}' have no class names, so their order is not known; state it: --classes")
+    found = read_predictions(path, CLASSES, order=("owl", "cat", "dog"))
     assert found.given == ("logits" if source == "logits" else "probabilities")
-    assert "taken in the order cat, dog, owl" in found.notes[1]
+    assert "taken in the stated order owl, cat, dog" in found.notes[1]
     assert ("as 'logits' says" in found.notes[2]) == (source == "logits")
-    np.testing.assert_allclose(found.probabilities[0], softmax(LOGITS, axis=1) if source == "logits" else TABLE)
+    said = softmax(LOGITS, axis=1) if source == "logits" else TABLE
+    np.testing.assert_allclose(found.probabilities[0], said[:, [1, 2, 0]])
+    assert found.classes == CLASSES
 
 
 def test_an_object_in_one_column_is_read_by_class_name(tmp_path: Path) -> None:
@@ -129,8 +132,39 @@ def test_an_object_in_one_column_is_read_by_class_name(tmp_path: Path) -> None:
     rows = [{"item": name, "probs": row} for name, row in zip(NAMES, by_name, strict=True)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     np.testing.assert_allclose(read_predictions(path, CLASSES).probabilities[0], TABLE)
-    with pytest.raises(InputError, match="its classes are owl, dog, cat, and the votes' are cat, dog, emu"):
+    with pytest.raises(InputError, match="its classes are owl, dog, cat, and people voted for cat, dog, emu"):
         read_predictions(path, ("cat", "dog", "emu"))
+    more = read_predictions(path, ("dog", "owl"))
+    assert more.classes == ("dog", "owl", "cat")
+    np.testing.assert_allclose(more.probabilities[0], TABLE[:, [1, 2, 0]])
+
+
+def test_a_class_that_nobody_voted_for_is_known_because_rows_sum_to_one_only_with_it(tmp_path: Path) -> None:
+    values = TABLE * 0.4
+    path = write(frame(values, emu=[0.6, 0.6, 0.6], note=["x", "y", "z"]), tmp_path / "p.csv")
+    found = read_predictions(path, CLASSES)
+    assert found.classes == (*CLASSES, "emu")
+    np.testing.assert_allclose(found.probabilities[0], np.c_[values, np.full(3, 0.6)])
+    assert any("sum to 1 with the columns 'emu', which are classes that nobody voted for" in n for n in found.notes)
+    assert any("not used: 'note'" in note for note in found.notes)
+    # Whole rows need no more classes: a further column of numbers is something else.
+    found = read_predictions(write(frame(TABLE, loss=[0.6, 0.1, 0.2]), tmp_path / "q.csv"), CLASSES)
+    assert found.classes == CLASSES
+    assert any("not used: 'loss'" in note for note in found.notes)
+    refused(
+        write(frame(values, emu=[0.6, 0.6, 0.5]), tmp_path / "r.csv"), "rows do not sum to 1 over cat, dog, owl, nor"
+    )
+    stated = read_predictions(path, CLASSES, order=(*CLASSES, "emu"))
+    np.testing.assert_allclose(stated.probabilities, read_predictions(path, CLASSES).probabilities)
+
+
+def test_among_logits_a_further_column_of_fractions_must_be_named_or_dropped(tmp_path: Path) -> None:
+    path = write(frame(LOGITS, emu=[0.5, -1.5, 2.0], fold=[1, 2, 3]), tmp_path / "p.csv")
+    refused(path, "'emu' may be classes that nobody voted for")
+    found = read_predictions(path, CLASSES, order=(*CLASSES, "emu"))
+    np.testing.assert_allclose(found.probabilities[0], softmax(np.c_[LOGITS, [0.5, -1.5, 2.0]], axis=1))
+    whole = read_predictions(write(frame(LOGITS, fold=[1, 2, 3]), tmp_path / "q.csv"), CLASSES)
+    assert any("not used: 'fold'" in note for note in whole.notes)
 
 
 def test_a_column_seed_tells_runs_apart(tmp_path: Path) -> None:
@@ -139,16 +173,25 @@ def test_a_column_seed_tells_runs_apart(tmp_path: Path) -> None:
     found = read_predictions(write(both, tmp_path / "p.csv"), CLASSES)
     np.testing.assert_allclose(found.probabilities, np.stack([TABLE, other]))
     assert any("2 seeds" in note for note in found.notes)
-    refused(write(both[:5], tmp_path / "q.csv"), "item a has 0 rows with seed 9; give each item one row a seed")
+    assert found.seeds == (3, 9)
+    refused(write(both[:5], tmp_path / "q.csv"), "item a has 0 rows with seed 9; give each item one row per seed")
 
 
 @pytest.mark.parametrize("runs", [TABLE, np.stack([TABLE, TABLE])], ids=["one run", "two seeds"])
 def test_npz_holds_one_run_or_several_seeds(tmp_path: Path, runs: Any) -> None:
     path = tmp_path / "p.npz"
-    np.savez(path, items=np.array(NAMES), probabilities=runs[..., ::-1], classes=np.array(CLASSES[::-1]))
+    held = {"items": np.array(NAMES), "probabilities": runs[..., ::-1], "classes": np.array(CLASSES[::-1])}
+    np.savez(path, **held)
     found = read_predictions(path, CLASSES)
     np.testing.assert_allclose(found.probabilities, runs.reshape(-1, 3, 3))
     assert found.items.tolist() == NAMES
+    assert found.seeds == tuple(range(len(found.probabilities)))
+    assert any("numbered from 0 to 1" in note for note in found.notes) == (runs.ndim == 3)
+    numbers = np.arange(len(found.probabilities)) + 11
+    np.savez(path, **held, seeds=numbers)
+    assert read_predictions(path, CLASSES).seeds == tuple(numbers.tolist())
+    np.savez(path, **held, seeds=np.array([7, 7]))
+    refused(path, "'seeds' holds 2 numbers for")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl", ".npz"])
@@ -163,7 +206,7 @@ def test_label_distributions_that_we_wrote_are_predictions_too(tmp_path: Path, e
     ("text", "sentence"),
     [
         ("item,cat,dog,owl\na,0.7,0.2,0.1\na,0.7,0.2,0.1\n", "1 items have more than one row, first a with 2"),
-        ("item,cat,dog,owl\na,0.7,nan,0.1\n", "NaN or infinite"),
+        ("item,cat,dog,owl\na,0.7,nan,0.1\n", "item a has a number that is NaN or infinite; give a finite number for"),
         ("item,cat,dog,owl\na,0.7,,0.1\n", "line 2: an empty cell is no number"),
         ("item,cat,dog,owl\na,0.7,zero,0.1\n", "line 2: 'zero' is no number"),
         ("item,cat,dog,owl\n,0.7,0.2,0.1\n", "line 2: column 'item' is empty"),
@@ -187,15 +230,22 @@ def test_damaged_tables_are_refused_with_a_sentence(tmp_path: Path, text: str, s
         ({"probabilities": TABLE}, "give the arrays 'items' and 'probabilities' or 'logits'"),
         ({"items": np.array(NAMES), "probabilities": TABLE[0]}, "of shape \\(3,\\)"),
         ({"items": np.array(NAMES[:2]), "probabilities": TABLE}, "for 3 rows"),
-        ({"items": np.array(["a", "a", "b"]), "probabilities": TABLE}, "more than one row, first a"),
-        ({"items": np.array(NAMES), "probabilities": TABLE[:, :2]}, "2 numbers a row for 3 classes"),
-        ({"items": np.array(NAMES), "probabilities": TABLE, "classes": np.array(["cat", "dog", "emu"])}, "emu"),
-        ({"items": np.array(NAMES), "logits": np.full((3, 3), np.nan)}, "NaN or infinite"),
-        ({"items": np.array([0.5, 1.5, 2.5]), "logits": LOGITS}, "one whole number or text a row"),
         (
-            {"items": np.array(NAMES, dtype=object), "logits": LOGITS},
-            "a whole npz file of plain arrays",
+            {"items": np.array(["a", "a", "b"]), "probabilities": TABLE, "classes": np.array(CLASSES)},
+            "more than one row, first a",
         ),
+        (
+            {"items": np.array(NAMES), "probabilities": TABLE[:, :2], "classes": np.array(CLASSES)},
+            "2 numbers per row for 3 classes",
+        ),
+        ({"items": np.array(NAMES), "probabilities": TABLE}, "have no class names, so their order is not known"),
+        ({"items": np.array(NAMES), "probabilities": TABLE, "classes": np.array(["cat", "dog", "emu"])}, "emu"),
+        (
+            {"items": np.array(NAMES), "logits": np.full((3, 3), np.nan), "classes": np.array(CLASSES)},
+            "item a has a number that is NaN or infinite, and so have 2 more rows",
+        ),
+        ({"items": np.array([0.5, 1.5, 2.5]), "logits": LOGITS}, "one whole number or text per row"),
+        ({"items": np.array(NAMES, dtype=object), "logits": LOGITS}, "no whole npz file of plain arrays"),
     ],
 )
 def test_damaged_archives_are_refused_with_a_sentence(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
@@ -243,7 +293,7 @@ def test_a_file_cut_or_changed_anywhere_is_read_or_refused_never_a_traceback(
 def predictions(items: list[Any], values: Any = TABLE) -> Predictions:
     names = np.array(items)
     names = names if names.dtype.kind == "i" else names.astype(np.dtypes.StringDType())
-    return Predictions(probabilities=values[None], items=names, classes=CLASSES, given="probabilities")
+    return Predictions(probabilities=values[None], items=names, classes=CLASSES, given="probabilities", seeds=(0,))
 
 
 @pytest.mark.parametrize(
@@ -253,7 +303,7 @@ def predictions(items: list[Any], values: Any = TABLE) -> Predictions:
 )
 def test_predictions_are_put_in_the_order_of_the_votes(judged: list[Any], predicted: list[Any]) -> None:
     human, aligned, notes = align_predictions(people(judged), {"m": predictions(predicted)})
-    np.testing.assert_array_equal(aligned["m"][0], TABLE[[1, 2, 0]])
+    np.testing.assert_array_equal(aligned["m"].probabilities[0], TABLE[[1, 2, 0]])
     assert (len(human), notes) == (3, ())
 
 
@@ -267,9 +317,9 @@ def test_items_on_one_side_only_are_refused_or_left_out_and_counted() -> None:
         human, {"m": predictions(["x", "b", "c"]), "n": predictions(["a", "b", "c"])}, only_common=True
     )
     assert kept.items.tolist() == ["b", "c"]
-    np.testing.assert_array_equal(aligned["m"][0], TABLE[1:])
+    np.testing.assert_array_equal(aligned["m"].probabilities[0], TABLE[1:])
     assert notes == (
-        "2 of 4 items with votes have a prediction of every system and count",
+        "2 of 4 items with votes have a prediction of every system; these count",
         "m: 1 predictions are for items without votes and do not count",
     )
     with pytest.raises(InputError, match="no item has votes and a prediction"):

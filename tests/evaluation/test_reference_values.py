@@ -1,6 +1,6 @@
 """Published and known numbers, from real votes and real predictions.
 
-ChaosNLI has a hundred votes an item, and even so 14 of 1,514 majorities (SNLI) are tied. The papers break ties by the
+ChaosNLI has a hundred votes per item, and even so 14 of 1,514 majorities (SNLI) are tied. The papers break ties by the
 order in which classes happen to be stored, and not the same way in every metric. Where that moves a published digit,
 the test gives the metric votes whose ties are broken in that order, and says what our own rule gives.
 """

@@ -78,7 +78,7 @@ def test_any_column_gives_strata() -> None:
         ("night", [True, False, True]),
     ]
     assert [each.name for each in by_column(human, [10, 9, 10])] == ["all", "9", "10"]
-    with pytest.raises(InputError, match="one value an item"):
+    with pytest.raises(InputError, match="one value per item"):
         by_column(human, ["night"])
     with pytest.raises(InputError, match="NaN"):
         by_column(human, [1.0, np.nan, 2.0])
@@ -108,7 +108,7 @@ def test_an_annotator_attribute_holds_items_against_the_votes_of_one_group() -> 
     assert germans.human.probabilities.tolist() == [[0.0, 1.0]]
     assert french.human is not None
     assert french.human.probabilities.tolist() == [[0.5, 0.5], [1.0, 0.0]]
-    assert "1.5 judgements an item, not 2.5" in french.note
+    assert "1.5 judgements per item, not 2.5" in french.note
     assert not italians.items.any()
     assert italians.human is None
     with pytest.raises(InputError, match="no attribute 'age'"):

@@ -115,11 +115,11 @@ def test_outputs_of_any_precision_are_taken(dtype: torch.dtype) -> None:
 def test_an_item_that_is_missing_is_named_and_can_still_be_recorded() -> None:
     recorder = Recorder(IDS)
     recorder.record(IDS[:5], LOGITS[:5])
-    with pytest.raises(InputError, match=r"epoch 0: 2 of 7 items were not recorded, first item image 5;"):
+    with pytest.raises(InputError, match=r"epoch 0: 2 of 7 items were not recorded, the first is image 5;"):
         recorder.end_epoch()
     recorder.record(IDS[5:], LOGITS[5:])
     recorder.end_epoch()
-    with pytest.raises(InputError, match=r"epoch 1: 7 of 7 items were not recorded, first item image 0;"):
+    with pytest.raises(InputError, match=r"epoch 1: 7 of 7 items were not recorded, the first is image 0;"):
         recorder.end_epoch()
 
 

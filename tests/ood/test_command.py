@@ -143,3 +143,9 @@ def test_the_studys_own_table_holds_where_no_option_is_given(tmp_path: Path, odd
         assert found["sets"][0]["items"] == 60
         assert found["settings"]["scores"] == scores
         assert found["settings"]["resamples"] == 10
+
+
+def test_the_help_says_where_options_come_from_when_they_are_not_given() -> None:
+    """In square brackets the name of the table would be taken for markup and vanish."""
+    said = " ".join(run("--help").stdout.split())
+    assert "taken from the table ood of the study's file" in said

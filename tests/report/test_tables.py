@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.evaluation.metrics import kl
 from dissensus.report.tables import Cell, Row, Table, all_tables, annotators, comparison
 from dissensus.votes.annotators import annotator_agreement
@@ -30,7 +31,7 @@ def test_cells_are_mean_and_sd_over_seeds_of_the_predictions(results: ScoredStud
     assert table is not None
     rows = {row.name: row for row in table.rows}
     assert list(rows)[:2] == ["majority (reference)", "soft"]
-    assert list(rows)[-2:] == ["noise floor", "human ceiling"]
+    assert list(rows)[-1] == "best achievable"
     assert rows["soft"].kind == "best"
     runs = results.systems["soft"].predictions[results.split]
     each = [kl(results.human.probabilities, run).mean() for run in runs]
@@ -46,14 +47,12 @@ def test_there_is_a_table_for_each_stratum_with_items(results: ScoredStudy) -> N
 
 def test_marks_follow_the_differences(results: ScoredStudy) -> None:
     found = results.differences[("all", "soft", "kl")]
-    sure = replace(found, value=replace(found.value, low=-2.0, high=-1.0), p_holm=0.01)
-    unsure = replace(found, value=replace(found.value, low=-2.0, high=1.0), p_holm=0.06)
-    for difference, marks in ((sure, " *†"), (unsure, "")):
-        table = comparison(replace(results, differences={("all", "soft", "kl"): difference}))
+    for mark in (BETTER, WORSE, ""):
+        table = comparison(replace(results, differences={("all", "soft", "kl"): replace(found, mark=mark)}))
         assert table is not None
         text = next(row.cells[0].text for row in table.rows if row.name == "soft")
-        assert text.endswith(marks)
-        assert ("*" in text) == bool(marks)
+        assert text.endswith(f" {mark}" if mark else text[-1])
+        assert [each for each in (BETTER, WORSE) if each in text] == ([mark] if mark else [])
 
 
 def test_csv_holds_numbers_and_reads_back() -> None:

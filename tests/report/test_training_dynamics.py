@@ -23,6 +23,8 @@ from dissensus.report.training_dynamics import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.training_dynamics import TrainingDynamics
     from dissensus.studies.scored import ScoredStudy, System
@@ -65,19 +67,28 @@ def read(made: Any) -> TrainingDynamics:
 
 def test_each_run_is_read_once(results: ScoredStudy, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
-    load = type(results.opened.store).load
+    store = type(results.opened.store)
+    read = store.dynamics
 
-    def counted(store: Any, key: str, **options: Any) -> Any:
+    def counted(self: Any, key: str) -> Any:
         loaded.append(key)
-        return load(store, key, **options)
+        return read(self, key)
 
-    monkeypatch.setattr(type(results.opened.store), "load", counted)
+    monkeypatch.setattr(store, "dynamics", counted)
     found = read_training_dynamics(results)
     figures.data_maps(results, found, seed=0)
     figures.divergence(results, found)
     for table in (confidence_by_stratum(found), human_uncertainty(found, resamples=5, seed=0), forgetting(found)):
         assert table.rows
     assert sorted(loaded) == sorted(run.key for system in results.systems.values() for run in system.runs)
+
+
+def test_the_page_has_the_tables_and_their_files(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert "What training did to each item" in text
+    files = {path.name for path in (page.parent / "report-files").iterdir()}
+    for name in ("confidence-by-stratum", "human-uncertainty", "forgetting"):
+        assert {f"{name}.{ending}" for ending in ("csv", "md", "tex")} <= files
 
 
 def test_confidence_and_variability_of_a_stratum_are_means_over_its_items(made: Recorded) -> None:

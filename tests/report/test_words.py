@@ -22,11 +22,14 @@ FOUND = Difference(
     metric="kl",
     stratum="all",
     value=Estimate(-0.2, -0.3, -0.1),
+    over="items and seeds",
+    mark="▲",
     sd=0.1,
     seeds=6,
+    paired=True,
+    seeds_closer=6,
     p=0.03125,
     p_holm=0.09375,
-    alternative="two-sided",
 )
 
 
@@ -54,7 +57,10 @@ def test_where_nothing_beats_the_reference_the_answer_says_so(results: ScoredStu
     turned = replace(
         results,
         references={"linear": "soft"},
-        differences={("all", "majority", "kl"): replace(FOUND, system="majority", value=Estimate(0.2, 0.1, 0.3))},
+        differences={
+            ("all", "majority", metric): replace(FOUND, system="majority", metric=metric, value=Estimate(0.2, 0.1, 0.3))
+            for metric in ("kl", "soft_nll")
+        },
     )
     first, second, *_ = answer(turned)
     assert "no method came closer to people than soft" in first
@@ -63,14 +69,14 @@ def test_where_nothing_beats_the_reference_the_answer_says_so(results: ScoredStu
     assert second == significance(FOUND)
 
 
-def test_few_seeds_are_named_as_the_reason_why_nothing_can_be_significant() -> None:
+def test_a_test_is_told_with_what_it_is_over() -> None:
     assert significance(FOUND) == (
-        "An exact Wilcoxon test over 6 paired seeds gives p = 0.031, and 0.094 after Holm's correction over the "
-        "methods compared: not significant at 0.05, though 6 seeds cannot give a p below 0.031."
+        "Tested over items and seeds, p = 0.031, and 0.094 after Holm's correction over the methods compared: "
+        "not significant at 0.05."
     )
-    assert significance(replace(FOUND, seeds=12, p=0.01, p_holm=0.03)).endswith(": significant at 0.05.")
-    assert significance(replace(FOUND, p=0.5, p_holm=1.0)).endswith(": not significant at 0.05.")
-    assert "no test" in significance(replace(FOUND, seeds=1, p=None, p_holm=None))
+    assert significance(replace(FOUND, p=0.01, p_holm=0.03)).endswith(": significant at 0.05.")
+    assert significance(replace(FOUND, over="items, given this seed")).startswith("Tested over items, given this seed")
+    assert significance(replace(FOUND, p=None, p_holm=None)) == "The difference was not tested."
 
 
 @pytest.mark.parametrize(

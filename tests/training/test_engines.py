@@ -51,7 +51,7 @@ def test_a_fleet_trains_the_same_runs_as_the_loop(model: str, together: Any, set
     runs = [
         run(DATA, model=model, delivery=name, seed=seed, training=settings) for name in deliveries for seed in (0, 1)
     ]
-    trained = train_together(together(runs, DATA, CPU), runs, device=CPU)
+    trained = train_together(together(runs, DATA, CPU), runs, DATA, device=CPU)
     for one, other in zip(runs, trained, strict=True):
         assert_same(train_loop(one, DATA), other, tolerance=2e-4)
 
@@ -59,7 +59,7 @@ def test_a_fleet_trains_the_same_runs_as_the_loop(model: str, together: Any, set
 @pytest.mark.parametrize("change", [{"delivery": "mixup"}, {"training": replace(SGD, augmentation="crop-flip")}])
 def test_mixed_and_augmented_inputs_are_the_same_too(change: dict[str, Any]) -> None:
     runs = [run(DATA, **{"training": SGD, "seed": seed, **change}) for seed in (0, 1)]
-    trained = train_together(StackedRuns(runs, DATA, CPU), runs, device=CPU)
+    trained = train_together(StackedRuns(runs, DATA, CPU), runs, DATA, device=CPU)
     for one, other in zip(runs, trained, strict=True):
         assert_same(train_loop(one, DATA), other, tolerance=1e-5)
 
@@ -67,7 +67,7 @@ def test_mixed_and_augmented_inputs_are_the_same_too(change: dict[str, Any]) -> 
 def test_batch_statistics_are_trained_and_kept_with_the_weights() -> None:
     data = images(items=60, side=8, channels=3)
     runs = [run(data, model="tests.training.test_engines:normed", seed=seed, training=SGD) for seed in (0, 1)]
-    trained = train_together(StreamedRuns(runs, data, CPU), runs, device=CPU)
+    trained = train_together(StreamedRuns(runs, data, CPU), runs, data, device=CPU)
     for one, other in zip(runs, trained, strict=True):
         reference = train_loop(one, data)
         assert any("running_mean" in name for name in reference.weights)
@@ -143,7 +143,7 @@ def test_runs_are_grouped_by_model_settings_and_shape() -> None:
 
 def test_stopped_runs_stay_as_they_were_while_others_go_on() -> None:
     runs = [run(DATA, delivery=name, seed=seed) for name in ("majority", "sls") for seed in (0, 1, 2)]
-    results = train_together(StackedRuns(runs, DATA, CPU), runs, device=CPU)
+    results = train_together(StackedRuns(runs, DATA, CPU), runs, DATA, device=CPU)
     lengths = [len(result.history["train_loss"]) for result in results]
     assert len(set(lengths)) > 1, "the problem should stop runs at different epochs"
     for result in results:

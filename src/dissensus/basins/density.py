@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SpectralDensity:
-    """Share of eigenvalues for each unit of length along the real line, seen through a Gaussian.
+    """The share of eigenvalues per unit along the real line, smoothed by a Gaussian.
 
     Attributes:
-        eigenvalue: (points,) places.
+        eigenvalue: (points,) where the density is given.
         density: (points,) mean over probes; its integral is 1.
         error: (points,) standard error over probes.
         width: standard deviation of the Gaussian.
         lowest: smallest Ritz value of all probes.
-        highest: largest.
-        probes: random starts.
-        iterations: products with vectors, all told.
-        converged: whether both ends of the spectrum were found to 1 % of its length by every probe.
+        highest: largest Ritz value of all probes.
+        probes: how many random starts.
+        iterations: products with vectors, in total.
+        converged: whether every probe found both ends of the spectrum to within 1 % of its length.
         operator: Hessian or Gauss-Newton.
         measured_on: loss and data.
     """
@@ -55,8 +55,8 @@ def spectral_density(
     Args:
         operator: symmetric.
         probes: random starts, 2 or more, for the error.
-        steps: of Lanczos for each; as many vectors are held in memory.
-        points: of the curve.
+        steps: Lanczos steps for each start; as many vectors are held in memory.
+        points: where the density is computed.
         width: of the Gaussian, as a share of the spectrum's length.
         seed: of the starts.
     """

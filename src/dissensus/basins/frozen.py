@@ -1,7 +1,7 @@
 """Batch normalisation with its statistics fixed, as plain arithmetic.
 
-PyTorch's own layer has different derivative formulas in nested forward mode, so that one tangent comes out under two
-names and everything after it is computed twice; one multiplication and one addition do not.
+PyTorch's own layer has different derivative formulas in nested forward mode, so that one tangent gets two names and
+everything after it is computed twice. One multiplication and one addition avoid that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FixedBatchNorm(nn.modules.batchnorm._BatchNorm):
 
 
 def fix_statistics(model: nn.Module) -> nn.Module:
-    """The same function with its batch normalisations as plain arithmetic, changed in place."""
+    """Turn the batch normalisations of a model into plain arithmetic, in place; it computes the same."""
     for module in model.modules():
         if type(module) in (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d):
             module.__class__ = FixedBatchNorm

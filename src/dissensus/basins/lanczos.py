@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Eigenvalues:
-    """The largest eigenvalues (algebraically: at a saddle a negative one of larger magnitude does not count).
+    """The largest eigenvalues, algebraically: a negative one of larger magnitude, as at a saddle, does not count.
 
     Attributes:
         values: (count,) largest first.
-        errors: (count,) how far the nearest true eigenvalue can be: the residual r, or r^2 over the gap to the next
-            Ritz value where that is smaller (Kato and Temple), but never below rounding.
+        errors: (count,) how far away the nearest true eigenvalue can be: the residual r, or r^2 over the gap to the
+            next Ritz value where that is smaller (Kato and Temple), but never less than rounding.
         residuals: (count,) ||A u - value u|| of each unit Ritz vector u.
         iterations: products with vectors.
         converged: whether every error is at most tolerance x |value|.
@@ -55,9 +55,9 @@ def top_eigenvalues(
 
     Args:
         operator: symmetric.
-        count: how many.
+        count: how many eigenvalues.
         tolerance: of each error, relative to the value.
-        max_iterations: products with vectors, at most; as many vectors are held in memory.
+        max_iterations: the most products with vectors; as many vectors are held in memory.
         seed: of the start.
     """
     if not 1 <= count <= operator.size:
@@ -70,15 +70,15 @@ def top_eigenvalues(
     while True:
         process.step()
         values, residuals = process.ritz()
-        # Products are rounded, so nothing is known better than that.
+        # Products are rounded, so no error can be smaller than that.
         rounding = torch.finfo(operator.dtype).eps * np.abs(values).max()
         errors = np.maximum(_errors(values, residuals), rounding)
         top = slice(None, -count - 1, -1)
         enough = len(values) >= count and bool((errors[top] <= tolerance * np.abs(values[top])).all())
-        # In what is left of an exhausted space, equal eigenvalues may still hide until all of it is seen.
+        # Once the start's space is exhausted, an eigenvalue may occur again in the rest of the whole space.
         hidden = process.exhausted is not None and process.exhausted < count and process.done < operator.size
         enough = enough and not hidden
-        # One vector alone always looks isolated; a second one shows the gap.
+        # A single Ritz value always looks isolated; a second one shows the gap.
         if (enough and len(values) > min(count, operator.size - 1)) or process.full:
             break
     return Eigenvalues(
@@ -98,7 +98,7 @@ class Tridiagonalisation:
 
     Attributes:
         done: steps taken, each one product with a vector.
-        exhausted: steps after which the start's own space was; None while it is not.
+        exhausted: after how many steps the space that the start spans was exhausted; None before that.
     """
 
     def __init__(self, operator: Operator, start: Tensor, *, steps: int, seed: int) -> None:
@@ -112,7 +112,7 @@ class Tridiagonalisation:
 
     @property
     def full(self) -> bool:
-        """Whether no further step may or can be taken."""
+        """Whether no further step can be taken."""
         return self.done >= self._steps
 
     def step(self) -> None:
@@ -145,7 +145,7 @@ class Tridiagonalisation:
         return values, np.abs(self._beside[-1] * vectors[-1])
 
     def nodes(self) -> tuple[Floats, Floats]:
-        """Ritz values and the squared first components of their vectors: a quadrature of the start's spectrum."""
+        """Ritz values and the squared first components of their vectors: nodes and weights of a quadrature."""
         values, vectors = self._eigen()
         return values, vectors[0] ** 2
 

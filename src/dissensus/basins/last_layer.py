@@ -1,4 +1,4 @@
-"""The last layer: what goes into it, and how much its gradient varies when labels are drawn from people's answers."""
+"""The last layer: what enters it, and how much its gradient varies when labels are drawn from people's answers."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GradientVariance:
-    """How much an item's gradient in the last layer varies over labels drawn from its human distribution.
+    """How much the gradient of an item varies, in the last layer, over labels drawn from its human distribution.
 
     Attributes:
-        variance: (items,) trace of the covariance of the gradient in the last layer's weights and bias, exact:
+        variance: (items,) trace of the covariance of the gradient with respect to the layer's weights and bias, exact:
             (1 - ||p||^2) (||h||^2 + 1) for the input h of the layer (1 only where it has a bias).
-        of_logits: (items,) the same of the gradient in the logits, 1 - ||p||^2: what hard labels add.
+        of_logits: (items,) the same for the gradient with respect to the logits: 1 - ||p||^2.
         entropy: (items,) human entropy, in nats.
         spearman: of variance and entropy over items, with its bootstrap interval; None where one of them is constant.
-        spearman_of_logits: of 1 - ||p||^2 and entropy: the part of `spearman` that is algebra, whatever the network.
+        spearman_of_logits: of 1 - ||p||^2 and entropy: what `spearman` would be by algebra alone, without a network.
         iterations: bootstrap resamples.
-        converged: always, the variance being exact and the interval there; False where the correlation is undefined.
+        converged: True unless the correlation is undefined, since the variance is exact.
         measured_on: loss and data.
     """
 

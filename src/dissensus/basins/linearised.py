@@ -3,7 +3,7 @@
 A product J(w) v by automatic differentiation computes the network's own values anew for every v. Traced as a graph of
 (w, data, v), every node that v does not reach can be computed once for each chunk of data; what is left is the linear
 part, about as much work as one gradient. `torch.func.linearize` does the same but traces every chunk; here all chunks
-have one shape and share one trace. A quadratic form v^T A v is split in the same way.
+have the same shape and share one trace. A quadratic form v^T A v is split in the same way.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def linearised(function: Callable[..., Tensor], constants: Sequence[Tensor], vec
 
 
 def kept_bytes(tensors: Sequence[Tensor], shared: Sequence[Tensor]) -> int:
-    """The memory that these tensors hold, without what they share with others that exist anyway."""
+    """The memory in bytes that these tensors hold, without what they share with others that exist anyway."""
     theirs = {tensor.untyped_storage().data_ptr() for tensor in shared}
     own = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
     return sum(size for place, size in own.items() if place not in theirs)
 
 
 def random_numbers(what: str) -> InputError:
-    """The refusal of a model whose loss changes from one evaluation to the next."""
+    """The error for a model whose loss changes from one evaluation to the next."""
     return InputError(
         f"basins: the model's loss is not a fixed function of its weights ({what}); switch dropout and other random "
         "layers off"

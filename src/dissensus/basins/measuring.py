@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from dissensus.training.run import RunResult
 
 
+Restored = TypeVar("Restored", "Basin", "BasinPair")
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Basin:
     """The basin that a run ended in.
@@ -49,18 +52,18 @@ class Basin:
         measured_on: loss and data; basins compare only where these agree.
         loss: mean over the items.
         loss_error: its standard error over items.
-        weights: trainable ones.
+        weights: number of trainable weights.
         eigenvalues: the largest of the Hessian.
         trace: of the Hessian.
         worst_case: sharpness in a ball.
         average: sharpness under plain random perturbations.
         average_filter: under filter-normalised ones.
         gradient_variance: of the last layer, against human entropy.
-        density: of the Hessian's spectrum, where asked for.
-        line: the loss along a random line, where asked for.
-        surface: the loss over a random plane, where asked for.
+        density: of the Hessian's spectrum; None where not asked for.
+        line: the loss along a random line; None where not asked for.
+        surface: the loss over a random plane; None where not asked for.
         settings: what was asked for.
-        seconds: wall clock of the run's own part (what several runs share is not in it).
+        seconds: wall clock, without what is measured for several runs together.
     """
 
     run: str
@@ -87,10 +90,7 @@ class Basin:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Basin:
         """The basin that `to_dict` wrote."""
-        try:
-            return cls(**{each.name: _read(each.name, given[each.name]) for each in fields(cls)})
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"basins: a stored basin cannot be read ({error}); delete it and measure again") from error
+        return _restored(cls, given)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,10 +116,7 @@ class BasinPair:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> BasinPair:
         """The pair that `to_dict` wrote."""
-        try:
-            return cls(**{each.name: _read(each.name, given[each.name]) for each in fields(cls)})
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"basins: a stored pair cannot be read ({error}); delete it and measure again") from error
+        return _restored(cls, given)
 
 
 def measure_basins(
@@ -133,14 +130,14 @@ def measure_basins(
 
     Sharpness of runs of one architecture is measured together, weights stacked, where that is faster: for networks
     without batch statistics on a GPU, and without convolutions on a CPU (where stacked convolutions take twice the
-    time). ResNets fill a GPU one by one. Products with the Hessian are taken run by run: they reuse what is kept of
-    the run; each basin is handed on when it is measured, so that it can be kept.
+    time). ResNets fill a GPU one by one. Products with the Hessian are taken run by run, since they reuse what is kept
+    of the run. Each basin is yielded as soon as it is measured, so that it can be stored.
 
     Args:
         results: runs with their weights.
         data: what they were trained on.
         settings: what to measure.
-        device: where.
+        device: where to compute.
     """
     objectives = [run_objective(result, data, settings=settings, device=device) for result in results]
     sharpness: dict[int, dict[str, Any]] = {}
@@ -168,10 +165,10 @@ def compare_basins(
     """Barrier and CKA of each pair of runs, on the items that `measure_basins` uses.
 
     Args:
-        pairs: runs of one architecture each, with their weights: one seed and two methods, say.
+        pairs: of runs of the same architecture, with their weights; say, one seed of two methods.
         data: what they were trained on.
         settings: split, items, path, chunk and seed are used.
-        device: where.
+        device: where to compute.
     """
     found = []
     for pair in pairs:
@@ -208,7 +205,7 @@ def run_objective(
 
 
 def _chosen(data: TrainingData, settings: BasinSettings) -> tuple[Ints, str]:
-    """The items, in the order of the split, and what they are called."""
+    """The rows of the chosen items, in the order of the split, and what to call them."""
     if settings.split not in data.splits or not data.splits[settings.split].size:
         raise InputError(
             f"basins: {data.name} has no split '{settings.split}' with items; choose {', '.join(data.splits)}"
@@ -297,6 +294,16 @@ _PARTS: Final[dict[str, type]] = {
     "similarity": Similarity,
 }
 _MAY_MISS: Final = {*_PARTS, "items", "tolerance", "low", "high"}
+
+
+def _restored(kind: type[Restored], given: dict[str, Any]) -> Restored:
+    """The object whose `to_dict` this is."""
+    try:
+        return kind(**{each.name: _read(each.name, given[each.name]) for each in fields(kind)})
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"basins: a stored {kind.__name__} cannot be read ({error}); delete it and measure again"
+        ) from error
 
 
 def _plain(value: Any) -> Any:

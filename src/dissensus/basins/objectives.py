@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
     """(items, classes) logits and (items, ...) targets to (items,) losses."""
 
+    Values: TypeAlias = Tensor | np.ndarray[Any, Any]
+    """Numbers that come as a tensor or as an array."""
+
 CHUNK: Final = 250
-"""Items at once: few enough for a processor's cache, enough to keep a GPU busy."""
+"""How many items are computed at once: few enough for a processor's cache, enough to keep a GPU busy."""
 
 STACKED: Final = 32
-"""Weight vectors evaluated at once where they are stacked."""
+"""How many weight vectors are evaluated at once where they are stacked."""
 
 
 def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
@@ -40,14 +43,23 @@ def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     return F.cross_entropy(logits, target, reduction="none")
 
 
+class ObjectiveOptions(TypedDict, total=False):
+    """The options of `objective`, for functions that hand them on; it says what they mean."""
+
+    loss: Loss
+    data: str
+    chunk: int
+    device: str | torch.device | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasuredOn:
     """What a measurement was made on; two measurements compare only where these agree.
 
     Attributes:
-        loss: its name.
-        data: the name of the data.
-        items: how many, all of them used.
+        loss: name of the loss.
+        data: name of the data.
+        items: how many items, all of them used.
     """
 
     loss: str
@@ -62,14 +74,14 @@ class Objective:
     Attributes:
         model: a copy in evaluation mode, so that what happens to the original changes nothing here.
         names: of the trainable parameters.
-        shapes: theirs.
+        shapes: of the trainable parameters.
         weights: (size,) their values, one after another.
         buffer_names: of the buffers that hold real numbers (batch statistics).
-        buffers: (their size,) values.
+        buffers: (size of the buffers,) their values, one after another.
         features: (items, ...).
         targets: (items, ...).
-        loss: gives each item's.
-        chunk: items at once.
+        loss: gives the loss of each item.
+        chunk: how many items are computed at once.
         stacked: the model in a form that is fast over stacked weights; None where one vector at a time is faster.
         measured_on: loss and data in words.
     """
@@ -172,8 +184,8 @@ class Objective:
 
 def objective(
     model: nn.Module,
-    features: Tensor | np.ndarray[Any, Any],
-    targets: Tensor | np.ndarray[Any, Any],
+    features: Values,
+    targets: Values,
     *,
     loss: Loss = cross_entropy,
     data: str = "the given items",
@@ -183,12 +195,12 @@ def objective(
     """The mean loss of a model over these items, as a function of its trainable weights.
 
     Args:
-        model: any network that takes a batch of items and answers with one row for each; in evaluation mode.
+        model: any network that takes a batch of items and gives one row for each; in evaluation mode.
         features: (items, ...) what it takes.
         targets: (items, classes) distributions or (items,) class indices, or whatever the loss takes.
-        loss: gives (items,) losses; what it does must not mix items.
+        loss: gives (items,) losses; the loss of an item must not depend on other items.
         data: name of the items, for the results.
-        chunk: items at once.
+        chunk: how many items are computed at once.
         device: where to compute; by default where the model is.
     """
     refuse_training_mode(model)
@@ -231,7 +243,7 @@ def objective(
 
 
 def refuse_training_mode(model: nn.Module) -> None:
-    """Raise unless the model is a fixed function of each item: evaluation mode, no batch statistics of the moment."""
+    """Raise unless the model is a fixed function of each item: evaluation mode, no statistics of the current batch."""
     for name, module in model.named_modules():
         where = f"its layer '{name}' ({type(module).__name__})" if name else f"it ({type(module).__name__})"
         if module.training:
@@ -277,12 +289,12 @@ def _stacked_form(model: nn.Module, weights: dict[str, Tensor], features: Tensor
         with torch.no_grad():
             vmap(lambda state: functional_call(form, state, (features,)))({k: v[None] for k, v in weights.items()})
     except (RuntimeError, ValueError):
-        # A network that branches on its own values, say.
+        # For example, a network that branches on its own values.
         return None
     return form
 
 
-def _placed(values: Tensor | np.ndarray[Any, Any], like: Tensor) -> Tensor:
+def _placed(values: Values, like: Tensor) -> Tensor:
     tensor = torch.as_tensor(values).to(like.device)
     return tensor.to(like.dtype) if tensor.is_floating_point() else tensor
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import torch
 from torch import Tensor
 from torch.func import grad, jvp, vjp
 
 from dissensus.basins.linearised import Linearised, kept_bytes, linearised, random_numbers
-from dissensus.basins.objectives import CHUNK, cross_entropy, objective
+from dissensus.basins.objectives import objective
 from dissensus.errors import InputError
 from dissensus.training.loop import same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
     from torch import nn
 
-    from dissensus.basins.objectives import Loss, MeasuredOn, Objective
+    from dissensus.basins.objectives import MeasuredOn, Objective, ObjectiveOptions, Values
 
     Chunk = tuple[Tensor, Tensor, Tensor]
     """Features, targets, and weight of each item."""
@@ -34,10 +33,11 @@ if TYPE_CHECKING:
     """(weights, batch statistics, features, targets, weight of each item, vector) to a product summed over items."""
 
 CPU_MEMORY: Final = 2 << 30
-"""Bytes of intermediate values kept on a CPU; on a GPU half of what is free."""
+"""Bytes of intermediate values kept on a CPU; on a GPU it is half of what is free."""
 
 AGREE: Final = 1e-3
-"""Two products with one vector agree to this share of their length: rounding is far below, dropout far above."""
+"""Two products with the same vector must agree to this share of their length: rounding stays far below it, dropout far
+above."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,12 +45,12 @@ class Operator:
     """A symmetric matrix that is known by its products with vectors.
 
     Attributes:
-        name: of the matrix: Hessian, Gauss-Newton, or whatever it is.
-        size: of one side.
+        name: of the matrix, such as Hessian or Gauss-Newton.
+        size: number of rows, and of columns.
         dtype: of the vectors.
         device: of the vectors.
         product: A v for a (size,) vector v.
-        quadratic_form: v^T A v, where there is a cheaper way to it than the product.
+        quadratic_form: v^T A v, where there is a cheaper way to compute it than by the product.
         measured_on: loss and data behind it; None for a plain matrix.
     """
 
@@ -77,8 +77,8 @@ class Operator:
         return float(self.product(vector) @ vector if self.quadratic_form is None else self.quadratic_form(vector))
 
 
-def matrix_operator(matrix: Tensor | np.ndarray[Any, Any], *, name: str = "matrix") -> Operator:
-    """The operator of a symmetric matrix that is at hand."""
+def matrix_operator(matrix: Values, *, name: str = "matrix") -> Operator:
+    """The operator of a symmetric matrix that is given as numbers."""
     values = torch.as_tensor(matrix)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not torch.allclose(values, values.T):
         raise InputError(f"basins: the matrix has shape {tuple(values.shape)}; give a square, symmetric one")
@@ -93,52 +93,39 @@ def matrix_operator(matrix: Tensor | np.ndarray[Any, Any], *, name: str = "matri
 
 def hessian(
     model: nn.Module,
-    features: Tensor | np.ndarray[Any, Any],
-    targets: Tensor | np.ndarray[Any, Any],
+    features: Values,
+    targets: Values,
     *,
-    loss: Loss = cross_entropy,
-    data: str = "the given items",
-    chunk: int = CHUNK,
     memory: int | None = None,
-    device: str | torch.device | None = None,
+    **options: Unpack[ObjectiveOptions],
 ) -> Operator:
-    """The Hessian of the mean loss over all items, in the trainable weights.
+    """The Hessian of the mean loss over all items, with respect to the trainable weights.
 
     Args:
         model: in evaluation mode; batch statistics are constants.
         features: (items, ...).
         targets: (items, classes) distributions or (items,) class indices, or whatever the loss takes.
-        loss: gives (items,) losses.
-        data: name of the items, for the results.
-        chunk: items at once.
         memory: bytes of intermediate values to keep between products; what does not fit is computed anew for each
             product. 2 GiB by default, on a GPU half of what is free.
-        device: where to compute; by default where the model is.
+        options: loss, data, chunk and device, as `objective` takes them.
     """
-    return hessian_of(
-        objective(model, features, targets, loss=loss, data=data, chunk=chunk, device=device), memory=memory
-    )
+    return hessian_of(objective(model, features, targets, **options), memory=memory)
 
 
 def gauss_newton(
     model: nn.Module,
-    features: Tensor | np.ndarray[Any, Any],
-    targets: Tensor | np.ndarray[Any, Any],
+    features: Values,
+    targets: Values,
     *,
-    loss: Loss = cross_entropy,
-    data: str = "the given items",
-    chunk: int = CHUNK,
     memory: int | None = None,
-    device: str | torch.device | None = None,
+    **options: Unpack[ObjectiveOptions],
 ) -> Operator:
     """The generalised Gauss-Newton matrix: mean over items of J^T (Hessian of the loss in the logits) J.
 
     It is what the Hessian would be if the logits were linear in the weights; for cross-entropy it has no negative
     eigenvalue, and it is the Fisher information. Arguments as for `hessian`.
     """
-    return gauss_newton_of(
-        objective(model, features, targets, loss=loss, data=data, chunk=chunk, device=device), memory=memory
-    )
+    return gauss_newton_of(objective(model, features, targets, **options), memory=memory)
 
 
 def hessian_of(measured: Objective, *, memory: int | None = None, traces: Traces | None = None) -> Operator:
@@ -147,7 +134,7 @@ def hessian_of(measured: Objective, *, memory: int | None = None, traces: Traces
     Args:
         measured: the objective.
         memory: bytes of intermediate values to keep; see `hessian`.
-        traces: what is traced is put here, and taken from here where it is there from another run of the same network.
+        traces: graphs that were traced for another run of the same network; used where they fit, and added to.
     """
 
     def total(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor) -> Tensor:
@@ -227,9 +214,9 @@ class Summed:
     def prepare(
         self, vector: Tensor, expected: Callable[[Tensor], bool], *, known: Linearised | None = None
     ) -> Linearised | None:
-        """Trace the function and keep what fits; None where it cannot be traced, or gives what is not expected.
+        """Trace the function and keep what fits; None where it cannot be traced, or gives something unexpected.
 
-        A known trace of the same network is taken where it gives what is expected.
+        A known trace of the same network is used where it gives what is expected.
         """
         with torch.no_grad(), same_bits():
             split = self._tried(lambda: known, vector, expected) or self._tried(
@@ -344,7 +331,7 @@ def _chunk(measured: Objective, start: int) -> Chunk:
 def _checked(
     ways: tuple[Product, Product], state: tuple[Tensor, Tensor], chunk: Chunk, vector: Tensor
 ) -> tuple[Product, Tensor]:
-    """The first way that the model's layers support, and its product; refused unless a second one agrees with it."""
+    """The first way that the model's layers support, and its product; refused where it differs when taken twice."""
     way, other = ways
     try:
         first = way(*state, *chunk, vector)

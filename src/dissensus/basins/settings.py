@@ -1,4 +1,4 @@
-"""What is measured of a basin, on which items and how exactly."""
+"""What is measured of a basin, on which items and how precisely."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from dissensus.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class BasinSettings:
-    """What is measured of each run, on which items and how exactly.
+    """What is measured of each run, on which items and how precisely.
 
     Attributes:
-        split: of the items.
-        items: a random subset of this many, the same for all runs; None takes the whole split.
-        eigenvalues: how many of the largest.
-        tolerance: relative, of each eigenvalue.
-        max_iterations: of Lanczos.
-        probes: of the trace, at most.
+        split: whose items the loss is measured on.
+        items: size of a random subset, the same for all runs; None takes the whole split.
+        eigenvalues: how many of the largest to find.
+        tolerance: relative error at which an eigenvalue counts as found.
+        max_iterations: the most Lanczos steps.
+        probes: the most probes of the trace.
         trace_tolerance: relative standard error at which the trace stops; 0 uses all probes.
         trace_method: hutchinson or hutch++.
         density: probes of the spectral density, 2 or more; 0 leaves it out.
-        density_steps: of Lanczos for each.
-        radius: L2, of worst-case sharpness.
+        density_steps: Lanczos steps for each of them.
+        radius: of the L2 ball of worst-case sharpness.
         ascent_steps: of worst-case sharpness.
-        perturbations: of average sharpness.
+        perturbations: how many, for average sharpness.
         scale: of plain perturbations, the standard deviation of each weight's change.
         filter_scale: of filter-normalised perturbations, as a share of each filter's length.
         line: points of the loss along a random line; 0 leaves it out.
         surface: points on each side of a random loss plane; 0 leaves it out.
         span: of line and plane, in lengths of the filters.
         path: points between two runs, for the barrier; odd.
-        chunk: items at once.
+        chunk: how many items are computed at once.
         seed: of the subset, the probes and the directions.
     """
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WorstCaseSharpness:
-    """The largest rise of the loss found in a ball around the weights; a lower bound of the largest there is.
+    """The largest rise of the loss found in a ball around the weights; a lower bound on the largest there is.
 
     Attributes:
-        value: the best rise of all steps.
+        value: the largest rise of all steps.
         error: its standard error over items.
         one_step: the rise after the first step, SAM's sharpness (Foret et al. 2021).
         rises: (steps,) after each step.
@@ -52,9 +52,9 @@ class WorstCaseSharpness:
 class AverageSharpness:
     """The mean rise of the loss under random perturbations of the weights, each taken with both signs.
 
-    Both signs cancel what the gradient contributes, so that even few perturbations show the curvature. For small plain
-    ones of a smooth network the value is scale^2 x trace / 2; kinks of ReLU and pooling, which a Hessian does not see,
-    add theirs.
+    Both signs cancel what the gradient contributes, so that even a few perturbations show the curvature. For small
+    plain perturbations of a smooth network the value is scale^2 x trace / 2; the kinks of ReLU and pooling, which a
+    Hessian does not see, add to it.
 
     Attributes:
         value: the mean rise.
@@ -146,12 +146,12 @@ def average_sharpness(
 
     Args:
         measured: the objective.
-        normalisation: none perturbs every weight alike; filter in proportion to the length of its filter (the row of
-            a matrix), so that networks whose layers are scaled differently but compute the same compare alike. Biases
-            and the weights of normalisation layers are left as they are (Li et al. 2018).
+        normalisation: none perturbs every weight alike; filter perturbs it in proportion to the length of its filter
+            (the row of a matrix), so that networks that compute the same with differently scaled layers get the same
+            value. Biases and the weights of normalisation layers are left as they are (Li et al. 2018).
         scale: of the perturbation; see `AverageSharpness`. By default 0.01, with filter normalisation 0.1.
         probes: perturbations, 2 or more.
-        seed: of the perturbations; checkpoints of one size measured with one seed see the same.
+        seed: of the perturbations; checkpoints of the same size and seed see the same ones.
     """
     return average_sharpness_of([measured], normalisation=normalisation, scale=scale, probes=probes, seed=seed)[0]
 

@@ -23,9 +23,9 @@ class Similarity:
     Attributes:
         value: 1 where one is a rotation and scaling of the other.
         error: standard error over items, by the jack-knife.
-        items: how many.
+        items: how many items.
         dimensions: of the two representations.
-        iterations: groups of items left out in turn.
+        iterations: how many groups of items were left out in turn.
         converged: whether the error is at most 0.05.
         measured_on: the data; None where it was not said.
     """
@@ -44,7 +44,7 @@ def cka(
 ) -> Similarity:
     """Linear CKA (Kornblith et al. 2019): ||Y^T X||^2 / (||X^T X|| ||Y^T Y||) of centred representations.
 
-    With few items for the dimensions it is biased upwards: compare values of the same number of items only.
+    With few items for its dimensions it is biased upwards: compare only values from the same number of items.
 
     Args:
         first: (items, ...) what one network makes of the items.
@@ -57,10 +57,10 @@ def cka(
     if y.shape[0] != n or n < 4:
         raise InputError(f"cka: {n:,} and {y.shape[0]:,} items; give two representations of the same 4 items or more")
     dimensions = (x.shape[1], y.shape[1])
-    # A rotation changes nothing, and in one of them the columns past the number of items are 0.
+    # CKA does not change under rotation, and there is one in which all columns past the number of items are 0.
     x, y = (part if part.shape[1] <= n else np.asarray(np.linalg.qr(part.T, mode="r")).T for part in (x, y))
     groups = min(groups, n // 2)
-    # Centred once for precision; leaving a group out moves the mean again, which _alignment takes off.
+    # Centred once for precision; leaving a group out moves the mean again, which _alignment corrects for.
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     whole = _products(x, y)
     value = _alignment(whole, n)

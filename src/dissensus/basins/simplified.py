@@ -1,7 +1,7 @@
-"""A traced graph without what automatic differentiation computes twice or multiplies by nothing.
+"""Traced graphs without what automatic differentiation computes twice or multiplies by zero.
 
-Nested forward mode carries one tangent under two names and fills in zeros for what does not move; without them a second
-directional derivative costs less than half of a Hessian-vector product.
+Nested forward mode computes one tangent under two names and fills in zeros for what does not move; without these a
+second directional derivative costs less than half of a Hessian-vector product.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def simplify(graph: Graph) -> None:
 
 
 def _instead(node: Node, zero: set[Node]) -> Node | None:
-    """A node that is there already and has this one's value, by what this one does."""
+    """An earlier node that has the value of this one, as the operation of this one shows; None where there is none."""
     if node.target in _SAME or (node.target in _SAME_IF_LIKE and _alike(node, node.args[0])):
         return node.args[0]  # type: ignore[return-value]
     if node.target is aten.copy.default and _alike(node, node.args[1]):
@@ -100,7 +100,7 @@ def _is_zero(node: Node, zero: set[Node]) -> bool:
 
 
 def _alike(node: Node, other: Any) -> bool:
-    """Whether two nodes hold tensors of one shape, type, device and layout."""
+    """Whether two nodes hold tensors of the same shape, type, device and layout."""
     one, two = node.meta.get("val"), getattr(other, "meta", {}).get("val")
     if not isinstance(one, torch.Tensor) or not isinstance(two, torch.Tensor):
         return False

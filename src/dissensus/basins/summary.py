@@ -70,11 +70,11 @@ class BasinRow:
     Attributes:
         system: its name.
         quantity: a name in `QUANTITIES`.
-        values: one a seed.
+        values: one for each seed.
         mean: over seeds.
         sd: over seeds, n - 1; None for one seed.
-        error: the largest of the estimates' own errors.
-        converged: whether every seed's estimate did.
+        error: the largest of the seeds' own errors.
+        converged: whether the estimate of every seed converged.
         ratios: to the reference with the same seed, one for each shared seed; empty for the reference itself.
     """
 
@@ -94,7 +94,7 @@ class BasinRow:
 
     @property
     def times_reference(self) -> str:
-        """The ratio as it is shown; empty where there is none, or it would say nothing."""
+        """The ratio as it is shown; empty where there is none, or where a ratio has no meaning."""
         shown = self.ratio is not None and QUANTITIES[self.quantity].ratio_scale
         return f"{self.ratio:.2f}x" if shown else ""
 
@@ -110,8 +110,8 @@ def summarise_basins(systems: Mapping[str, Sequence[Basin]], *, reference: str) 
     """Every quantity of every system; refuses basins that were not measured on the same loss and data.
 
     Args:
-        systems: by name, one basin a seed, the same seeds in the same order as the reference's as far as both go.
-        reference: the system that ratios are taken to.
+        systems: by name, one basin for each seed; seeds in the same order as those of the reference.
+        reference: the system that others are divided by.
     """
     measured = {basin.measured_on for basins in systems.values() for basin in basins}
     if len(measured) > 1:

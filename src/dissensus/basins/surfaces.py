@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LossBarrier:
-    """How far the loss on the straight path between two runs rises above the line between their own losses.
+    """How far the loss on the straight path between two runs rises above the straight line between their own losses.
 
     Attributes:
         value: max over t of L(w_t) - ((1 - t) L(w_0) + t L(w_1)); 0 where the path never rises above the line.
         error: standard error over items of that difference, at the worst t.
         position: the worst t.
         positions: (points,) from 0 to 1.
-        path: (points,) the loss at each.
+        path: (points,) the loss at each position.
         path_errors: (points,) standard errors over items.
         iterations: points evaluated.
-        converged: whether every second point alone gives the same value to 5 %, or to one standard error.
+        converged: whether every second point alone gives the same value to within 5 % or one standard error.
         measured_on: loss and data.
     """
 
@@ -56,7 +56,7 @@ class LossLine:
         position: (points,) distances along the direction; 0 is the run itself.
         loss: (points,) mean over items.
         error: (points,) standard errors over items.
-        direction: in words.
+        direction: which direction it is, in words.
         iterations: points evaluated.
         converged: whether all losses are finite.
         measured_on: loss and data.
@@ -81,7 +81,7 @@ class LossPlane:
         loss: (rows, columns) mean over items.
         error: (rows, columns) standard errors over items.
         runs: (runs, 2) where the runs lie, across and down; the measured run is the first, at (0, 0).
-        directions: in words.
+        directions: which two directions they are, in words.
         iterations: points evaluated.
         converged: whether all losses are finite.
         measured_on: loss and data.
@@ -118,7 +118,7 @@ def loss_barrier(first: Objective, second: Objective, *, points: int = 21) -> Lo
     Args:
         first: the run at t = 0.
         second: the run at t = 1.
-        points: on the path, ends included; an odd number, so that half of them can check the other half.
+        points: on the path, ends included; an odd number, so that every second point alone includes both ends.
     """
     if points < 5 or points % 2 == 0:
         raise InputError(f"loss barrier: {points} points; give an odd number of 5 or more")
@@ -131,7 +131,7 @@ def loss_barrier(first: Objective, second: Objective, *, points: int = 21) -> Lo
     mean, error = mean_and_error(losses)
     between = torch.from_numpy(t).to(losses)[:, None]
     height, height_error = mean_and_error(losses - torch.lerp(losses[:1], losses[-1:], between))
-    # Exact at the ends, where rounding of the interpolation would leave a hair.
+    # Exactly 0 at the ends, where the interpolation leaves a rounding error.
     height[[0, -1]] = 0.0
     worst = int(height.argmax())
     coarse = float(height[::2].max())
@@ -156,8 +156,8 @@ def loss_line(measured: Objective, *, span: float = 1.0, points: int = 21, seed:
     Args:
         measured: the objective.
         span: how far to go; at 1 every filter has moved by its own length.
-        points: evaluated.
-        seed: of the direction; runs of one size measured with one seed see the same draw.
+        points: how many are evaluated.
+        seed: of the direction; runs of the same size and seed see the same direction before it is normalised.
     """
     _enough(span, points)
     position = np.linspace(-span, span, points)
@@ -183,7 +183,7 @@ def loss_plane(
     points: int = 21,
     seed: int = 0,
 ) -> LossPlane:
-    """The loss over a plane: of two random filter-normalised directions, or through two further runs.
+    """The loss over a plane: along two random filter-normalised directions, or through three runs.
 
     In a plane through runs, distances are those of weight space; batch statistics are those of the nearest mixture of
     the three runs (their weights in it are never negative).
@@ -191,9 +191,9 @@ def loss_plane(
     Args:
         measured: the objective; it lies at (0, 0).
         through: two more runs, measured on the same loss and data.
-        span: of random directions: -span to span, 1 being the filters' own lengths. Of runs: the margin around them,
-            as a share of the extent of the three.
-        points: on each side.
+        span: for random directions, the plane goes from -span to span, where 1 is a filter's own length; for runs, the
+            margin around them, as a share of the extent of the three.
+        points: along each side.
         seed: of the directions.
     """
     _enough(span, points)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dissensus.basins.operators import Operator
 
 LEAST = 8
-"""Probes before the standard error is trusted enough to stop by it."""
+"""How many probes it takes before the standard error may stop the estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Trace:
         value: the estimate; unbiased.
         error: its standard error over probes; NaN for one probe.
         probes: random vectors whose quadratic forms were averaged.
-        iterations: products with vectors, all told.
+        iterations: products with vectors, in total.
         converged: whether the error is at most tolerance x |value|; with no tolerance, whether it is finite.
         tolerance: relative; None where all probes were asked for.
         method: hutchinson or hutch++.
@@ -62,7 +62,7 @@ def trace(
 
     Args:
         operator: symmetric.
-        probes: at most.
+        probes: the most random vectors to use.
         tolerance: stop when the standard error is at most this share of the estimate, after 8 probes at the earliest;
             None uses all probes.
         method: hutchinson or hutch++.

@@ -1,4 +1,4 @@
-"""`dissensus basins`: how flat the minima are that stored runs ended in."""
+"""`dissensus basins`: how flat the minima of stored runs are."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ if TYPE_CHECKING:
 
 
 def basins(
-    source: Annotated[
-        str, typer.Argument(metavar="STUDY|STORE", help="A study file (.toml), the name of one, or a run store.")
-    ],
-    store: Annotated[Path, typer.Option(help="The folder that the study's results are kept in.")] = Path(
-        "dissensus-runs"
-    ),
-    split: Annotated[str | None, typer.Option(help="Whose items the loss is taken over; train if not given.")] = None,
-    items: Annotated[
-        int | None, typer.Option(help="At most so many items, the same for all runs; 0 takes the whole split.")
+    source: opt.StudyOrStore,
+    store: opt.RunsIn = Path("dissensus-runs"),
+    split: Annotated[
+        str | None, typer.Option(help="The split whose items the loss is measured on; train if not given.")
     ] = None,
-    eigenvalues: Annotated[int | None, typer.Option(help="How many of the largest.")] = None,
-    probes: Annotated[int | None, typer.Option(help="Of the trace, at most.")] = None,
-    density: Annotated[int | None, typer.Option(help="Probes of the spectral density; 0 leaves it out.")] = None,
-    surface: Annotated[int | None, typer.Option(help="Points on a side of the loss surface; 0 leaves it out.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
-    seed: Annotated[int | None, typer.Option(help="Of the items, probes and directions.")] = None,
+    items: Annotated[
+        int | None, typer.Option(help="How many items to draw at most, the same for all runs; 0 takes the whole split.")
+    ] = None,
+    eigenvalues: Annotated[int | None, typer.Option(help="How many of the largest eigenvalues to find.")] = None,
+    probes: Annotated[int | None, typer.Option(help="How many random probes the trace may use.")] = None,
+    density: Annotated[
+        int | None, typer.Option(help="How many probes the spectral density uses; 0 leaves it out.")
+    ] = None,
+    surface: Annotated[
+        int | None, typer.Option(help="Points along each side of the loss surface; 0 leaves it out.")
+    ] = None,
+    device: opt.Device = "auto",
+    seed: Annotated[int | None, typer.Option(help="Seed of the drawn items, probes and directions.")] = None,
     json: opt.JsonTo = None,
 ) -> None:
-    """Curvature and sharpness of stored runs, all on the same loss and items, and the paths between runs.
+    """Measure curvature and sharpness of stored runs on one loss and the same items, and the paths between runs.
 
-    What the study's own [basins] table says holds where an option is not given.
+    An option that is not given is taken from the table basins of the study's file.
     """
     from dataclasses import replace
 
@@ -71,7 +73,7 @@ def basins(
 
 
 def measure_with_progress(opened: OpenStudy, settings: BasinSettings | None = None, *, device: str) -> StudyBasins:
-    """Measure what is not in the store yet, with a bar on a terminal."""
+    """Measure what is not in the store yet, with a progress bar on a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -99,7 +101,7 @@ def basins_dict(found: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:
 
 
 def show_basins(found: StudyBasins, *, quiet: bool = False) -> list[BasinRow]:
-    """Print each quantity by system, then pairs; the rows that were printed."""
+    """Print each quantity by system, then pairs of runs; returns the rows of the first table."""
     from dissensus.basins.summary import summarise_basins
 
     rows = summarise_basins(found.systems, reference=found.reference)
@@ -130,8 +132,8 @@ def _print_quantities(found: StudyBasins, rows: list[BasinRow]) -> None:
         table.add_row(quantity.title, *(_cell(row) for row in rows if row.quantity == name))
     console().print(table)
     note(
-        f"mean ± sd over seeds, and times {found.reference} (mean of the seeds' ratios); ~ marks an estimate that did "
-        "not converge for some seed. Every estimate's own error is in --json."
+        f"mean ± sd over seeds, and how many times {found.reference} (mean of the seeds' ratios); ~ marks an "
+        "estimate that did not converge for some seed. Every estimate's own error is in --json."
     )
 
 
@@ -155,8 +157,8 @@ def _print_pairs(found: StudyBasins) -> None:
         table.add_row(plain(each.name), str(len(each.pairs)), *numbers)
     console().print(table)
     note(
-        "barrier: how far the loss on the straight path rises above the line between both ends; mean (lowest to "
-        "highest)"
+        "barrier: how far the loss on the straight path between two runs rises above the line between their "
+        "own losses; mean (lowest to highest)"
     )
 
 

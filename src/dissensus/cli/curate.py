@@ -472,26 +472,22 @@ def ambiguous(
     import numpy as np
 
     from dissensus.curate import ambiguous_digits, read_digits
-    from dissensus.errors import InputError
+    from dissensus.whole_file import whole_file
 
-    if not out.parent.is_dir():
-        raise InputError(f"{out}: there is no folder {out.parent}; make it, or choose another place")
-    read = read_digits(digits)
-    note(f"from {read.note}")
-    made = ambiguous_digits(read, count, seed=seed)
-    try:
-        with out.open("wb") as file:
-            np.savez_compressed(
-                file,
-                images=made.images,
-                items=np.array([f"blend-{number}" for number in range(len(made))]),
-                labels=made.winner,
-                probabilities=made.probabilities,
-                parents=made.parents,
-                weight=made.weight,
-            )
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror}); choose another place") from error
+    # Opened first: a place that cannot be written to is refused before half a minute of work.
+    with whole_file(out) as part, part.open("wb") as file:
+        read = read_digits(digits)
+        note(f"from {read.note}")
+        made = ambiguous_digits(read, count, seed=seed)
+        np.savez_compressed(
+            file,
+            images=made.images,
+            items=np.array([f"blend-{number}" for number in range(len(made))]),
+            labels=made.winner,
+            probabilities=made.probabilities,
+            parents=made.parents,
+            weight=made.weight,
+        )
     console().print(
         f"{len(made):,} ambiguous digits in {plain(str(out))}, of {made.candidates:,} blends, {made.plausible:,} of "
         f"them plausible; mean entropy of the synthetic labels {made.entropy.mean():.2f} nats",

@@ -27,7 +27,6 @@ def demo(
 def show_study(study: Study, folder: Path, *, json: bool) -> None:
     """Train a study, print its table, and write its report; as JSON the table alone."""
     from dissensus.report import write_report
-    from dissensus.report.words import answer
     from dissensus.studies import plan_study, score_study
 
     plan = plan_study(study, folder / "runs")
@@ -40,6 +39,5 @@ def show_study(study: Study, folder: Path, *, json: bool) -> None:
     out = console()
     out.print(f"[bold]{plain(study.question)}[/]")
     show_scores(scored)
-    out.print(plain(" ".join(answer(scored))))
     report = write_report(scored, folder / "report.html")
     note(f"the report: {report}")

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.printing import console, json_to, note, plain, text_to
+from dissensus.evaluation.comparison.tables import shown as show
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus.votes.reading import Reading
     from dissensus.votes.table import Votes
 
 
 MAJORITY_MODEL = "majority model"
 """What the model of --majority is called where it is none of the systems."""
+
+MOST_MODELS = 5
+"""Models on the screen, the closest to people."""
+
+LONGEST_NAME = 24
+"""Characters of a name on the screen."""
+
+MOST_WARNINGS = 3
+"""Warnings on the screen, a line each."""
 
 
 def evaluate(
@@ -46,7 +60,8 @@ def evaluate(
         list[str] | None,
         typer.Option(
             "--strata",
-            help="agreement, entropy, class, an annotator attribute, or a column of the predictions; repeat for more.",
+            help="Subsets of items: agreement, entropy, class, an annotator attribute, or a column of the predictions; "
+            "repeat for more.",
         ),
     ] = None,
     metrics: Annotated[
@@ -57,15 +72,31 @@ def evaluate(
     ] = False,
     given: Annotated[
         Literal["probabilities", "logits"] | None,
-        typer.Option("--given", help="What the predictions are; found from names and numbers if not given."),
+        typer.Option("--given", help="What the predictions are; without it, found from their names and numbers."),
     ] = None,
     only_common: Annotated[
-        bool, typer.Option("--only-common", help="Leave out items that have votes or a prediction only.")
+        bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")
     ] = False,
     scheme: Annotated[
-        str, typer.Option(help="How votes become label distributions; noise floors need frequency.")
+        str,
+        typer.Option(
+            help="How votes become label distributions; best achievable, corrected scores and worth in people need "
+            "plain means over judgements, as frequency gives."
+        ),
     ] = "frequency",
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=0)] = 1000,
+    full: Annotated[bool, typer.Option("--full", help="Print every table and every note.")] = False,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as Markdown; - is standard output.")
+    ] = None,
+    latex: Annotated[
+        Path | None,
+        typer.Option("--latex", metavar="FILE", help="Write the table as LaTeX; - is standard output."),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", metavar="FILE", help="Draw the headline metric as dots: .svg, .png, .pdf or .json."),
+    ] = None,
     format: opt.Format = None,  # noqa: A002 - the option's name
     item: opt.Item = None,
     annotator: opt.Annotator = None,
@@ -73,14 +104,20 @@ def evaluate(
     response: opt.Response = None,
     seconds: opt.Seconds = None,
     attribute: opt.Attributes = None,
-    classes: opt.Classes = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            help="Class names in order, separated by commas: those of the votes, and the order of predictions that "
+            "have no class names."
+        ),
+    ] = None,
     ordered: opt.Ordered = None,
     separator: opt.Separator = None,
     duplicates: opt.Duplicates = "refuse",
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
 ) -> None:
-    """How close a model is to people: scores with intervals, noise floors, human ceilings and baselines."""
+    """How close a model is to people: a verdict, and scores with intervals, baselines and worth in people."""
     from dissensus.errors import InputError
     from dissensus.evaluation.evaluating import evaluate as score
     from dissensus.evaluation.predictions import align_predictions, read_predictions
@@ -91,34 +128,71 @@ def evaluate(
         return
     if votes is None or predictions is None:
         raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
-    read, reading = opt.votes_named(votes, opt.reading_options(locals()))
+    written = [path for path in (json, markdown, latex) if path is not None and str(path) == "-"]
+    if len(written) > 1:
+        raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
+    read, reading = _votes(votes, opt.reading_options(locals()))
     labels = make(read, scheme)
     systems = _named([predictions, *(compare or ())])
     hard = None
     if majority is not None:
         hard = next((name for name, path in systems.items() if path == majority), MAJORITY_MODEL)
     files = systems if hard is None or hard in systems else {**systems, hard: majority}
+    order = None if classes is None else [name.strip() for name in classes.split(",")]
     found = {
-        name: read_predictions(path, labels.classes, item=item, given=given) for name, path in files.items() if path
+        name: read_predictions(path, labels.classes, order=order, item=item, given=given)
+        for name, path in files.items()
+        if path
     }
     human, models, left_out = align_predictions(labels, found, only_common=only_common)
     result = score(
         human,
         {name: models[name] for name in systems},
+        votes=read,
         metrics=None if metrics is None else [name.strip() for name in metrics.split(",")],
         strata=_strata(strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme),
-        majority=None if hard is None else hard if hard in systems else models[hard],
+        majority=None if hard is None else hard if hard in systems else models[hard].probabilities,
         resamples=resamples,
         seed=seed,
     )
     notes = [sentence for each in found.values() for sentence in each.notes] + list(left_out)
     if json is not None:
-        json_to(json, {**_sources(votes, systems, reading, notes), **_result(result, list(systems))})
-    if json is None or str(json) != "-":
+        json_to(json, {**_sources(votes, systems, reading, notes), **result.to_dict()})
+    if markdown is not None:
+        text_to(markdown, result.to_markdown())
+    if latex is not None:
+        text_to(latex, result.to_latex())
+    if figure is not None:
+        from dissensus.report.dots import draw_dots
+
+        draw_dots(result, figure)
+    if written:
+        return
+    if full:
         opt.show_reading(reading)
         for sentence in notes:
             note(sentence)
-        _print(result, list(systems))
+        _print_all(result)
+        return
+    how = [f"votes as {reading.format}"] if reading is not None else []
+    for kind in dict.fromkeys(each.given for each in found.values()):
+        of_kind = [name for name, each in found.items() if each.given == kind]
+        how.append(f"{of_kind[0] if len(of_kind) == 1 else f'{len(of_kind)} files'} as {kind}")
+    _print_screen(result, [*left_out, *result.warnings], how, strata=strata or (), notes=len(notes))
+
+
+def _votes(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
+    """The votes; where these have their own classes, the stated ones are only the order of the predictions."""
+    from dissensus.datasets import DATASETS
+    from dissensus.votes.official import OFFICIAL
+
+    path = Path(source)
+    if path.exists():
+        form = options["format"]
+        own = form in OFFICIAL or (form is None and any(each.detect(path) for each in OFFICIAL.values()))
+    else:
+        own = source in DATASETS
+    return opt.votes_named(source, {**options, "classes": None} if own else options)
 
 
 def _named(paths: list[Path]) -> dict[str, Path]:
@@ -155,27 +229,98 @@ def _sources(votes: str, systems: dict[str, Path], reading: Any, notes: list[str
     return {"votes": votes, "predictions": files, **opt.reading_dict(reading), "prediction_notes": notes}
 
 
-def _result(result: Evaluation, systems: list[str]) -> dict[str, Any]:
-    compared = {"differences": result.difference(systems[0]).to_dict()} if len(systems) > 1 else {}
-    return {**result.to_dict(), **compared}
+def _print_screen(
+    result: Evaluation, warnings: list[str], how: list[str], *, strata: Sequence[str], notes: int
+) -> None:
+    """The verdict and one table, on one screen."""
+    from dissensus.evaluation.comparison.differences import BETTER, WORSE
 
-
-def _print(result: Evaluation, systems: list[str]) -> None:
     out = console()
-    out.print(f"[bold]All {result.items:,} items[/], {len(result.classes)} classes")
+    for sentence in result.verdict:
+        out.print(plain(sentence), soft_wrap=True)
+    out.print()
+    grids = [result.short_grid(most=MOST_MODELS)]
+    grids += [_headline_grid(result, idea) for idea in strata if idea in result.strata]
+    narrow = 0
+    for header, rows in grids:
+        fitting = _fitting([header, *rows], out.width)
+        narrow += len(header) - fitting
+        out.print(_short_table([line[:fitting] for line in (header, *rows)]))
+    for sentence in warnings[:MOST_WARNINGS]:
+        out.print(f"[yellow]![/] {plain(sentence)}", no_wrap=True, overflow="ellipsis", crop=True)
+    more = max(len(warnings) - MOST_WARNINGS, 0)
+    left = [f"{more} more warnings" if more else "", f"{narrow} more columns" if narrow else ""]
+    hidden = max(len(result.models) - MOST_MODELS, 0)
+    left += [f"{hidden} more models" if hidden else "", f"{notes + len(result.all_notes)} notes"]
+    marks = f"{BETTER} closer to people than {result.reference}, {WORSE} further"
+    out.print(plain(f"{marks}. --full: {', '.join(filter(None, left))}. Read {', '.join(how)}."), overflow="fold")
+
+
+def _headline_grid(result: Evaluation, idea: str) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of the headline metric in each stratum of an idea."""
+    scores = [row for row in result.by_stratum(idea).rows if row.metric == result.headline]
+    strata = {row.stratum: row.items for row in scores}
+    header = [f"by {idea}", *(f"{name} ({items:,})" for name, items in strata.items())]
+    systems = [name for name in dict.fromkeys(row.system for row in scores) if name in result.models]
+    cells = {(row.system, row.stratum): "empty" if not row.items else show(row.value) for row in scores}
+    return header, [[name, *(cells[name, stratum] for stratum in strata)] for name in systems[:MOST_MODELS]]
+
+
+def _widths(lines: list[list[str]]) -> list[int]:
+    """How wide each column is; headers wrap between words, and long names are cut."""
+    header, *rows = lines
+    words = [max((len(word) for word in title.split()), default=0) for title in header]
+    widths = [max(least, *(len(row[place]) for row in rows)) for place, least in enumerate(words)]
+    return [min(widths[0], LONGEST_NAME), *widths[1:]]
+
+
+def _fitting(lines: list[list[str]], width: int) -> int:
+    """How many columns fit in this width, two at least."""
+    ends = list(accumulate(each + 1 for each in _widths(lines)))
+    return max(2, sum(end <= width for end in ends))
+
+
+def _short_table(lines: list[list[str]]) -> Any:
+    from rich.table import Table
+
+    header, *rows = lines
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    for place, (title, width) in enumerate(zip(header, _widths(lines), strict=True)):
+        table.add_column(plain(title), justify="right" if place else "left", width=width, overflow="ellipsis")
+    for row in rows:
+        table.add_row(plain(cut(row[0])), *map(plain, row[1:]))
+    return table
+
+
+def cut(name: str) -> str:
+    """A name that fits its column."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def _print_all(result: Evaluation) -> None:
+    """Every table and every note."""
+    out = console()
+    for sentence in result.verdict:
+        out.print(plain(sentence), soft_wrap=True)
+    out.print(f"\n[bold]All {result.items:,} items[/], {len(result.classes)} classes")
     _print_grid(*result.overall.grid())
+    out.print(_short_table([["", "people"], *([name, str(each)] for name, each in result.worth.items())]))
     for idea, scores in result.strata.items():
-        out.print()
-        out.print(f"[bold]By {plain(idea)}[/]")
+        out.print(f"\n[bold]By {plain(idea)}[/]")
         _print_grid(*scores.grid())
-    if len(systems) > 1:
-        out.print()
-        out.print(f"[bold]Minus {plain(systems[0])}[/], over the same items and seeds")
-        _print_grid(*result.difference(systems[0]).grid())
-    tables = (result.overall, *result.strata.values())
-    for sentence in dict.fromkeys([*(row.note for table in tables for row in table.rows), *result.notes]):
-        if sentence:
-            note(sentence)
+    if len(result.models) > 1:
+        out.print(f"\n[bold]Minus {plain(result.reference)}[/]")
+        _print_grid(*result.difference().grid())
+    if result.baselines:
+        out.print("\n[bold]Minus the baselines[/]")
+        _print_grid(*result.against_baselines().grid())
+    for idea, stratum in result.compared_strata:
+        against = result.difference(by=idea, stratum=stratum) if len(result.models) > 1 else None
+        out.print(f"\n[bold]On {plain(stratum)} (by {plain(idea)})[/]")
+        _print_grid(*(against or result.against_baselines(by=idea, stratum=stratum)).grid())
+    out.print("\n[bold]Notes[/]")
+    for sentence in result.all_notes:
+        out.print(f"- {plain(sentence)}", overflow="fold")
 
 
 def _print_grid(header: list[str], rows: list[list[str]]) -> None:

@@ -15,35 +15,30 @@ if TYPE_CHECKING:
 
 
 def ood(
-    source: Annotated[
-        str, typer.Argument(metavar="STUDY|STORE", help="A study file (.toml), the name of one, or a run store.")
-    ],
+    source: opt.StudyOrStore,
     ood_sets: Annotated[
         list[str] | None,
         typer.Option(
             "--ood-set",
             metavar="[NAME=]PATH",
-            help="A folder of images, an .npz of images or features, an idx or CIFAR file, or a table of texts; repeat "
-            "for more.",
+            help="A set of out-of-distribution items: a folder of images, an .npz of images or features, an idx or "
+            "CIFAR file, or a table of texts; repeat for more.",
         ),
     ] = None,
     scores: Annotated[
-        str | None, typer.Option(help="Separated by commas: msp, max-logit, energy, ...; all if not given.")
+        str | None,
+        typer.Option(help="Which scores, separated by commas: msp, max-logit, energy, ...; all if not given."),
     ] = None,
-    store: Annotated[Path, typer.Option(help="The folder that the study's results are kept in.")] = Path(
-        "dissensus-runs"
-    ),
-    items: Annotated[
-        int | None, typer.Option(help="At most so many items of each set, drawn at random; 0 takes all.")
-    ] = None,
+    store: opt.RunsIn = Path("dissensus-runs"),
+    items: Annotated[int | None, typer.Option(help="How many items of each set to draw at most; 0 takes all.")] = None,
     text: Annotated[str | None, typer.Option(help="Column that holds the texts of an OOD table.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
-    seed: Annotated[int | None, typer.Option(help="Of drawn items and resamples.")] = None,
+    device: opt.Device = "auto",
+    seed: Annotated[int | None, typer.Option(help="Seed of drawn items and resamples.")] = None,
     json: opt.JsonTo = None,
 ) -> None:
-    """Measure OOD detection of stored runs: AUROC, AUPR and FPR95 of each score on each OOD set.
+    """Measure out-of-distribution (OOD) detection of stored runs: AUROC, AUPR and FPR95 of each score on each OOD set.
 
-    What the study's own [ood] table says holds where an option is not given.
+    An option that is not given is taken from the table ood of the study's file.
     """
     from dataclasses import replace
 

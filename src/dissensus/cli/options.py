@@ -37,6 +37,12 @@ Duplicates = Annotated[
     Literal["refuse", "first", "last"], typer.Option(help="What to do where an annotator judged an item twice.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+StudyOrStore = Annotated[
+    str,
+    typer.Argument(metavar="STUDY|STORE", help="A study file (.toml), the name of a shipped study, or a run store."),
+]
+RunsIn = Annotated[Path, typer.Option("--store", help="The run store: the folder that the study's runs are kept in.")]
+Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda or cuda:0.")]
 JsonTo = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
 ]

@@ -34,11 +34,15 @@ def plain(text: str) -> str:
 
 def json_to(path: Path, value: Any) -> None:
     """Write a value as JSON, to a file or, for `-`, to standard output."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    text_to(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def text_to(path: Path, text: str) -> None:
+    """Write text, to a file or, for `-`, to standard output."""
     if str(path) == "-":
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(text)
         return
     try:
-        path.write_text(f"{text}\n", encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place") from error

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dissensus.studies import OpenStudy, Plan, ScoredStudy, Study
     from dissensus.training.run import RunResult
 
-SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation ↑"}
+SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation (Spearman) ↑"}
 """What the short table shows of a study; the report has the rest."""
 
 app = typer.Typer(name="study", help="Grids of runs: run, list, show, status.", no_args_is_help=True)
@@ -168,8 +168,10 @@ def _show_results(opened: Sequence[OpenStudy], json: Path | None) -> None:
 
 
 def show_scores(scored: ScoredStudy) -> None:
-    """Print the short table of a study: the metrics of `SHOWN` by system, then baselines and a perfect model."""
+    """Print the verdict of a study, and its short table: the metrics of `SHOWN` by system, baseline and at best."""
     from rich.table import Table
+
+    from dissensus.evaluation.comparison.scores import BEST
 
     evaluation = scored.evaluation
     table = Table(
@@ -185,9 +187,11 @@ def show_scores(scored: ScoredStudy) -> None:
         scores = [evaluation.overall.get(system, metric) for metric in SHOWN]
         cells = ["-" if score.value is None else _number(score.value.value, score.sd) for score in scores]
         table.add_row(plain(system), *cells, style="dim" if system in evaluation.baselines else "")
-    if scored.panel is not None:
-        best = [scored.panel.floors.get(metric) for metric in SHOWN]
-        table.add_row("best achievable", *("-" if each is None else f"{each:.3f}" for each in best), style="dim")
+    best = [evaluation.overall.get(evaluation.systems[0], metric).best_achievable for metric in SHOWN]
+    known = [None if each is None else each.estimate for each in best]
+    table.add_row(BEST, *("-" if each is None else f"{each.value:.3f}" for each in known), style="dim")
+    for sentence in evaluation.verdict:
+        console().print(plain(sentence))
     console().print(table)
     seeds = len(scored.opened.study.seeds)
     note(

@@ -40,10 +40,10 @@ def lexicon_path() -> Path:
 
 
 def read_words(*, classes: int = 5) -> Votes:
-    """The ratings as votes by ten raters, with 9 classes (-4 to 4) or 5 (`COLLAPSED`), both ordered.
+    """The ratings as anonymous votes, ten an item, with 9 classes (-4 to 4) or 5 (`COLLAPSED`), both ordered.
 
-    Raters are the ten columns of the lexicon. Its authors do not say that a column is one person throughout, so an
-    annotator model on these votes describes columns, not people.
+    The lexicon has ten columns of ratings. Its authors do not say that a column is one person throughout, so a column
+    is nobody: nothing here is known of annotators.
     """
     if classes not in (5, 9):
         raise InputError(f"words: {classes} classes; choose 9 (ratings -4 to 4) or 5 (collapsed)")
@@ -54,9 +54,7 @@ def read_words(*, classes: int = 5) -> Votes:
     return Votes(
         item=np.repeat(np.arange(n_items, dtype=np.int32), n_raters),
         label=scale[ratings.ravel() + 4],
-        annotator=np.tile(np.arange(n_raters, dtype=np.int32), n_items),
         items=_distinct(np.array([row[0] for row in rows], dtype=np.dtypes.StringDType())),
-        annotators=np.array([f"column {column}" for column in range(1, n_raters + 1)], dtype=np.dtypes.StringDType()),
         classes=COLLAPSED if classes == 5 else tuple(str(rating) for rating in range(-4, 5)),
         ordered=True,
     )

@@ -1,4 +1,4 @@
-"""What models said of each item after every epoch: data maps, forgetting, divergence between epochs."""
+"""What models predicted for each item after every epoch: data maps, forgetting, divergence between epochs."""
 
 from __future__ import annotations
 

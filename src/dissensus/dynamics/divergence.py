@@ -24,14 +24,14 @@ class EpochDivergence:
     """Jensen-Shannon divergence between successive epochs.
 
     Attributes:
-        values: (seeds, epochs - 1, items) float32, in nats: step t is from epoch t to epoch t + 1, from 0; NaN where a
-            run had stopped.
+        values: (seeds, epochs - 1, items) float32, in nats: step t is from epoch t to epoch t + 1, counted from 0; NaN
+            where a run had stopped.
     """
 
     values: np.ndarray[tuple[int, int, int], np.dtype[np.float32]]
 
     def by_stratum(self, strata: Sequence[Stratum]) -> tuple[StratumDivergence, ...]:
-        """The course of each stratum: means over its items, then over seeds; strata without items are left out."""
+        """For each stratum the mean over its items, then over seeds; strata without items are left out."""
         return tuple(_course(self.values, stratum) for stratum in strata if stratum.items.any())
 
 
@@ -44,7 +44,7 @@ class StratumDivergence:
         items: how many it has.
         mean: (epochs - 1,) mean over items and seeds, in nats.
         deviation: (epochs - 1,) standard deviation over seeds (n - 1) of their means over items; NaN for one seed.
-        seeds: (epochs - 1,) how many runs came that far.
+        seeds: (epochs - 1,) how many runs trained that long.
     """
 
     stratum: str
@@ -65,7 +65,7 @@ def epoch_divergence(dynamics: Any) -> EpochDivergence:
     runs = as_runs(dynamics)
     steps = max(run.shape[0] for run in runs) - 1
     if not steps:
-        raise InputError("epoch divergence: there is one recorded epoch only; give runs of two or more")
+        raise InputError("epoch divergence: only one epoch was recorded; give runs of two or more")
     values = np.full((len(runs), steps, runs[0].shape[1]), np.nan, dtype=np.float32)
     for number, run in enumerate(runs):
         before = _normalised(checked_epoch(run, 0, number=number))

@@ -44,9 +44,9 @@ class Forgetting:
 def forgetting_events(dynamics: Any, target: LabelDistribution | Any) -> Forgetting:
     """Count the forgetting events of each run over all its epochs.
 
-    An item is right after an epoch where every class that the model gives its highest probability is the label, or a
-    majority of people. Epochs are those after which probabilities were recorded: what was learnt and lost in between is
-    not seen, and a run of more epochs has more chances.
+    An item is right after an epoch if every class to which the model gives its highest probability is the label, or one
+    of the people's most chosen classes. What was learnt and lost between two recorded epochs is not seen, and a run of
+    more epochs has more chances to forget.
 
     Args:
         dynamics: (seeds, epochs, items, classes) probabilities, one run, or a sequence of runs.

@@ -36,7 +36,7 @@ class UncertaintyCorrelation:
         human: mean_uncertainty, unsure_proportion or entropy.
         model: confidence or variability.
         spearman: with its interval; None where it is undefined, because one of the two is the same for all items.
-        items: how many.
+        items: how many items.
     """
 
     human: HumanMeasure
@@ -53,11 +53,11 @@ def uncertainty_correlations(
     resamples: int = 1000,
     seed: int = 0,
 ) -> tuple[UncertaintyCorrelation, ...]:
-    """Every measure of human uncertainty that there is, against confidence and variability.
+    """Every measure of human uncertainty that the labels have, against confidence and variability.
 
-    One map (of seeds together) gives one correlation, with an interval over items. Maps of seeds apart give the mean of
-    the seeds' correlations, with an interval over items and seeds. The two differ: averaging over seeds first removes
-    the noise of single runs, so the correlation of seeds together is mostly the stronger.
+    One map, of all seeds together, gives one correlation, with an interval over items. One map for each seed gives the
+    mean of the seeds' correlations, with an interval over items and seeds. The two differ: pooling the seeds first
+    removes the noise of single runs, so the correlation of all seeds together is usually the stronger.
 
     Args:
         human: what people said of the items of the map, in their order.
@@ -81,7 +81,9 @@ def uncertainty_correlations(
         for column, axis in enumerate(AXES):
             by_seed = values[:, row, column * len(seeds) : (column + 1) * len(seeds)]
             defined = bool(np.isfinite(by_seed[0]).all())
-            estimate = estimate_over_seeds(by_seed, level=level, seed=seed) if defined else None
+            estimate = (
+                estimate_over_seeds(by_seed, items=len(human), level=level, low=-1.0, high=1.0) if defined else None
+            )
             found.append(UncertaintyCorrelation(human=name, model=axis, spearman=estimate, items=len(human)))
     return tuple(found)
 

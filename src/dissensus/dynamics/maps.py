@@ -1,6 +1,6 @@
-"""Data maps: where each item lies between easy, ambiguous and hard, by how a model's probability of it moved.
+"""Data maps: whether an item is easy, ambiguous or hard, by how the probability of its label moved in training.
 
-Swayamdipta et al. (2020) over one run and a gold label; here over several seeds, and against a distribution of labels.
+As by Swayamdipta et al. (2020), who use one run and a gold label; here also over several seeds and label distributions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DataMap:
-    """The place of each item on a data map, over all values of its tracked probability: one an epoch and seed.
+    """The place of each item on a data map, over its tracked probability in every chosen epoch of every seed.
 
     Attributes:
         items: (items,) names.
@@ -36,11 +36,11 @@ class DataMap:
         confidence: (items,) mean of the tracked probability.
         variability: (items,) its population standard deviation; `variability**2 = across_seeds + within_runs`.
         correctness: (items,) share of epochs and seeds in which the model's top class is the label or the majority,
-            ties counted in expectation; for agreement, the share of people who chose that class, in the mean.
+            ties counted in expectation; for agreement, the mean share of people who chose that class.
         across_seeds: (items,) population variance over seeds of a run's mean; 0 for one seed.
         within_runs: (items,) mean over seeds of the population variance over a run's epochs.
-        seeds: how many.
-        epochs: how many of each run.
+        seeds: how many seeds.
+        epochs: how many epochs of each run.
     """
 
     items: Names
@@ -75,11 +75,11 @@ class DataMap:
 
 @dataclass(frozen=True, kw_only=True)
 class MapMeans:
-    """A data map in the mean over the items of a stratum; the fields are those of `DataMap`.
+    """The means of a data map over the items of a stratum; the fields are those of `DataMap`.
 
     Attributes:
         stratum: its name.
-        items: how many it has.
+        items: how many items it has.
         confidence: mean of the items' confidences.
         variability: mean of their standard deviations.
         correctness: mean of their shares.
@@ -101,7 +101,7 @@ def data_map(
 ) -> DataMap:
     """The data map of one run, or of several seeds together.
 
-    All epochs and seeds count alike, as in the soft-digits paper (the last 5 epochs of 6 seeds are 30 values an item).
+    All epochs and seeds count alike, as in the soft-digits paper (the last 5 epochs of 6 seeds give 30 values an item).
     Their variance is the variance of the seeds' means plus the mean variance within a run (law of total variance).
     Probabilities are taken as they were recorded, and summed in float64.
 
@@ -109,7 +109,7 @@ def data_map(
         dynamics: (seeds, epochs, items, classes) probabilities after each epoch; or those of one run; or a sequence of
             runs, which may have stopped after different numbers of epochs.
         target: (items,) class indices; or label distributions or (items, classes) probabilities of people.
-        epochs: the last so many of each run, or a slice of its epochs, from 0.
+        epochs: how many last epochs of each run, or a slice of its epochs, counted from 0.
         track: of distributions, the probability of the majority (equal parts where it is tied), or the expected human
             agreement sum_k p_k q_k, which is at most max_k p_k: an item that divides people is never easy by it.
     """
@@ -121,7 +121,7 @@ def data_map(
 def data_maps(
     dynamics: Any, target: LabelDistribution | Any, *, epochs: int | slice = 5, track: Track = "majority"
 ) -> tuple[DataMap, ...]:
-    """The data map of each seed apart; the arguments are those of `data_map`."""
+    """One data map for each seed; the arguments are those of `data_map`."""
     runs = as_runs(dynamics)
     what = tracked(target, runs[0].shape[1:], track=track)
     return tuple(_pooled([_run_moments(run, what, _chosen(run, epochs), number=k)], what) for k, run in enumerate(runs))

@@ -20,7 +20,7 @@ Recorded: TypeAlias = np.ndarray[tuple[int, int, int], Any]
 """(epochs, items, classes) probabilities of one run after each epoch, in any precision; mostly float16."""
 
 HALF_TOLERANCE: Final = 1e-3
-"""How far from 1 a recorded row may sum: float16 keeps 11 bits, which leaves a sum at most 2^-11 off."""
+"""How far from 1 the sum of a recorded row may be: float16 keeps 11 bits, so a sum is off by at most 2^-11."""
 
 
 def read_dynamics(store: RunStore, keys: Iterable[str], *, split: str = "train") -> tuple[Recorded, ...]:
@@ -28,7 +28,7 @@ def read_dynamics(store: RunStore, keys: Iterable[str], *, split: str = "train")
 
     Args:
         store: where the runs are.
-        keys: of the runs, most often those of one method, a run a seed.
+        keys: of the runs, usually those of one method, one run for each seed.
         split: whose items.
     """
     runs = []
@@ -70,13 +70,13 @@ def as_runs(dynamics: Any) -> tuple[Recorded, ...]:
 
 
 def checked_epoch(run: Recorded, epoch: int, *, number: int, items: Names | None = None) -> Any:
-    """(items, classes) the probabilities of one epoch, refused where they are none.
+    """(items, classes) the probabilities of one epoch; refused where they are not probabilities.
 
     Args:
         run: the recorded run.
         epoch: from 0.
-        number: of the run, for a sentence.
-        items: names, for a sentence.
+        number: of the run, for the error message.
+        items: names, for the error message.
     """
     probabilities = run[epoch]
     what = f"dynamics of run {number}, epoch {epoch}"

@@ -1,7 +1,7 @@
 """Easy, ambiguous and hard: the regions of a data map.
 
-**Overlap.** Each region is chosen on its own, as by Swayamdipta et al. (2020), so an item may be in two. Where one name
-an item is wanted, ambiguous goes before hard, and hard before easy: an item whose probability moved most is ambiguous
+**Overlap.** Each region is chosen on its own, as by Swayamdipta et al. (2020), so an item may be in two. Where an item
+must have one name, ambiguous goes before hard, and hard before easy: an item whose probability moved most is ambiguous
 whatever its mean.
 """
 
@@ -42,8 +42,8 @@ class Regions:
 def regions_by_rank(data_map: DataMap, *, fraction: float = 1 / 3) -> Regions:
     """The same share of items in each region: highest confidence, highest variability, lowest confidence.
 
-    Of items that are equal in what a region ranks by, the one further along the other axes goes first (an easy item of
-    low variability, then of high correctness), and then by name, so that the order of items does not matter.
+    Where items are equal in what a region ranks by, the other axes decide (for easy items, low variability, then high
+    correctness), and after them the name, so that the order of items does not matter.
 
     Args:
         data_map: the map.
@@ -64,12 +64,12 @@ def regions_by_rank(data_map: DataMap, *, fraction: float = 1 / 3) -> Regions:
 
 
 def regions_by_threshold(data_map: DataMap, *, easy: float, ambiguous: float, hard: float) -> Regions:
-    """Items beyond fixed values; no paper gives values that would fit all data.
+    """Items beyond fixed values; no values fit all data.
 
     Args:
         data_map: the map.
         easy: the least confidence of an easy item.
-        ambiguous: the least variability of an ambiguous item; at most 0.5 can be reached.
+        ambiguous: the least variability of an ambiguous item; no item exceeds 0.5.
         hard: the highest confidence of a hard item; below `easy`.
     """
     if not hard < easy:
@@ -84,8 +84,8 @@ def regions_by_threshold(data_map: DataMap, *, easy: float, ambiguous: float, ha
 
 
 def _first(size: int, *keys: Floats | Ints) -> Mask:
-    """(items,) true for so many items that come first by the first key, where equal by the next, and so on."""
+    """(items,) true for the first `size` items, sorted by the first key; ties are broken by the next key, and so on."""
     chosen = np.zeros(len(keys[0]), dtype=np.bool_)
-    # Means of the same values may differ by rounding: that is no rank.
+    # Means of the same values may differ by rounding, which must not rank them.
     chosen[np.lexsort([np.round(key, 12) for key in reversed(keys)])[:size]] = True
     return chosen

@@ -1,8 +1,8 @@
-"""Which probability of an item is followed through training: that of a label, of the majority, or of agreement.
+"""Which probability of an item is followed through training: of its label, of the majority, or of agreement.
 
-All three are one formula, sum_k w_k q_k, with another weight w for each class: 1 for the label; 1 for the majority, or
-equal parts where it is tied; the share of people p_k, which makes it the probability that a random vote and a label
-drawn from the model are the same.
+All three are sum_k w_k q_k, with different weights w_k of the classes: 1 for the label; 1 for the majority, or equal
+parts where it is tied; or the share of people p_k, which gives the probability that a random vote and a label drawn
+from the model are the same.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from dissensus.arrays import Names, Table
 
 Track: TypeAlias = Literal["majority", "agreement"]
-"""What is followed of a label distribution."""
+"""Which probability is followed where the target is a label distribution."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tracked:
-    """What is followed.
+    """The weights of the probability that is followed.
 
     Attributes:
         weights: (items, classes) the weight w of each class; rows sum to 1.

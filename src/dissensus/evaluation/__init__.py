@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from dissensus.evaluation.comparison.strata import by_attribute as by_attribute
     from dissensus.evaluation.evaluating import Evaluation as Evaluation
     from dissensus.evaluation.evaluating import evaluate as evaluate
-    from dissensus.evaluation.finite_panel.best_achievable import noise_floor as noise_floor
-    from dissensus.evaluation.finite_panel.ceiling import human_ceiling as human_ceiling
-    from dissensus.evaluation.finite_panel.ceiling import vote_ceiling as vote_ceiling
-    from dissensus.evaluation.finite_panel.panel_score import panel_score as panel_score
+    from dissensus.evaluation.finite_panel.best_achievable import best_achievable as best_achievable
+    from dissensus.evaluation.finite_panel.corrections import correct as correct
+    from dissensus.evaluation.finite_panel.panel import panel_of as panel_of
+    from dissensus.evaluation.finite_panel.people_ruler import people_ruler as people_ruler
+    from dissensus.evaluation.finite_panel.people_ruler import worth_in_people as worth_in_people
     from dissensus.evaluation.metrics.metric import Metric as Metric
     from dissensus.evaluation.metrics.registry import METRICS as METRICS
     from dissensus.evaluation.mode_audit import mode_shift as mode_shift
@@ -27,15 +28,16 @@ __getattr__, __dir__ = lazy_names(
         "Evaluation": "evaluating",
         "METRICS": "metrics.registry",
         "Metric": "metrics.metric",
+        "best_achievable": "finite_panel.best_achievable",
         "by_attribute": "comparison.strata",
         "compare": "comparison.differences",
+        "correct": "finite_panel.corrections",
         "evaluate": "evaluating",
         "fit_calibrator": "calibration",
-        "human_ceiling": "finite_panel.ceiling",
         "mode_shift": "mode_audit",
-        "noise_floor": "finite_panel.best_achievable",
-        "panel_score": "finite_panel.panel_score",
+        "panel_of": "finite_panel.panel",
+        "people_ruler": "finite_panel.people_ruler",
         "read_predictions": "predictions",
-        "vote_ceiling": "finite_panel.ceiling",
+        "worth_in_people": "finite_panel.people_ruler",
     },
 )

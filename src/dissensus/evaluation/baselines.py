@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     """From human and model distributions to a map of the model's."""
 
 MAJORITY: Final = "majority"
-"""The baseline that is a given model trained on majority labels, as it is."""
+"""The name of a given model trained on majority labels, as it is."""
 
 FOLDS: Final = 5
 """Parts of the items for fitting on the others, where no validation split is given."""
@@ -44,8 +44,8 @@ class Baseline:
     Attributes:
         name: for tables.
         runs: (seeds, items, classes) probabilities.
-        constant: (classes,) where it is one distribution for all items: what measures over items are given. Left-out
-            means move against their own item, and a correlation would take that for knowledge.
+        constant: (classes,) the one distribution that stands for all items in measures over items; None for a model.
+            Means that leave each item out move against that item, and a correlation would take this for knowledge.
         note: how it was made.
     """
 
@@ -77,7 +77,7 @@ def make_baselines(
     made = [uniform(p)]
     notes = []
     if training is None and len(p) < 2:
-        notes.append("marginal is missing: with one item and no training labels there is no mean of others")
+        notes.append("marginal is missing: with one item and no training labels there are no others to take a mean of")
     else:
         made.append(marginal(p, training=training))
     if majority is None:
@@ -93,17 +93,17 @@ def make_baselines(
 
 
 def uniform(human: Any) -> Baseline:
-    """Every class equally likely: what one scores by saying nothing."""
+    """Every class equally likely: the score of saying nothing."""
     p = checked_human(human)
     constant = np.full(p.shape[1], 1 / p.shape[1])
     return Baseline(name="uniform", runs=_everywhere(constant, p), constant=constant, note="1 / classes")
 
 
 def marginal(human: Any, *, training: Any | None = None) -> Baseline:
-    """The mean human distribution, the same for every item: what one scores by knowing the classes but not the item.
+    """The mean human distribution, the same for every item: the score of knowing the classes but not the item.
 
     It is the mean of the training labels where these are given, else of the other evaluated items (each item is left
-    out of its own). Measures over items, such as a correlation, see the mean of all in the latter case.
+    out of its own mean). In the latter case measures over items, such as a correlation, see the mean of all.
     """
     p = checked_human(human)
     if training is not None:
@@ -118,7 +118,7 @@ def marginal(human: Any, *, training: Any | None = None) -> Baseline:
         name="marginal",
         runs=runs / runs.sum(axis=-1, keepdims=True),
         constant=p.mean(axis=0),
-        note="mean of the evaluated items' label distributions, each item left out of its own",
+        note="mean of the other evaluated items' label distributions, for each item",
     )
 
 
@@ -138,8 +138,8 @@ def majority_with_smoothing(
 ) -> Baseline:
     """A model trained on majority labels, mixed with the uniform distribution: (1 - a) q + a / K, a chosen by soft NLL.
 
-    Label smoothing proper is a way to train. Of a trained model only the predictions can be smoothed, which tells what
-    softness without any knowledge of the item is worth.
+    Label smoothing proper is a way to train. Only the predictions of a trained model can be smoothed, which tells what
+    softness is worth without any knowledge of the item.
     """
 
     def fit(p: Table, q: Table) -> Callable[[Table], Table]:

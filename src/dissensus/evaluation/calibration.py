@@ -41,8 +41,8 @@ class Calibrator:
         matrix: (classes, classes) W of softmax(W log q + b).
         bias: (classes,) b.
         soft_nll: mean soft NLL on the fitting items after calibration, in nats.
-        soft_nll_before: the same before.
-        converged: whether the fit ended at a minimum, not at its last allowed step.
+        soft_nll_before: the same before calibration.
+        converged: whether the fit ended at a minimum rather than at its last allowed step.
     """
 
     kind: Kind
@@ -82,7 +82,7 @@ def fit_calibrator(
 ) -> Calibrator:
     """Fit a calibrator by soft NLL, - mean_i sum_k p_ik log q'_ik, which is convex in W and b, from W = I and b = 0.
 
-    Logits are first made log-probabilities, so that a model gives the same calibrator whichever it hands over.
+    Logits become log-probabilities first, so that a model gets the same calibrator whichever of the two it gives.
 
     Args:
         kind: temperature (W = I / T, b = 0), vector (W diagonal) or dirichlet (W full).
@@ -90,12 +90,12 @@ def fit_calibrator(
         predictions: (items, classes) the model's probabilities or logits on the same items.
         given: which of the two they are.
         strength: of dirichlet's regularisation: strength times the mean square off the diagonal of W plus the mean
-            square of b (ODIR, Kull et al. 2019). It is 0 where the fit starts, so the fit is never worse than no
-            calibration on its own items.
+            square of b (ODIR, Kull et al. 2019). It is 0 where the fit starts, so on its own items the fit is never
+            worse than no calibration. On other items it may be: with few items for many classes, compare both.
         max_iterations: of L-BFGS.
     """
     if kind not in get_args(Kind):
-        raise InputError(f"calibration: '{kind}' is no kind of calibrator; choose {', '.join(get_args(Kind))}")
+        raise InputError(f"calibration: '{kind}' is not a kind of calibrator; choose {', '.join(get_args(Kind))}")
     p = checked_human(human)
     log_q = log_probabilities(predictions, given=given)
     if log_q.shape != p.shape:

@@ -1,49 +1,67 @@
-"""Any model's predictions against what people said: every score with its interval, its floor and its baselines."""
+"""Any model's predictions against what people said: every score with its interval, its limits and its baselines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.baselines import MAJORITY, make_baselines
-from dissensus.evaluation.comparison.differences import Alternative, Differences, differences, with_holm
-from dissensus.evaluation.comparison.scores import Scores
+from dissensus.evaluation.comparison.differences import Differences, differences, seed_numbers, with_holm
+from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
 from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, make_strata
-from dissensus.evaluation.comparison.tables import as_list
+from dissensus.evaluation.comparison.tables import DASH, as_list, html, latex, markdown, shown
+from dissensus.evaluation.comparison.verdict import verdict
+from dissensus.evaluation.finite_panel.panel import panel_of
+from dissensus.evaluation.finite_panel.people_ruler import people_ruler, worth_in_people
+from dissensus.evaluation.finite_panel.shared_annotators import (
+    THESE_PEOPLE,
+    annotator_variance,
+    shared,
+    with_annotators,
+)
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation.predictions import Predictions
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
-from dissensus.evaluation.scoring import BY_VOTES, Panel, System, empty_rows, panel_of, resample_systems, score_rows
+from dissensus.evaluation.scoring import (
+    BY_VOTES,
+    System,
+    empty_rows,
+    one_seed_notes,
+    resample_systems,
+    score_rows,
+    surprise,
+)
 from dissensus.labels.distribution import LabelDistribution
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-    from dissensus.arrays import Codes
+    from dissensus.arrays import Codes, Table
+    from dissensus.evaluation.comparison.intervals import Spread
     from dissensus.evaluation.comparison.scores import Score
+    from dissensus.evaluation.finite_panel.panel import Panel
+    from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
     from dissensus.evaluation.metrics.metric import Metric
     from dissensus.evaluation.probabilities import Runs
     from dissensus.evaluation.scoring import Resampled
+    from dissensus.votes.table import Votes
 
-DEFAULT_METRICS: Final = (
-    "kl",
-    "soft_nll",
-    "tvd",
-    "brier",
-    "abs_entce",
-    "accuracy",
-    "entropy_pearson",
-    "entropy_spearman",
-)
+DEFAULT_METRICS: Final = ("soft_nll", "kl", "tvd", "brier", "abs_entce", "entropy_spearman", "accuracy")
 """What a table shows where no metrics are named; `registry.METRICS` has the others."""
 
+HEADLINES: Final = ("soft_nll", "kl")
+"""The headline metric is the first of these that a table shows, else the table's first metric. The differences between
+systems are the same in both; soft NLL is what the people ruler measures."""
+
 LEGEND: Final = (
-    "score: mean over items and seeds, with its 95 % interval over both; corrected: the same against everybody, not "
-    "few votes; noise floor: what a perfect model would score against so few votes; human ceiling: what one half of "
-    "the people scores against the other (under KL and soft NLL it pays 27.6 nats for a class that it happens to lack)"
+    "score: mean over items and seeds, with its 95 % interval; corrected: the score against everybody, of whom the "
+    "votes are a sample; best achievable: what a perfect model would score against so few votes; people: how many "
+    "people's votes would forecast the other people's as well (people ruler, by soft NLL)"
 )
 """How a table is read."""
 
@@ -51,35 +69,61 @@ MODEL: Final = "model"
 """What a system is called that came without a name."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evaluation:
-    """Systems and baselines against people: `overall`, `by_stratum`, `difference`.
+    """Systems and baselines against people: `verdict`, `overall`, `by_stratum`, `difference`.
 
     Attributes:
         items: how many items were evaluated.
         classes: names.
         systems: names of the models, then of the baselines.
         baselines: names of the baselines among them.
+        reference: the model that the others are compared with: the one trained on majority labels where that is one
+            of them, else the first.
         metrics: names.
+        headline: the metric that models are ranked and tested on.
         overall: the scores on all items.
         strata: for each idea of strata, the scores in each of its strata.
-        notes: sentences that belong under every table.
+        ruler: what n people's votes are worth as a forecast of the others'; a sentence where there is none.
+        worth: by system, how many people it is worth; empty where there is no ruler.
+        warnings: sentences without which the numbers mislead.
+        notes: further sentences that belong under the tables: how they are read, and how baselines were made.
         resamples: behind each interval.
         seed: of everything random.
-        resampled: for each idea and stratum, what `difference` is computed from.
+        compared: what `difference` is computed from.
     """
 
     items: int
     classes: tuple[str, ...]
     systems: tuple[str, ...]
     baselines: tuple[str, ...]
+    reference: str
     metrics: tuple[str, ...]
+    headline: str
     overall: Scores
     strata: Mapping[str, Scores]
+    ruler: Ruler | str
+    worth: Mapping[str, Worth]
+    warnings: tuple[str, ...]
     notes: tuple[str, ...]
     resamples: int
     seed: int
-    resampled: Mapping[tuple[str, str], Resampled] = field(repr=False)
+    compared: _Compared
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The systems that are no baselines."""
+        return tuple(name for name in self.systems if name not in self.baselines)
+
+    @property
+    def verdict(self) -> tuple[str, str, str]:
+        """Three sentences: who is closest to people, how many people it is worth, and the but."""
+        return verdict(self)
+
+    @property
+    def compared_strata(self) -> tuple[tuple[str, str], ...]:
+        """Idea and name of every stratum with items, without all items."""
+        return tuple(key for key in self.compared.resampled if key[1] != ALL)
 
     def by_stratum(self, by: str = "agreement") -> Scores:
         """The scores in each stratum of an idea, such as agreement; all items first."""
@@ -91,65 +135,209 @@ class Evaluation:
         return self.strata[by]
 
     def difference(
-        self, reference: str, *, by: str = "agreement", stratum: str = ALL, alternative: Alternative = "two-sided"
+        self,
+        reference: str | None = None,
+        *,
+        by: str = "agreement",
+        stratum: str = ALL,
+        only: Collection[str] | None = None,
     ) -> Differences:
-        """Every other system minus the reference, on every metric, over the same items and seeds.
+        """Every other system minus the reference, on every metric, over the same items.
+
+        Seeds are paired where the two systems have the same. On all items the models are tested against a reference
+        that is a model, on the headline metric; everything else has an interval and a mark.
 
         Args:
-            reference: name of a system or baseline.
-            by: the idea that the stratum belongs to; does not matter for all items.
+            reference: name of a system or baseline; None takes `reference`.
+            by: the idea that the stratum belongs to; it does not matter for all items.
             stratum: the items to compare on.
-            alternative: what the exact Wilcoxon test over seeds looks for: "less" asks whether a system scores less
-                than the reference, which is closer to people only where lower is better.
+            only: the systems to compare with the reference; None for all others.
         """
+        reference = self.reference if reference is None else reference
         if reference not in self.systems:
             raise InputError(f"evaluation: there is no system '{reference}'; choose one of {', '.join(self.systems)}")
         key = (ALL, ALL) if stratum == ALL else (by, stratum)
-        if key not in self.resampled:
-            known = ", ".join(name for idea, name in self.resampled if idea == by) or "none"
+        if key not in self.compared.resampled:
+            known = ", ".join(name for idea, name in self.compared.resampled if idea == by) or "none"
             raise InputError(f"evaluation: no item is in the stratum '{stratum}' by {by}; choose from {known}")
         rows = []
-        for metric, values in self.resampled[key].items():
+        for metric, values in self.compared.resampled[key].items():
             defined = {name: each for name, each in values.items() if np.isfinite(each[0]).all()}
+            tested = self.models if metric == self.headline and stratum == ALL and reference in self.models else ()
             if reference in defined:
                 rows += differences(
                     defined,
                     reference,
+                    seeds=self.compared.seeds,
+                    items=self.compared.items[key],
                     metric=metric,
+                    tested=tested,
+                    only=only,
                     stratum=stratum,
-                    seed=self.seed,
-                    alternative=alternative,
+                    widened=self.compared.widened(reference) if metric in HEADLINES and stratum == ALL else {},
                 )
         return with_holm(rows)
 
+    def against_baselines(self, *, by: str = "agreement", stratum: str = ALL) -> Differences:
+        """Every model minus every baseline, on every metric, with intervals and marks."""
+        rows = [
+            row
+            for baseline in self.baselines
+            for row in self.difference(baseline, by=by, stratum=stratum, only=self.models).rows
+        ]
+        return Differences(tuple(sorted(rows, key=lambda row: self.metrics.index(row.metric))))
+
+    def short_grid(self, *, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+        """Header and cells of the table of all items that fits a screen, as text: a row for each system.
+
+        The headline metric has its interval, the others a mark where they differ from the reference.
+
+        Args:
+            most: how many models, the closest to people first; None for all, in their order.
+        """
+        others = [name for name in self.metrics if name != self.headline]
+        header = ["", f"{METRICS[self.headline].short} {arrow(self.headline)}", "people"]
+        header += [f"{METRICS[name].short} {arrow(name)}" for name in others]
+        compared = self.difference()
+        marks = {(row.system, row.metric): row.mark for row in compared.rows}
+        shown_models = list(self.models)
+        if most is not None and len(shown_models) > most:
+            shown_models = sorted(shown_models, key=self.distance)[:most]
+        rows = []
+        for name in (*shown_models, *self.baselines):
+            cells = [shown(self.overall.get(name, self.headline).value), self._people(name)]
+            for metric in others:
+                value = self.overall.get(name, metric).value
+                cells.append(DASH if value is None else f"{value.value:.3f}{marks.get((name, metric), '') or ' '}")
+            cells[0] = f"{cells[0]} {marks.get((name, self.headline), '') or ' '}"
+            reference = len(self.models) > 1 and name == self.reference
+            rows.append([f"{name} (reference)" if reference else name, *cells])
+        best = [self._best(metric) for metric in (self.headline, *others)]
+        if any(each is not None for each in best):
+            rows.append(
+                [
+                    BEST,
+                    f"{shown(best[0])}  ",
+                    "",
+                    *(DASH if each is None else f"{each.value:.3f} " for each in best[1:]),
+                ]
+            )
+        return header, rows
+
+    def distance(self, name: str) -> float:
+        """How far a system is from people by the headline metric, for ranking: less is closer."""
+        value = self.overall.get(name, self.headline).value
+        if value is None:
+            return np.inf
+        return {"lower": value.value, "higher": -value.value, "zero": abs(value.value)}[METRICS[self.headline].better]
+
+    def closest(self) -> str:
+        """The model that is closest to people by the headline metric."""
+        return min(self.models, key=self.distance)
+
+    def _best(self, metric: str) -> Any:
+        found = self.overall.get(self.systems[0], metric).best_achievable
+        return None if found is None else found.estimate
+
+    def _people(self, name: str) -> str:
+        if name not in self.worth:
+            return DASH
+        short = str(self.worth[name]).replace("fewer than", "<").replace("more than", ">")
+        return short.replace(" people", "")
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """Every note there is: warnings, those of the scores, of the people ruler and of the baselines; each once."""
+        tables = (self.overall, *self.strata.values())
+        said = [*self.warnings, *(note for table in tables for note in table.notes)]
+        said += [f"people: {note}" for name in self.models if name in self.worth for note in self.worth[name].notes]
+        return tuple(dict.fromkeys([*said, *self.difference().notes, *self.notes]))
+
     def to_markdown(self) -> str:
-        """All tables, and the notes."""
-        parts = [f"## All {self.items:,} items", self.overall.to_markdown()]
+        """The verdict, all tables, the differences, and the notes."""
+        parts = [" ".join(self.verdict), f"## All {self.items:,} items", markdown(*self.short_grid())]
+        parts += [markdown(*self.overall.grid())]
         for idea, scores in self.strata.items():
-            parts += [f"## By {idea}", scores.to_markdown()]
-        return "\n\n".join([*parts, as_list(self.notes)]).rstrip() + "\n"
+            parts += [f"## By {idea}", markdown(*scores.grid())]
+        if len(self.models) > 1:
+            parts += [f"## Minus {self.reference}", markdown(*self.difference().grid())]
+        if self.baselines:
+            parts += ["## Minus the baselines", markdown(*self.against_baselines().grid())]
+        return "\n\n".join([*parts, "## Notes", as_list(self.all_notes)]).rstrip() + "\n"
+
+    def to_latex(self) -> str:
+        """The short table, with the verdict and the warnings as its caption."""
+        return latex(*self.short_grid(), caption=" ".join([*self.verdict, *(f"{each}." for each in self.warnings)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that the tables say, ready for JSON."""
-        told = ("title", "unit", "better", "reference")
+        told = ("title", "short", "unit", "better", "reference")
         return {
+            "verdict": list(self.verdict),
+            "warnings": list(self.warnings),
             "items": self.items,
             "classes": list(self.classes),
             "systems": list(self.systems),
             "baselines": list(self.baselines),
+            "reference": self.reference,
             "metrics": {name: {key: getattr(METRICS[name], key) for key in told} for name in self.metrics},
+            "headline": self.headline,
             "resamples": self.resamples,
             "seed": self.seed,
-            "notes": list(self.notes),
+            "notes": list(self.all_notes),
+            "ruler": self.ruler if isinstance(self.ruler, str) else self.ruler.to_dict(),
+            "worth": {name: each.to_dict() for name, each in self.worth.items()},
             "overall": self.overall.to_dict(),
             "strata": {idea: scores.to_dict() for idea, scores in self.strata.items()},
+            "differences": self.difference().to_dict() if len(self.models) > 1 else [],
+            "against_baselines": self.against_baselines().to_dict(),
         }
+
+    def __repr__(self) -> str:
+        about = f"{self.items:,} items, {len(self.classes)} classes, {len(self.models)} models"
+        return f"Evaluation({about}, {len(self.metrics)} metrics)\n" + "\n".join(self.verdict)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        told = "".join(f"<li>{escape(each)}</li>" for each in self.warnings)
+        return f"<p>{escape(' '.join(self.verdict))}</p>{html(*self.short_grid())}{f'<ul>{told}</ul>' if told else ''}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Compared:
+    """What differences are computed from.
+
+    Attributes:
+        resampled: for each idea and stratum, the values of every system on the sample and its resamples.
+        items: for each idea and stratum, how many items.
+        seeds: by system.
+        panel: the judgements, where the same people are known to have judged several items; else None.
+        surprise: by system, (items, classes) the mean over seeds of -ln q, where there is such a panel.
+    """
+
+    resampled: Mapping[tuple[str, str], Resampled]
+    items: Mapping[tuple[str, str], int]
+    seeds: Mapping[str, tuple[int | str, ...] | None]
+    panel: Panel | None
+    surprise: Mapping[str, Table]
+
+    def widened(self, reference: str) -> dict[str, Callable[[Spread], Spread]]:
+        """By system, how the spread of its soft NLL minus the reference's is widened for other annotators."""
+        if self.panel is None:
+            return {}
+        base = self.surprise[reference]
+        parts = {name: annotator_variance(self.panel, each - base) for name, each in self.surprise.items()}
+        return {name: partial(with_annotators, part=part) for name, part in parts.items()}
 
 
 def evaluate(
     human: LabelDistribution | Any,
     model: Any,
     *,
+    classes: Sequence[str] | None = None,
+    seeds: Mapping[str, Sequence[int]] | Sequence[int] | None = None,
+    votes: Votes | None = None,
     metrics: Sequence[str] | None = None,
     strata: str | Sequence[str] | Mapping[str, Any] = "agreement",
     baselines: bool = True,
@@ -164,93 +352,137 @@ def evaluate(
 
     Args:
         human: label distributions, or (items, classes) probabilities; only the former know how many votes there were,
-            and so have noise floors, corrected estimates and ceilings.
-        model: (items, classes) probabilities, or (seeds, items, classes); or several systems by name.
+            and so have corrected scores, what is best achievable, and the people ruler.
+        model: (items, classes) probabilities, or (seeds, items, classes), or `Predictions`; or several systems by name.
+        classes: the names of the model's classes in the order of its last axis. Needed where `human` has names and an
+            array has none, since no order of names can be taken for granted; names that count from 0 or 1 are their own
+            order. Classes that nobody voted for may be among them.
+        seeds: by system, the seeds of its runs (a plain list for a single system); systems with the same seeds are
+            paired by number, others are compared unpaired. Runs without numbers are numbered from 0.
+        votes: the votes behind `human`: with them judgements of several votes are taken as a whole, and people who
+            judged many items are known.
         metrics: names from `registry.METRICS`; None takes `DEFAULT_METRICS`, and Wasserstein's distance where the
             classes are ordered, and the accuracy against original labels where these are given.
-        strata: ideas of strata: agreement, entropy, class; or by name, a column with one value an item, or strata made
-            by a function of `dissensus.evaluation.comparison.strata`.
+        strata: ideas of strata: agreement, entropy, class; or by name, a column with one value for each item, or strata
+            made by a function of `dissensus.evaluation.comparison.strata`.
         baselines: whether tables carry the baselines.
         majority: probabilities of a model trained on majority labels, or the name of a system, for its baselines.
-        training: label distributions of the training items, for the marginal baseline.
+        training: label distributions of the training items, for the marginal baseline and the people ruler.
         validation: human distributions, and the majority model's probabilities, to fit baselines on; without it they
             are fitted across folds of the evaluated items.
         original: (items,) class indices of original labels, for accuracy against them.
-        resamples: of items and seeds, behind each interval.
+        resamples: of items, behind each interval.
         seed: of everything random.
     """
-    labels = _labels(human)
-    models = _models(model, labels)
-    systems = {name: System(runs=runs, over_items=runs) for name, runs in models.items()}
+    people = _labels(human)
+    named = dict(model) if isinstance(model, Mapping) else {MODEL: model}
+    numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
+    labels, models, warnings = _models(named, people, classes, named_people=isinstance(human, LabelDistribution))
+    numbers = {
+        name: each.seeds if isinstance(each, Predictions) else seed_numbers(name, len(models[name]), numbered)
+        for name, each in named.items()
+    }
+    if votes is not None and votes.classes != labels.classes and votes.classes == people.classes:
+        votes = replace(votes, classes=labels.classes)
+    systems = {name: System(runs=runs, over_items=runs, seeds=numbers[name]) for name, runs in models.items()}
     notes = [LEGEND]
     if baselines:
-        named = isinstance(majority, str) and majority in models
-        given = models[str(majority)] if named else majority
-        made, missing = make_baselines(labels, training=training, majority=given, validation=validation, seed=seed)
-        for each in made:
-            if named and each.name == MAJORITY:
-                notes.append(f"{MAJORITY}: the system '{majority}'")
-                continue
-            if each.name in systems:
-                raise InputError(f"evaluation: '{each.name}' is the name of a baseline; call the system something else")
-            constant = each.runs if each.constant is None else np.broadcast_to(each.constant, each.runs.shape)
-            systems[each.name] = System(runs=each.runs, over_items=constant)
-            notes.append(f"{each.name}: {each.note}")
-        notes += missing
-    table = _Table(
+        more, told = _baselines(labels, systems, training=training, majority=majority, validation=validation, seed=seed)
+        systems |= more
+        notes += told
+    panel, why = _panel(labels, votes)
+    table = _Scorer(
         labels=labels,
         systems=systems,
         metrics=_metrics(metrics, labels, original),
+        panel=panel,
         original=None if original is None else np.asarray(original),
         resamples=resamples,
         seed=seed,
     )
     everything = Stratum(name=ALL, items=np.ones(len(labels), dtype=np.bool_))
-    overall, resampled_overall, why = table.fill(everything)
-    notes += why
-    resampled = {(ALL, ALL): resampled_overall}
+    overall, resampled_overall = table.fill(everything)
+    resampled, items = {(ALL, ALL): resampled_overall}, {(ALL, ALL): len(labels)}
     scores = {}
     for idea, strata_of_idea in _strata(strata, labels).items():
         rows = list(overall)
         for stratum in strata_of_idea[1:]:
-            more, values, why = table.fill(stratum)
-            rows += more
-            resampled |= {(idea, stratum.name): values} if values else {}
+            more_rows, values = table.fill(stratum)
+            rows += more_rows
+            if values:
+                resampled[idea, stratum.name] = values
+                items[idea, stratum.name] = int(stratum.items.sum())
             notes += [f"{stratum.name}: {stratum.note}"] if stratum.note else []
-            notes += why
+            notes += [BY_VOTES] if stratum.by_votes and panel is not None else []
         order = [metric.name for metric in table.metrics]
         scores[idea] = Scores(tuple(sorted(rows, key=lambda row: order.index(row.metric))))
+    ruler = why if panel is None else _ruler(panel, training, labels, seed=seed)
+    of_people = panel if panel is not None and shared(panel) else None
+    names = tuple(metric.name for metric in table.metrics)
     return Evaluation(
         items=len(labels),
         classes=labels.classes,
         systems=tuple(systems),
         baselines=tuple(name for name in systems if name not in models),
-        metrics=tuple(metric.name for metric in table.metrics),
+        reference=majority if isinstance(majority, str) and majority in models else next(iter(models)),
+        metrics=names,
+        headline=next((name for name in HEADLINES if name in names), names[0]),
         overall=Scores(tuple(overall)),
         strata=scores,
+        ruler=ruler,
+        worth={}
+        if isinstance(ruler, str)
+        else {
+            name: worth_in_people(ruler, system.runs, resamples=resamples, seed=seed)
+            for name, system in systems.items()
+        },
+        warnings=tuple(
+            dict.fromkeys(
+                [
+                    *warnings,
+                    *_of_votes(panel, why, ruler),
+                    *_of_scores(overall, models),
+                    *one_seed_notes({name: systems[name] for name in models}),
+                ]
+            )
+        ),
         notes=tuple(dict.fromkeys(notes)),
         resamples=resamples,
         seed=seed,
-        resampled=resampled,
+        compared=_Compared(
+            resampled=resampled,
+            items=items,
+            seeds={name: system.seeds for name, system in systems.items()},
+            panel=of_people,
+            surprise={name: surprise(system.runs) for name, system in systems.items()} if of_people is not None else {},
+        ),
     )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Table:
+class _Scorer:
     """What every stratum is scored with."""
 
     labels: LabelDistribution
     systems: Mapping[str, System]
     metrics: tuple[Metric, ...]
+    panel: Panel | None
     original: Codes | None
     resamples: int
     seed: int
 
-    def fill(self, stratum: Stratum) -> tuple[list[Score], Resampled, list[str]]:
-        """The scores of a stratum, what they were resampled from, and notes."""
+    def fill(self, stratum: Stratum) -> tuple[list[Score], Resampled]:
+        """The scores of a stratum, and what they were resampled from."""
         if not stratum.items.any():
-            return empty_rows(stratum, self.metrics, self.systems), {}, []
-        people = self.labels.take(stratum.items) if stratum.human is None else stratum.human
+            return empty_rows(stratum, self.metrics, self.systems), {}
+        people, panel = self.labels, None
+        if stratum.human is not None:
+            people = with_classes(stratum.human, self.labels.classes)
+            panel = None if self.panel is None else _panel(people, None)[0]
+        else:
+            people = people if stratum.items.all() else people.take(stratum.items)
+            if self.panel is not None and not stratum.by_votes:
+                panel = self.panel if stratum.items.all() else self.panel.take(stratum.items)
         resampled = resample_systems(
             people.probabilities,
             self.systems,
@@ -260,13 +492,8 @@ class _Table:
             resamples=self.resamples,
             seed=self.seed,
         )
-        panel, notes = None, [BY_VOTES]
-        if not stratum.by_votes:
-            found = panel_of(people, self.metrics, resamples=self.resamples, seed=self.seed)
-            panel = found if isinstance(found, Panel) else None
-            notes = [] if isinstance(found, Panel) else [f"no noise floors, corrected scores and ceilings: {found}"]
         rows = score_rows(stratum, resampled, self.systems, panel=panel, resamples=self.resamples, seed=self.seed)
-        return rows, resampled, notes
+        return rows, resampled
 
 
 def _labels(human: LabelDistribution | Any) -> LabelDistribution:
@@ -284,19 +511,164 @@ def _labels(human: LabelDistribution | Any) -> LabelDistribution:
     )
 
 
-def _models(model: Any, labels: LabelDistribution) -> dict[str, Runs]:
-    named = dict(model) if isinstance(model, Mapping) else {MODEL: model}
-    if not named:
+def with_classes(labels: LabelDistribution, classes: tuple[str, ...]) -> LabelDistribution:
+    """The same labels over more classes, which follow theirs and have no votes."""
+    more = len(classes) - len(labels.classes)
+    if not more:
+        return labels
+
+    def padded(table: Any) -> Any:
+        return np.pad(table, ((0, 0), (0, more)))
+
+    return replace(
+        labels, probabilities=padded(labels.probabilities), counts=padded(labels.counts), classes=classes, model=None
+    )
+
+
+def _models(
+    given: Mapping[str, Any], people: LabelDistribution, stated: Sequence[str] | None, *, named_people: bool
+) -> tuple[LabelDistribution, dict[str, Runs], list[str]]:
+    """Labels and predictions over the same classes, those that nobody voted for last, and what to say of these."""
+    if not given:
         raise InputError("evaluation: there are no predictions; give at least one system")
-    runs = {name: checked_probabilities(each, str(name)) for name, each in named.items()}
-    shape = labels.probabilities.shape
-    for name, each in runs.items():
-        if each.shape[1:] != shape:
+    own: dict[str, tuple[Runs, tuple[str, ...]]] = {}
+    for name, each in given.items():
+        runs = each.probabilities if isinstance(each, Predictions) else checked_probabilities(each, str(name))
+        own[name] = runs, _classes_of(name, each, people, stated, named_people=named_people)
+        if runs.shape[1:] != (len(people), len(own[name][1])):
             raise InputError(
-                f"{name}: predictions for {each.shape[1]:,} items and {each.shape[2]} classes, and people judged "
-                f"{shape[0]:,} items and {shape[1]} classes; give one row for each item that people judged"
+                f"{name}: predictions for {runs.shape[1]:,} items and {runs.shape[2]} classes, and people judged "
+                f"{len(people):,} items and {len(own[name][1])} classes; give one row for each item that people judged"
             )
-    return runs
+    unvoted = tuple(dict.fromkeys(each for _, names in own.values() for each in names if each not in people.classes))
+    if unvoted and people.ordered:
+        raise InputError(
+            f"evaluation: '{unvoted[0]}' has no place on the scale {', '.join(people.classes)}; say where it stands "
+            "among the classes of the votes"
+        )
+    classes = (*people.classes, *unvoted)
+    warnings = []
+    models = {}
+    for name, (runs, names) in own.items():
+        full = np.zeros((*runs.shape[:2], len(classes)))
+        full[..., [classes.index(each) for each in names]] = runs
+        models[name] = full
+        mass = float(full[..., len(people.classes) :].sum(axis=-1).mean()) if unvoted else 0.0
+        if mass > 0:
+            warnings.append(
+                f"{name} gives {mass:.1%} of its probability to classes that nobody voted for ({', '.join(unvoted)}), "
+                "which count with no votes"
+            )
+    return with_classes(people, classes), models, warnings
+
+
+def _classes_of(
+    name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None, *, named_people: bool
+) -> tuple[str, ...]:
+    if isinstance(given, Predictions):
+        return given.classes
+    if stated is None:
+        first = int(people.classes[0] == "1")
+        by_number = tuple(str(first + k) for k in range(len(people.classes)))
+        if named_people and people.classes != by_number:
+            raise InputError(
+                f"{name}: an array has no class names, so the order of its columns is not known; state it: "
+                f"classes={list(people.classes)!r} if that is the model's order (labels.classes)"
+            )
+        return people.classes
+    names = tuple(map(str, stated))
+    lacking = [each for each in people.classes if each not in names]
+    if lacking or len(set(names)) < len(names):
+        raise InputError(
+            f"{name}: its classes are stated as {', '.join(names)}, and people voted for {', '.join(people.classes)}; "
+            "name each of these once"
+        )
+    return names
+
+
+def _baselines(
+    labels: LabelDistribution,
+    systems: Mapping[str, System],
+    *,
+    training: Any | None,
+    majority: Any | None,
+    validation: tuple[Any, Any] | None,
+    seed: int,
+) -> tuple[dict[str, System], list[str]]:
+    """The baselines as systems, and how they were made."""
+    named = isinstance(majority, str) and majority in systems
+    given = systems[str(majority)].runs if named else majority
+    numbers = systems[str(majority)].seeds if named else None
+    more = labels.probabilities.shape[1]
+    if training is not None:
+        training = np.pad(known := checked_human(training), ((0, 0), (0, more - known.shape[1])))
+    made, notes = make_baselines(labels, training=training, majority=given, validation=validation, seed=seed)
+    found: dict[str, System] = {}
+    told = []
+    for each in made:
+        if named and each.name == MAJORITY:
+            told.append(f"{MAJORITY}: the system '{majority}'")
+            continue
+        if each.name in systems:
+            raise InputError(f"evaluation: '{each.name}' is the name of a baseline; call the system something else")
+        constant = each.runs if each.constant is None else np.broadcast_to(each.constant, each.runs.shape)
+        drawn = each.constant is None
+        seeds = (numbers or tuple(range(len(each.runs)))) if drawn else None
+        found[each.name] = System(runs=each.runs, over_items=constant, seeds=seeds)
+        told.append(f"{each.name}: {each.note}")
+    return found, [*told, *notes]
+
+
+def _panel(labels: LabelDistribution, votes: Votes | None) -> tuple[Panel | None, str]:
+    """The judgements behind the labels, or the reason why they cannot be told.
+
+    Votes that do not fit the labels are left out where counts of single votes suffice.
+    """
+    if not labels.counts.any():
+        return None, "people are given as probabilities, without votes"
+    why = ""
+    for known in (votes, None) if votes is not None else (None,):
+        try:
+            return panel_of(labels, known), ""
+        except InputError as error:
+            why = why or str(error).removeprefix("panel: ")
+    return None, why
+
+
+def _ruler(panel: Panel, training: Any | None, labels: LabelDistribution, *, seed: int) -> Ruler | str:
+    votes = None
+    if isinstance(training, LabelDistribution) and training.counts.any():
+        votes = np.asarray(with_classes(training, labels.classes).counts, dtype=np.float64)
+    try:
+        return people_ruler(panel, training=votes, seed=seed)
+    except InputError as error:
+        return str(error).removeprefix("people ruler: ")
+
+
+def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:
+    """What the votes themselves do not allow to say."""
+    if panel is None:
+        return [f"no best achievable, no corrected scores and no worth in people: {why}"]
+    told = [f"no worth in people: {ruler}"] if isinstance(ruler, str) else []
+    alone = int((panel.size == 1).sum())
+    told += (
+        [f"{alone:,} of {len(panel):,} items have a single vote, which says little of what people think"]
+        if alone
+        else []
+    )
+    told += [f"except for soft NLL, {THESE_PEOPLE}"] if shared(panel) else []
+    return told
+
+
+def _of_scores(rows: Sequence[Score], models: Mapping[str, Runs]) -> list[str]:
+    """Warnings that stand in the models' rows, with the names they are about."""
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        if row.system not in models:
+            continue
+        for note in row.notes:
+            said.setdefault(note, []).append(f"{row.system}, {METRICS[row.metric].short}")
+    return [f"{note} ({'; '.join(where)})" for note, where in said.items()]
 
 
 def _metrics(names: Sequence[str] | None, labels: LabelDistribution, original: Any | None) -> tuple[Metric, ...]:
@@ -312,7 +684,7 @@ def _metrics(names: Sequence[str] | None, labels: LabelDistribution, original: A
                 remedy = {"ordered": "say that the classes are a scale", "original": "give the original labels"}[need]
                 raise InputError(f"evaluation: {name} needs more than votes and predictions; {remedy}, or leave it out")
     if not names:
-        raise InputError("evaluation: no metric is named; name at least one, or leave it open")
+        raise InputError("evaluation: the list of metrics is empty; name at least one, or give none")
     return tuple(METRICS[name] for name in dict.fromkeys(names))
 
 

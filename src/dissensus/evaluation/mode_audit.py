@@ -1,8 +1,8 @@
-"""The mode-shift audit of the soft-digits paper: is accuracy gained by softness, or by the label mode having moved?
+"""The mode-shift audit of the soft-digits paper: is accuracy gained by softness, or because the label mode moved?
 
 Votes change two things at once: the most voted class of some items, and the softness of all. A model trained on the new
-majority, as single labels, tells them apart: what it gains over a model trained on the original labels is the moved
-mode, and what soft targets gain over it is softness.
+majority, as single labels, tells them apart: what it gains over a model trained on the original labels comes from the
+moved mode, and what soft targets gain over it comes from softness.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class ModeShift:
         majority: accuracy of those trained on the new majority.
         soft: accuracy of those trained on soft targets.
         gain: soft - original; the sum of the next two.
-        mode: majority - original, the part of the label mode that moved.
-        softness: soft - majority, the part of softness.
-        mode_share: mode / gain, as a number without unit; None where the interval of the gain holds 0, since a share of
-            nothing is nothing.
+        mode: majority - original, the part that the moved label mode brings.
+        softness: soft - majority, the part that softness brings.
+        mode_share: mode / gain; None where the interval of the gain holds 0, since there may be nothing to share.
         items: how many items.
         seeds: how many seeds of each.
     """
@@ -69,17 +68,17 @@ def mode_shift(
     seed: int = 0,
     level: float = 0.95,
 ) -> ModeShift:
-    """Divide the accuracy that soft targets gain over original labels into the moved mode and softness.
+    """Divide the accuracy that soft targets gain over original labels between the moved mode and softness.
 
     Intervals are paired: the same resamples of items, and the same seeds, for all three (see
     `intervals.estimate_over_seeds`). Pass `human.take(mask)` and the same rows of the predictions for a stratum.
 
     Args:
-        human: the new label distributions of the evaluated items; a tied majority counts as `choices.accuracy` says.
+        human: the new label distributions of the evaluated items; a tied majority counts as `ranking.accuracy` says.
         original: (seeds, items, classes) or (items, classes) probabilities of models trained on the original labels.
         majority: the same of models trained on the new majority.
         soft: the same of models trained on soft targets.
-        resamples: of items and seeds.
+        resamples: of items.
         seed: of the draws.
         level: of the intervals.
     """
@@ -98,14 +97,17 @@ def mode_shift(
     old, new, softened = np.moveaxis(resampled_means(right, resamples=resamples, seed=seed), 1, 0)
 
     def estimate(values: Any) -> Estimate:
-        return estimate_over_seeds(values, level=level, seed=seed)
+        return estimate_over_seeds(values, items=len(p), level=level, low=-1.0, high=1.0)
+
+    def share(values: Any) -> Estimate:
+        return estimate_over_seeds(values, items=len(p), level=level, low=0.0, high=1.0)
 
     gain, mode = estimate(softened - old), estimate(new - old)
     certain = gain.low is not None and gain.high is not None and gain.low * gain.high > 0
     return ModeShift(
-        original=estimate(old),
-        majority=estimate(new),
-        soft=estimate(softened),
+        original=share(old),
+        majority=share(new),
+        soft=share(softened),
         gain=gain,
         mode=mode,
         softness=estimate(softened - new),

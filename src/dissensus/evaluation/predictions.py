@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, get_args
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 from scipy.special import softmax
@@ -45,6 +45,9 @@ ITEMS: Final = ("items", "item", "ids", "id", "uid", "uids")
 SEED: Final = "seed"
 """The column that tells several seeds of one system apart."""
 
+SEEDS: Final = "seeds"
+"""The array of an npz file that numbers its runs."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Predictions:
@@ -53,8 +56,9 @@ class Predictions:
     Attributes:
         probabilities: (seeds, items, classes) rows that sum to 1.
         items: (items,) names.
-        classes: names, in class order.
+        classes: names in the order of the last axis: those of the votes, then those that nobody voted for.
         given: whether the file held probabilities or logits.
+        seeds: the seed of each run; numbered from 0 where the file does not say.
         notes: sentences on what was decided while reading.
     """
 
@@ -62,22 +66,33 @@ class Predictions:
     items: Names
     classes: tuple[str, ...]
     given: Given
+    seeds: tuple[int | str, ...]
     notes: tuple[str, ...] = ()
 
 
 def read_predictions(
-    path: str | Path, classes: Sequence[str], *, item: str | None = None, given: Given | None = None
+    path: str | Path,
+    classes: Sequence[str],
+    *,
+    order: Sequence[str] | None = None,
+    item: str | None = None,
+    given: Given | None = None,
 ) -> Predictions:
-    """Predictions of a file: one row an item, with its name and one number a class.
+    """Predictions of a file: one row for each item, with its name and a number for each class.
 
-    A CSV, TSV, Parquet or JSONL file has a column of item names, and one column a class in any order, or one column
-    with a list of numbers (in class order) or an object (by class name). A column `seed` tells several seeds apart. An
-    npz file has the arrays `items`, and `probabilities` or `logits` of shape (items, classes) or (seeds, items,
-    classes), and may have `classes`, their names in order. Files that `write_labels` wrote are read too.
+    A CSV, TSV, Parquet or JSONL file has a column of item names, and one column for each class in any order, or one
+    column with a list of numbers or an object (by class name). A column `seed` tells several seeds apart. An npz file
+    has the arrays `items`, and `probabilities` or `logits` of shape (items, classes) or (seeds, items, classes); it may
+    have `classes`, their names in order, and `seeds`. Files that `write_labels` wrote are read too.
+
+    A class that nobody voted for counts: its column is recognised because rows sum to 1 only with it, or because
+    `order` names it.
 
     Args:
         path: the file.
         classes: the names of the votes' classes, in class order.
+        order: the names of the model's classes, in the order of its numbers. Lists and arrays without class names are
+            refused without it: the alphabetical order of the votes' classes is seldom that of a model.
         item: the column of item names; where there is none of that name it is guessed, and a note says which it is.
         given: probabilities or logits. None takes the name of the column or array where that says it, and else looks
             at the numbers: rows in [0, 1] that sum to 1 are probabilities; rows with negative numbers, most of which
@@ -86,14 +101,18 @@ def read_predictions(
     if given is not None and given not in get_args(Given):
         raise InputError(f"{path}: predictions are given as probabilities or as logits, not as '{given}'")
     path = open_file(path)
-    names = tuple(str(name) for name in classes)
+    names = _Names(tuple(map(str, classes)), None if order is None else tuple(map(str, order)))
     npz = kind_of(path, also=(NPZ,)) == "npz"
     found = _from_npz(path, names) if npz else _from_table(path, names, item)
     _refuse_repeated(path, found.items)
-    notes = list(found.notes)
+    decided = []
     if given is None:
         given, why = (found.named, f"as '{found.source}' says") if found.named else _look(path, found)
-        notes.append(f"taken as {given}, {why}")
+        decided.append(f"taken as {given}, {why}")
+    found = _with_unvoted(path, found, given)
+    notes = [*found.notes, *decided]
+    if found.unused:
+        notes.append(f"columns that are no class of the votes are not used: {', '.join(map(repr, found.unused))}")
     if given == "logits":
         probabilities = softmax(checked_logits(found.numbers, str(path), items=found.items), axis=-1)
     else:
@@ -104,8 +123,9 @@ def read_predictions(
     return Predictions(
         probabilities=probabilities,
         items=found.items,
-        classes=names,
+        classes=found.classes,
         given=given,
+        seeds=found.seeds or tuple(range(len(probabilities))),
         notes=tuple(f"{path}: {sentence}" for sentence in notes),
     )
 
@@ -138,7 +158,7 @@ def read_column(path: str | Path, column: str, items: Names, *, item: str | None
         row = int(other[0])
         raise InputError(
             f"{rows.where(row)}: item {names[code[row]]} has '{values[row]}' in column '{column}', and "
-            f"'{values[int(first[code[row]])]}' before; give one value an item"
+            f"'{values[int(first[code[row]])]}' before; give one value per item"
         )
     place = places_of(items, names)
     if (place < 0).any():
@@ -148,17 +168,17 @@ def read_column(path: str | Path, column: str, items: Names, *, item: str | None
 
 def align_predictions(
     human: LabelDistribution, predictions: Mapping[str, Predictions], *, only_common: bool = False
-) -> tuple[LabelDistribution, dict[str, Runs], tuple[str, ...]]:
+) -> tuple[LabelDistribution, dict[str, Predictions], tuple[str, ...]]:
     """Predictions in the order of the items that people judged.
 
     Args:
         human: the label distributions.
         predictions: systems by name, read with the classes of `human`.
-        only_common: evaluate the items that people judged and every system predicted, and say how many that are;
-            without it an item that is on one side only is refused.
+        only_common: evaluate the items that people judged and every system predicted, and say how many they are;
+            without it an item that has only votes or only a prediction is refused.
 
     Returns:
-        The label distributions of the evaluated items, each system's (seeds, items, classes) probabilities, and notes.
+        The label distributions of the evaluated items, the predictions for them in that order, and notes.
     """
     places = {name: places_of(human.items, each.items) for name, each in predictions.items()}
     if not only_common:
@@ -169,13 +189,17 @@ def align_predictions(
         raise InputError("predictions: no item has votes and a prediction of every system; check the item names")
     notes = []
     if kept.size < len(human):
-        notes.append(f"{kept.size:,} of {len(human):,} items with votes have a prediction of every system and count")
+        notes.append(f"{kept.size:,} of {len(human):,} items with votes have a prediction of every system; these count")
     for name, each in predictions.items():
         unknown = len(each.items) - int((places[name] >= 0).sum())
         if unknown:
             notes.append(f"{name}: {unknown:,} predictions are for items without votes and do not count")
-    aligned = {name: each.probabilities[:, places[name][kept]] for name, each in predictions.items()}
-    return human.take(kept) if kept.size < len(human) else human, aligned, tuple(notes)
+    judged = human.take(kept) if kept.size < len(human) else human
+    aligned = {
+        name: replace(each, probabilities=each.probabilities[:, places[name][kept]], items=judged.items)
+        for name, each in predictions.items()
+    }
+    return judged, aligned, tuple(notes)
 
 
 def _refuse_one_sided(name: str, judged: Names, predicted: Names, place: Ints) -> None:
@@ -204,6 +228,45 @@ def _refuse_repeated(path: Path, items: Names) -> None:
         )
 
 
+@dataclass(frozen=True)
+class _Names:
+    """The votes' classes, and the model's in the order of its numbers where that was stated."""
+
+    votes: tuple[str, ...]
+    stated: tuple[str, ...] | None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """The votes' classes, then those of the model that nobody voted for."""
+        return (*self.votes, *(name for name in self.stated or () if name not in self.votes))
+
+    def places(self, path: Path, names: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
+        """Where each class stands among the names that a file gives, and all classes; extra names follow the votes'."""
+        lacking = [name for name in self.votes if name not in names]
+        if lacking or len(set(names)) < len(names):
+            raise InputError(
+                f"{path}: its classes are {', '.join(names)}, and people voted for {', '.join(self.votes)}; give each "
+                "of these once"
+            )
+        classes = (*self.votes, *(name for name in names if name not in self.votes))
+        return [list(names).index(name) for name in classes], classes
+
+    def stated_for(self, path: Path, source: str, numbers: int) -> tuple[list[int], tuple[str, ...], str]:
+        """The same for numbers without class names, from the stated order, which is refused where there is none."""
+        if self.stated is None:
+            raise InputError(
+                f"{path}: the numbers of '{source}' have no class names, so their order is not known; state it: "
+                f"--classes {','.join(self.votes)} (order= in Python) if that is the model's order"
+            )
+        if numbers != len(self.stated):
+            raise InputError(
+                f"{path}: '{source}' has {numbers} numbers per row, and {len(self.stated)} classes were stated "
+                f"({', '.join(self.stated)}); give as many"
+            )
+        order, classes = self.places(path, self.stated)
+        return order, classes, f"the numbers of '{source}' are taken in the stated order {', '.join(self.stated)}"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Found:
     """The numbers of a file, before it is settled what they are.
@@ -211,23 +274,63 @@ class _Found:
     Attributes:
         numbers: (seeds, items, classes).
         items: (items,) names.
-        source: the column or array that held them; empty for one column a class.
+        classes: of the last axis.
+        seeds: of the first; empty where the file does not say.
+        source: the column or array that held them; empty for one column per class.
         notes: sentences.
+        others: further columns of numbers by name, (seeds, items) each, that could be classes nobody voted for.
+        unused: names of further columns that are none.
     """
 
     numbers: Runs
     items: Names
+    classes: tuple[str, ...]
+    seeds: tuple[int | str, ...] = ()
     source: str = ""
     notes: tuple[str, ...] = ()
+    others: Mapping[str, Table] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
 
     @property
     def named(self) -> Given | None:
         return SAYS.get(self.source.lower())
 
 
+def _with_unvoted(path: Path, found: _Found, given: Given) -> _Found:
+    """The numbers with the further columns that are classes nobody voted for, where there are such columns."""
+    if not found.others:
+        return found
+    if given == "logits":
+        fractions = [name for name, values in found.others.items() if (values != np.floor(values)).any()]
+        if fractions:
+            raise InputError(
+                f"{path}: {', '.join(map(repr, fractions))} may be classes that nobody voted for, which among logits "
+                "look like any other column of numbers; name the model's classes (--classes), or drop what is none"
+            )
+        return replace(found, others={}, unused=(*found.unused, *found.others))
+    names = ", ".join(map(repr, found.others))
+    total, rest = found.numbers.sum(axis=-1), sum(found.others.values())
+    if np.abs(total - 1.0).max() <= ROUNDING:
+        return replace(found, others={}, unused=(*found.unused, *found.others))
+    if np.abs(total + rest - 1.0).max() <= ROUNDING:
+        return replace(
+            found,
+            numbers=np.concatenate([found.numbers, np.stack(list(found.others.values()), axis=-1)], axis=-1),
+            classes=(*found.classes, *found.others),
+            others={},
+            notes=(*found.notes, f"rows sum to 1 with the columns {names}, which are classes that nobody voted for"),
+        )
+    raise InputError(
+        f"{path}: rows do not sum to 1 over {', '.join(found.classes)}, nor with the further columns {names}; name the "
+        "model's classes (--classes) if some of these are classes, and give every class's probability"
+    )
+
+
 def _look(path: Path, found: _Found) -> tuple[Given, str]:
     """What the numbers are by their look, and why; refused where that is not clear."""
     numbers = checked_logits(found.numbers, str(path), items=found.items)
+    if found.others and (numbers >= 0).all():
+        numbers = _with_unvoted(path, found, "probabilities").numbers
     inside = (numbers >= 0).all(axis=-1) & (np.abs(numbers.sum(axis=-1) - 1) <= ROUNDING)
     if inside.all():
         return "probabilities", "as all rows lie in [0, 1] and sum to 1"
@@ -238,7 +341,7 @@ def _look(path: Path, found: _Found) -> tuple[Given, str]:
     return "probabilities", "as all rows sum to 1"
 
 
-def _from_npz(path: Path, classes: tuple[str, ...]) -> _Found:
+def _from_npz(path: Path, classes: _Names) -> _Found:
     arrays = read_npz(path)
     source = next((name for name in arrays if name.lower() in (*SAYS, *SAYS_NOTHING)), None)
     named = next((name for name in ITEMS if name in arrays), None)
@@ -257,44 +360,40 @@ def _from_npz(path: Path, classes: tuple[str, ...]) -> _Found:
     if items.shape != (runs.shape[1],) or items.dtype.kind not in "iuUT":
         raise InputError(
             f"{path}: '{named}' holds {items.dtype} of shape {items.shape} for {runs.shape[1]:,} rows; give one whole "
-            "number or text a row"
+            "number or text per row"
         )
-    named_classes = [str(name) for name in arrays["classes"].ravel().tolist()] if "classes" in arrays else None
-    order = list(range(len(classes))) if named_classes is None else _order(path, named_classes, classes)
-    notes = (_unnamed(source, classes),) if named_classes is None else ()
-    if runs.shape[2] != len(classes):
-        raise InputError(
-            f"{path}: '{source}' has {runs.shape[2]} numbers a row for {len(classes)} classes; give as many"
-        )
+    seeds = tuple(arrays[SEEDS].ravel().tolist()) if SEEDS in arrays else ()
+    if seeds and not len(set(seeds)) == len(seeds) == len(runs):
+        raise InputError(f"{path}: '{SEEDS}' holds {len(seeds)} numbers for {len(runs)} runs; give each run its own")
+    notes: tuple[str, ...] = ()
+    if "classes" in arrays:
+        listed = [str(name) for name in arrays["classes"].ravel().tolist()]
+        if len(listed) != runs.shape[2]:
+            raise InputError(
+                f"{path}: '{source}' has {runs.shape[2]} numbers per row for {len(listed)} classes; give as many"
+            )
+        order, all_classes = classes.places(path, listed)
+    else:
+        order, all_classes, note = classes.stated_for(path, source, runs.shape[2])
+        notes = (note,)
+    if len(runs) > 1 and not seeds:
+        notes = (*notes, f"seeds are numbered from 0 to {len(runs) - 1}: the file has no array '{SEEDS}'")
     names = items.astype(np.int64) if items.dtype.kind in "iu" else items.astype(np.dtypes.StringDType())
-    return _Found(numbers=runs[:, :, order], items=names, source=source, notes=notes)
+    return _Found(numbers=runs[:, :, order], items=names, classes=all_classes, seeds=seeds, source=source, notes=notes)
 
 
-def _order(path: Path, names: list[str], classes: tuple[str, ...]) -> list[int]:
-    """Where each of the votes' classes stands among the names that a file gives."""
-    if sorted(names) != sorted(classes):
-        raise InputError(
-            f"{path}: its classes are {', '.join(names)}, and the votes' are {', '.join(classes)}; give the same names"
-        )
-    return [names.index(name) for name in classes]
-
-
-def _unnamed(source: str, classes: tuple[str, ...]) -> str:
-    return f"the numbers of '{source}' have no class names and are taken in the order {', '.join(classes)}"
-
-
-def _from_table(path: Path, classes: tuple[str, ...], item: str | None) -> _Found:
+def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
     from dissensus.votes.cells import encode_names, name_like, refuse_missing
     from dissensus.votes.encoding import to_names
 
     rows = read_rows(path)
-    column = _item_column(rows, item, classes)
-    table, source, notes = _class_numbers(rows, classes, item=column)
-    notes = (f"items are in the column '{column}'", *notes)
+    column = _item_column(rows, item, classes.all)
+    held = _class_numbers(rows, classes, item=column)
+    notes = (f"items are in the column '{column}'", *held.notes)
     ids = name_like(rows.table[column], where=rows.where)
     refuse_missing(ids, where=rows.where)
-    if SEED not in rows.table.columns or SEED in (*classes, column):
-        return _Found(numbers=table[None], items=to_names(ids), source=source, notes=notes)
+    if SEED not in rows.table.columns or SEED in (*classes.all, column):
+        return replace(held, items=to_names(ids), notes=notes)
     seed, seeds = encode_names(rows.table[SEED], where=rows.where)
     place, items = encode_names(ids, where=rows.where)
     cell = seed.astype(np.int64) * items.size + place
@@ -303,14 +402,20 @@ def _from_table(path: Path, classes: tuple[str, ...], item: str | None) -> _Foun
     if wrong.size:
         raise InputError(
             f"{path}: item {items[wrong[0] % items.size]} has {times[wrong[0]]} rows with seed "
-            f"{seeds[wrong[0] // items.size]}; give each item one row a seed"
+            f"{seeds[wrong[0] // items.size]}; give each item one row per seed"
         )
-    runs = np.empty_like(table)
-    runs[cell] = table
-    return _Found(
-        numbers=runs.reshape(seeds.size, items.size, len(classes)),
+
+    def by_seed(values: Runs | Table) -> Any:
+        out = np.empty_like(values[0])
+        out[cell] = values[0]
+        return out.reshape(seeds.size, items.size, *out.shape[1:])
+
+    return replace(
+        held,
+        numbers=by_seed(held.numbers),
+        others={name: by_seed(values) for name, values in held.others.items()},
         items=items,
-        source=source,
+        seeds=tuple(seeds.tolist()),
         notes=(*notes, f"{seeds.size} seeds, told apart by the column '{SEED}'"),
     )
 
@@ -322,45 +427,66 @@ def _item_column(rows: Rows, item: str | None, classes: Sequence[str] = ()) -> s
     return require("item", item if item in columns else None, columns, path=rows.path)
 
 
-def _class_numbers(rows: Rows, classes: tuple[str, ...], *, item: str) -> tuple[Table, str, tuple[str, ...]]:
-    """(rows, classes) numbers, the one column that held them if one did, and notes."""
+def _class_numbers(rows: Rows, classes: _Names, *, item: str) -> _Found:
+    """The numbers of each row, as one run of items without names, and the further columns of the file."""
     from dissensus.votes.columns import listed
 
     columns, path = rows.table.columns, rows.path
-    missing = [name for name in classes if name not in columns]
+    nameless = np.arange(rows.table.height)
+    missing = [name for name in classes.all if name not in columns]
     if not missing:
-        others = [name for name in columns if name not in (*classes, item, SEED)]
-        notes = (f"columns that are no class of the votes are not used: {listed(others)}",) if others else ()
-        return _stack([rows.table[name] for name in classes], rows), "", notes
+        others = [name for name in columns if name not in (*classes.all, item, SEED)]
+        # A stated list of classes is complete; without it any column of numbers could be one more class.
+        numeric = [name for name in others if classes.stated is None and _all_numbers(rows.table[name])]
+        return _Found(
+            numbers=_stack([rows.table[name] for name in classes.all], rows)[None],
+            items=nameless,
+            classes=classes.all,
+            others={name: _floats(rows.table[name], rows)[None] for name in numeric},
+            unused=tuple(name for name in others if name not in numeric),
+        )
     source = next((name for name in columns if name.lower() in (*SAYS, *SAYS_NOTHING)), None)
-    if source is None or len(missing) < len(classes):
+    if source is None or len(missing) < len(classes.all):
         raise InputError(
             f"{path}: no column is named after {listed(missing)}, among {listed(columns)}; give one column for each "
             "class of the votes"
         )
-    cells, order = _cells(rows, source, classes)
-    return _stack(cells, rows), source, order
+    cells, names, notes = _cells(rows, source, classes)
+    return _Found(numbers=_stack(cells, rows)[None], items=nameless, classes=names, source=source, notes=notes)
 
 
-def _cells(rows: Rows, source: str, classes: tuple[str, ...]) -> tuple[list[pl.Series], tuple[str, ...]]:
-    """One series a class from a column of lists or objects, and notes."""
+def _all_numbers(cells: pl.Series) -> bool:
+    """Whether every row has a finite number in this column."""
+    import polars as pl
+
+    if cells.dtype.is_nested() or cells.dtype == pl.Boolean:
+        return False
+    values = cells.cast(pl.Float64, strict=False)
+    return not values.null_count() and bool(values.is_finite().all())
+
+
+def _cells(rows: Rows, source: str, classes: _Names) -> tuple[list[pl.Series], tuple[str, ...], tuple[str, ...]]:
+    """One series for each class from a column of lists or objects, the classes, and notes."""
     import polars as pl
 
     cells = rows.table[source]
     if isinstance(cells.dtype, pl.Struct):
         fields = cells.struct.unnest()
-        return [fields.to_series(k) for k in _order(rows.path, fields.columns, classes)], ()
+        order, names = classes.places(rows.path, fields.columns)
+        return [fields.to_series(k) for k in order], names, ()
     if isinstance(cells.dtype, pl.Array):
         cells = cells.arr.to_list()
     if not isinstance(cells.dtype, pl.List):
-        raise InputError(f"{rows.path}: '{source}' holds {cells.dtype}; give lists of numbers, or one column a class")
-    wrong = np.flatnonzero((cells.list.len().fill_null(0) != len(classes)).to_numpy())
+        raise InputError(f"{rows.path}: '{source}' holds {cells.dtype}; give lists of numbers, or one column per class")
+    length = cells.list.len().fill_null(0)
+    order, names, note = classes.stated_for(rows.path, source, int(length[0]))
+    wrong = np.flatnonzero((length != len(names)).to_numpy())
     if wrong.size:
         raise InputError(
-            f"{rows.where(int(wrong[0]))}: '{source}' does not hold {len(classes)} numbers; give one for each of the "
-            f"classes {', '.join(classes)}"
+            f"{rows.where(int(wrong[0]))}: '{source}' does not hold {len(names)} numbers; give one for each of the "
+            f"classes {', '.join(names)}"
         )
-    return [cells.list.get(k) for k in range(len(classes))], (_unnamed(source, classes),)
+    return [cells.list.get(k) for k in order], names, (note,)
 
 
 def _stack(columns: list[pl.Series], rows: Rows) -> Table:
@@ -371,7 +497,7 @@ def _floats(cells: pl.Series, rows: Rows) -> Floats:
     import polars as pl
 
     if cells.dtype.is_nested():
-        raise InputError(f"{rows.path}: column '{cells.name}' holds {cells.dtype}; give one number a row")
+        raise InputError(f"{rows.path}: column '{cells.name}' holds {cells.dtype}; give one number per row")
     values = cells.cast(pl.Float64, strict=False)
     if values.null_count():
         row = int(values.is_null().arg_true()[0])

@@ -23,12 +23,12 @@ Runs: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
 
 
 def checked_human(human: LabelDistribution | Any) -> Table:
-    """(items, classes) probabilities of label distributions, or of an array that is refused where it holds none."""
+    """(items, classes) probabilities of label distributions or of an array; refused where the array holds no such."""
     if isinstance(human, LabelDistribution):
         return np.asarray(human.probabilities, dtype=np.float64)
     runs = checked_probabilities(human, "human")
     if len(runs) != 1:
-        raise InputError(f"human: shape {runs.shape} is not items by classes; give one distribution an item")
+        raise InputError(f"human: shape {runs.shape} is not items by classes; give one distribution per item")
     return np.asarray(runs[0])
 
 
@@ -68,8 +68,9 @@ def checked_logits(logits: Any, what: str, *, items: Names | None = None) -> Run
         first = int(bad.argmax())
         name = f"row {first}" if items is None else f"item {items[first]}"
         raise InputError(
-            f"{what}: a number of {name} is NaN or infinite, and {int(bad.sum()) - 1:,} more rows hold such; every "
-            "logit must be a finite number"
+            f"{what}: {name} has a number that is NaN or infinite"
+            f"{f', and so have {more:,} more rows' if (more := int(bad.sum()) - 1) else ''}; give a finite number for "
+            "every class"
         )
     return runs
 

@@ -6,32 +6,41 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.special import stdtrit
 
-from dissensus.bootstrap import Estimate
-from dissensus.errors import InputError
-from dissensus.evaluation.comparison.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.differences import GIVEN_THIS_SEED, interval_over
+from dissensus.evaluation.comparison.intervals import (
+    estimate_of_all_or_none,
+    estimate_within,
+    spread_over_seeds,
+)
 from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items
 from dissensus.evaluation.comparison.scores import Score
-from dissensus.evaluation.finite_panel.best_achievable import panel_floor
-from dissensus.evaluation.finite_panel.ceiling import human_ceiling
+from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
 from dissensus.evaluation.finite_panel.corrections import correct
-from dissensus.evaluation.finite_panel.counts import counted
+from dissensus.evaluation.finite_panel.shared_annotators import annotator_variance, shared, with_annotators
+from dissensus.evaluation.metrics.distances import FLOOR
+from dissensus.evaluation.metrics.metric import SHARE
+from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Codes, Mask, Table
+    from dissensus.evaluation.comparison.differences import SeedNumbers
     from dissensus.evaluation.comparison.strata import Stratum
+    from dissensus.evaluation.finite_panel.finding import Finding
+    from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.metrics.metric import Metric
     from dissensus.evaluation.probabilities import Runs
-    from dissensus.labels.distribution import LabelDistribution
 
     Resampled = dict[str, dict[str, Table]]
     """By metric and system, (1 + resamples, seeds) values on one stratum; NaN where undefined."""
 
+LEVEL: Final = 0.95
+"""Of all intervals in a table."""
+
 BY_VOTES: Final = (
-    "strata that the votes chose have no noise floor, corrected score and ceiling: chosen votes are no longer a random "
+    "strata that the votes chose have no best achievable and no corrected scores: chosen votes are no longer a random "
     "draw"
 )
 """Why some strata lack them."""
@@ -43,41 +52,13 @@ class System:
 
     Attributes:
         runs: (seeds, items, classes) probabilities.
-        over_items: the same for measures over items; another than `runs` for a mean that leaves each item out.
+        over_items: the same for measures over items; not `runs` for a mean that leaves each item out.
+        seeds: the seed of each run; None where nothing about the system was drawn.
     """
 
     runs: Runs
     over_items: Runs
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Panel:
-    """What a stratum's votes say whatever the model: by metric, the noise floor and the human ceiling.
-
-    Attributes:
-        labels: the label distributions, which are plain shares of votes.
-        floors: by metric.
-        ceilings: by metric.
-    """
-
-    labels: LabelDistribution
-    floors: Mapping[str, float | None]
-    ceilings: Mapping[str, Estimate | None]
-
-
-def panel_of(labels: LabelDistribution, metrics: Sequence[Metric], *, resamples: int, seed: int) -> Panel | InputError:
-    """Floors and ceilings of plain shares of votes; the reason why there are none of any other distributions."""
-    try:
-        _, total = counted(labels)
-    except InputError as error:
-        return error
-    names = [metric.name for metric in metrics if "original" not in metric.needs]
-    pairs = int(total.max()) > 1
-    return Panel(
-        labels=labels,
-        floors={name: panel_floor(name, labels, seed=seed) for name in names},
-        ceilings={name: human_ceiling(name, labels, resamples=resamples, seed=seed) for name in names if pairs},
-    )
+    seeds: SeedNumbers
 
 
 def resample_systems(
@@ -128,6 +109,11 @@ def _per_item(metric: Metric, human: Table, run: Table, original: Codes | None) 
     return metric.per_item(human, run, original=original) if "original" in metric.needs else metric.per_item(human, run)
 
 
+def surprise(runs: Runs) -> Table:
+    """(items, classes) -ln q in the mean over seeds: the soft NLL of a vote for each class, in nats."""
+    return np.asarray(-np.log(np.maximum(runs, FLOOR)).mean(axis=0))
+
+
 def score_rows(
     stratum: Stratum,
     resampled: Resampled,
@@ -137,33 +123,59 @@ def score_rows(
     resamples: int,
     seed: int,
 ) -> list[Score]:
-    """A score for each metric and system of a stratum with items."""
-    rows = []
+    """A score for each metric and system of a stratum with items.
+
+    Args:
+        stratum: the items.
+        resampled: from `resample_systems`, on these items.
+        systems: by name, on all items.
+        panel: the judgements behind these items, for what is best achievable and for corrected scores; None where the
+            votes cannot tell.
+        resamples: of items.
+        seed: of everything random.
+    """
     items = int(stratum.items.sum())
+    best: Mapping[str, Finding] = {}
+    if panel is not None:
+        best = best_achievable(list(resampled), panel, resamples=resamples, seed=seed)
+    rows = []
     for metric, values in resampled.items():
-        floor = None if panel is None else panel.floors.get(metric)
-        ceiling = None if panel is None else panel.ceilings.get(metric)
+        told = METRICS[metric]
         for name, each in values.items():
-            defined = bool(np.isfinite(each[0]).all())
+            system, defined = systems[name], bool(np.isfinite(each[0]).all())
+            runs = system.runs[:, stratum.items]
+            value, over = None, interval_over(system.seeds)
+            if defined:
+                spread = spread_over_seeds([each], items=items)
+                if spread is not None and metric == "soft_nll" and panel is not None and shared(panel):
+                    spread = with_annotators(spread, annotator_variance(panel, surprise(runs)))
+                    over = f"annotators, {over}"
+                mean = float(each[0].mean())
+                if spread is not None and told.unit == SHARE and mean in (0.0, 1.0):
+                    value = estimate_of_all_or_none(mean, items=items, level=LEVEL, resamples=resamples)
+                else:
+                    value = estimate_within(
+                        mean, spread, level=LEVEL, low=told.low, high=told.high, resamples=resamples
+                    )
+            notes = [] if defined else ["undefined where people, or the model, are equally unsure of every item"]
             corrected = None
-            if defined and panel is not None and metric in panel.floors:
-                runs = systems[name].runs[:, stratum.items]
-                corrected = _corrected(metric, panel.labels, runs, resamples=resamples, seed=seed)
+            if panel is not None and defined and "original" not in told.needs:
+                corrected = correct(metric, panel, runs, resamples=resamples, seed=seed)
+                warning = knows_the_votes(metric, value, best[metric])
+                notes += [warning] if warning else []
             rows.append(
                 Score(
                     system=name,
                     metric=metric,
                     stratum=stratum.name,
                     items=items,
-                    seeds=each.shape[1],
-                    value=estimate_over_seeds(each, seed=seed) if defined else None,
+                    seeds=len(system.seeds or ()),
+                    value=value,
+                    over=over,
                     sd=float(each[0].std(ddof=1)) if defined and each.shape[1] > 1 else None,
-                    floor=floor,
+                    best_achievable=best.get(metric),
                     corrected=corrected,
-                    ceiling=ceiling,
-                    note=""
-                    if defined
-                    else f"{metric} is undefined where people, or the model, are equally unsure of all",
+                    notes=tuple(notes),
                 )
             )
     return rows
@@ -177,33 +189,17 @@ def empty_rows(stratum: Stratum, metrics: Sequence[Metric], systems: Mapping[str
             metric=metric.name,
             stratum=stratum.name,
             items=0,
-            seeds=len(system.runs),
+            seeds=len(system.seeds or ()),
             value=None,
-            note=f"the stratum '{stratum.name}' is empty",
+            over=interval_over(system.seeds),
+            notes=(f"the stratum '{stratum.name}' is empty",),
         )
         for metric in metrics
         for name, system in systems.items()
     ]
 
 
-def _corrected(metric: str, labels: LabelDistribution, runs: Runs, *, resamples: int, seed: int) -> Estimate | None:
-    """The mean over seeds of the corrected score; the interval is that of items widened by that of seeds."""
-    counts: Any = labels.counts
-    found = [correct(metric, counts, run, resamples=resamples, seed=seed).estimate for run in runs]
-    known = [each for each in found if each is not None]
-    if len(known) < len(found):
-        return None
-    if len(known) == 1:
-        return known[0]
-    values = np.array([each.value for each in known])
-    if any(each.low is None for each in known):
-        return Estimate(float(values.mean()))
-    low, high = (np.mean([getattr(each, end) for each in known]) for end in ("low", "high"))
-    value, seeds = values.mean(), stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values))
-    return Estimate(
-        float(value),
-        float(value - np.hypot(value - low, seeds)),
-        float(value + np.hypot(high - value, seeds)),
-        known[0].level,
-        known[0].resamples,
-    )
+def one_seed_notes(systems: Mapping[str, System]) -> list[str]:
+    """A sentence for the systems whose intervals do not say what another seed would give."""
+    alone = [name for name, system in systems.items() if interval_over(system.seeds) == GIVEN_THIS_SEED]
+    return [f"{', '.join(alone)}: one seed, so intervals are over {GIVEN_THIS_SEED}"] if alone else []

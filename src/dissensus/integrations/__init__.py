@@ -1,4 +1,4 @@
-"""Recorders for training loops of other people's making."""
+"""Recorders for training loops that are not ours."""
 
 from __future__ import annotations
 

@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from dissensus.arrays import Ints, Names
 
 ITEMS: Final = "items.json"
-"""The file beside those of the run store that says which item is in which row, by split."""
+"""The file, beside those of the run store, that says by split which item is in which row."""
 
 HALF_TOLERANCE: Final = 0.01
-"""How far from 1 rows of float16 or bfloat16 may sum: the latter keeps 8 bits."""
+"""How far from 1 the sums of float16 or bfloat16 rows may be: the latter keeps 8 bits."""
 
 
 class Recorder:
-    """Collects a model's probabilities in any order of batches, and leaves the files that our engines leave.
+    """Collects a model's probabilities, from batches in any order, and writes the files that our engines write.
 
         recorder = Recorder(item_ids, model="my-net", target="majority", seed=0)
         for epoch in range(40):
-            ...                                               # train as ever
+            ...                                               # train as usual
             model.eval()
             with torch.no_grad():
                 for ids, x in evaluation_loader:
@@ -43,8 +43,8 @@ class Recorder:
             recorder.end_epoch()
         recorder.save("store")
 
-    Record in a pass of its own after each epoch, in evaluation mode: outputs that are picked up while the weights still
-    move mix as many models as there are batches.
+    Record in a separate pass after each epoch, in evaluation mode: outputs collected during training come from as many
+    different models as there are batches.
 
     Attributes:
         items: by split, (items,) names in the order of the recorded rows.
@@ -67,10 +67,10 @@ class Recorder:
             items: names of the items to be recorded after every epoch (whole numbers or text), or by split; without
                 splits they are the split `train`.
             given: what `record` is given: logits, or probabilities.
-            model: the name of the model, under which the run is stored.
-            target: what it is trained towards, likewise.
-            delivery: how the target reaches the loss, likewise.
-            seed: of the run, likewise.
+            model: name of the model, as the run is stored.
+            target: name of what it is trained towards.
+            delivery: name of how the target reaches the loss.
+            seed: of the run.
         """
         if given not in get_args(Given):
             raise InputError(f"recorder: outputs are given as logits or as probabilities, not as '{given}'")
@@ -95,7 +95,7 @@ class Recorder:
         return {name: np.stack([epoch[rows] for epoch in self._epochs]) for name, rows in self._rows().items()}
 
     def record(self, item_ids: Any, outputs: Any) -> None:
-        """Keep what the model says of these items now.
+        """Keep what the model predicts for these items now.
 
         Args:
             item_ids: (batch,) names: a tensor, an array, or a list.
@@ -114,7 +114,7 @@ class Recorder:
         missing = np.flatnonzero(~self._recorded)
         if missing.size or self._probabilities is None:
             raise InputError(
-                f"{where}: {missing.size:,} of {self._names.size:,} items were not recorded, first item "
+                f"{where}: {missing.size:,} of {self._names.size:,} items were not recorded, the first is "
                 f"{self._names[missing[0]]}; record every item in evaluation batches (no drop_last) before end_epoch"
             )
         if self.given == "logits" and self._like_probabilities:
@@ -129,12 +129,12 @@ class Recorder:
     def save(self, store: str | Path) -> str:
         """Write the recording as a run of a run store, whole or not at all, and return its key.
 
-        `RunStore(store).load(key)` reads it; its predictions are those of the last epoch, it has no weights, and of its
-        training settings only the number of epochs is known. A recording of the same items, names, seed and number of
-        epochs is replaced.
+        `RunStore(store).load(key)` reads it. Its predictions are those of the last epoch, it has no weights, and of its
+        training settings only the number of epochs is known. An earlier recording with the same items, names, seed and
+        number of epochs is replaced.
 
         Args:
-            store: the folder of the store, which is made where there is none.
+            store: the folder of the store; made if it does not exist.
         """
         if not self._epochs or self._probabilities is None:
             raise InputError("recorder: no epoch has ended; call end_epoch() after each epoch, then save")
@@ -188,7 +188,7 @@ class Recorder:
         if self._probabilities is not None and values.shape[1] != self._probabilities.shape[1]:
             raise InputError(
                 f"{where}: outputs for {values.shape[1]} classes after outputs for {self._probabilities.shape[1]}; "
-                "record the same classes always"
+                "record the same classes every time"
             )
         names, tolerance = self._names[place], HALF_TOLERANCE if half else TOLERANCE
         if self.given == "probabilities":
@@ -237,7 +237,7 @@ def recorded_items(store: str | Path, key: str) -> dict[str, Names]:
 
 
 def _as_names(ids: Any) -> Names:
-    """Whole numbers as int64, all else as text."""
+    """Whole numbers as int64, everything else as text."""
     array = to_numpy(ids)
     return array.astype(np.int64) if array.dtype.kind in "iu" else array.astype(np.dtypes.StringDType())
 

@@ -186,14 +186,14 @@ def _measured(
             of = dict(zip(rows, np.split(resampled[measure], ends, axis=1), strict=True))
             for (system, score), each in of.items():
                 told = {"ood_set": ood_set, "score": score, "system": system, "measure": measure}
-                value = _within(estimate_over_seeds(each, seed=settings.seed), 0.0, 1.0)
+                value = _within(estimate_over_seeds(each), 0.0, 1.0)
                 measures.append(OodMeasure(**told, value=value, by_seed=tuple(each[0].tolist())))
                 shared = [seed for seed in seeds[system] if seed in seeds[reference]]
                 if system == reference or not shared:
                     continue
                 here, there = ([seeds[one].index(seed) for seed in shared] for one in (system, reference))
                 paired = each[:, here] - of[reference, score][:, there]
-                difference = _within(estimate_over_seeds(paired, seed=settings.seed), -1.0, 1.0)
+                difference = _within(estimate_over_seeds(paired), -1.0, 1.0)
                 differences.append(OodDifference(**told, reference=reference, value=difference, seeds=len(shared)))
     return measures, differences
 

@@ -331,7 +331,7 @@ def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | No
         ]
         data[name] = rows
         base = alt.Chart(alt.NamedData(name=name)).encode(
-            x=alt.X("epoch:Q", title="epoch").axis(tickMinStep=1, format="d").scale(nice=False),
+            x=alt.X("epoch:Q", title="epoch").axis(values=_ticks(rows), format="d").scale(nice=False),
             color=method_colours(results.of_model(model)),
         )
         height = alt.Y("jsd:Q", title="divergence from the epoch before, nats")
@@ -350,6 +350,12 @@ def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | No
         "there are two or more."
     )
     return Section(figures=tuple(figures), data=data, note=note)
+
+
+def _ticks(rows: list[Record]) -> list[int]:
+    """Whole epochs, at most a dozen."""
+    epochs = sorted({row["epoch"] for row in rows})
+    return epochs[:: -(-len(epochs) // 12)]
 
 
 def _steps(method: str, course: StratumDivergence) -> list[Record]:
@@ -436,7 +442,9 @@ def named_colours(names: Sequence[str]) -> Any:
     """A colour for each name, with a legend; field `method`."""
     colours = [PALETTE[k % len(PALETTE)] for k in range(len(names))]
     scale = alt.Scale(domain=names, range=colours)
-    return alt.Color("method:N", title=None, scale=scale).legend(orient="top", columns=4, labelLimit=220)
+    return alt.Color("method:N", title=None, scale=scale).legend(
+        orient="top", columns=4, labelLimit=220, symbolOpacity=1
+    )
 
 
 def spec_of(chart: Any, *, height: int = HEIGHT) -> dict[str, Any]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dissensus.basins.summary import BasinRow
     from dissensus.studies.measuring import StudyBasins
 
-FLOOR: Final = 1e-6
-"""Of a density on a logarithmic scale: below it there is less than one eigenvalue in a million for each unit."""
+LEAST_DENSITY: Final = 1e-6
+"""The lowest density that is drawn, since a logarithmic axis has no 0: one eigenvalue in a million for each unit."""
 
 
 def basin_tables(found: StudyBasins) -> list[Table]:
@@ -51,10 +51,10 @@ def _quantities(found: StudyBasins) -> Table:
         ),
         note=(
             "Every run is measured on the same loss and the same items, whatever it was trained on. Mean ± sd over "
-            "seeds; below it, times the reference, in the mean of the seeds' ratios. ~ marks an estimate that did not "
-            "converge for some seed. λ max and trace: of the Hessian; worst-case sharpness: the largest rise of the "
-            "loss found in a small ball; average sharpness: the mean rise under random perturbations, plain and in "
-            "proportion to each filter."
+            "seeds; below it, how many times the reference it is (the mean of the seeds' ratios). ~ marks an estimate "
+            "that did not converge for some seed. λ max and trace: of the Hessian; worst-case sharpness: the largest "
+            "rise of the loss found in a small ball; average sharpness: the mean rise under random perturbations, "
+            "plain and in proportion to each filter."
         ),
     )
 
@@ -93,8 +93,8 @@ def _pairs(found: StudyBasins) -> Table:
         records=tuple(records),
         note=(
             "Loss barrier: how far the loss on the straight path between two runs rises above the line between their "
-            "own losses. CKA: how alike the inputs of their last layers are, 1 is a rotation. Mean, and from lowest to "
-            "highest."
+            "own losses. CKA: how alike the inputs of their last layers are; 1 means equal up to rotation and scaling. "
+            "Mean, and lowest to highest."
         ),
     )
 
@@ -118,7 +118,7 @@ def landscape(found: StudyBasins) -> Section | None:
     if not figures:
         return None
     note = (
-        "Spectrum: the share of the Hessian's eigenvalues for each unit of length, first seed of each method. Line: "
+        "Spectrum: the share of the Hessian's eigenvalues per unit on the axis, first seed of each method. Line: "
         "the loss along a random direction in which every filter moves in proportion to its own length, all seeds."
     )
     if surfaces:
@@ -136,19 +136,13 @@ def _spectra(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
         if spectrum is None:
             return None
         rows += [
-            {"method": system, "eigenvalue": x, "density": max(y, FLOOR)}
+            {"method": system, "eigenvalue": x, "density": max(y, LEAST_DENSITY)}
             for x, y in zip(spectrum.eigenvalue.tolist(), spectrum.density.tolist(), strict=True)
         ]
     across = alt.X("eigenvalue:Q", title="eigenvalue of the Hessian")
     up = alt.Y("density:Q", title="share of eigenvalues per unit").scale(type="log").axis(format="~e")
-    figure = Figure(
-        slug="spectra",
-        title="Spectrum of the Hessian",
-        spec=_curves(found, "spectra", across, up, formats=(".3g", ".2e")),
-        data="spectra",
-        about="Density of the Hessian's eigenvalues for each method, on a logarithmic scale",
-    )
-    return figure, rows
+    title, about = "Spectrum of the Hessian", "Density of the Hessian's eigenvalues by method, on a logarithmic scale"
+    return _curves(found, "spectra", across, up, formats=(".3g", ".2e"), title=title, about=about), rows
 
 
 def _lines(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
@@ -164,28 +158,34 @@ def _lines(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
             ]
     across = alt.X("position:Q", title="distance, in lengths of the filters")
     up = alt.Y("loss:Q", title="loss, nats").scale(type="symlog", zero=False)
-    figure = Figure(
-        slug="lines",
-        title="Loss along a random line",
-        spec=_curves(found, "lines", across, up, formats=(".2f", ".3f")),
-        data="lines",
-        about="Loss of each run along a random filter-normalised direction",
-    )
-    return figure, rows
+    title, about = "Loss along a random line", "Loss of each run along a random filter-normalised direction"
+    return _curves(found, "lines", across, up, formats=(".2f", ".3f"), title=title, about=about), rows
 
 
-def _curves(found: StudyBasins, data: str, across: Any, up: Any, *, formats: tuple[str, str]) -> dict[str, Any]:
-    """A curve for each method, or for each of its seeds where rows tell them; formats are for hovering."""
+def _curves(
+    found: StudyBasins, name: str, across: Any, up: Any, *, formats: tuple[str, str], title: str, about: str
+) -> Figure:
+    """A curve for each method, or for each of its seeds where the rows have them.
+
+    Args:
+        found: the basins.
+        name: of the figure and of its data.
+        across: the horizontal axis.
+        up: the vertical axis.
+        formats: of the two numbers in the tooltip.
+        title: of the figure.
+        about: what it shows.
+    """
     tooltip = [alt.Tooltip("method:N", title="method")]
     for axis, form in zip((across, up), formats, strict=True):
-        name = axis.to_dict()["field"]
-        tooltip.append(alt.Tooltip(f"{name}:Q", title=name, format=form))
+        field = axis.to_dict()["field"]
+        tooltip.append(alt.Tooltip(f"{field}:Q", title=field, format=form))
     lines = (
-        alt.Chart(alt.NamedData(name=data))
+        alt.Chart(alt.NamedData(name=name))
         .mark_line(strokeWidth=1.6, opacity=0.85)
         .encode(x=across, y=up, color=named_colours(list(found.systems)), detail="seed:N", tooltip=tooltip)
     )
-    return spec_of(lines)
+    return Figure(slug=name, title=title, spec=spec_of(lines), data=name, about=about)
 
 
 def _surfaces(found: StudyBasins) -> list[tuple[Figure, list[Record]]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Names
+    from dissensus.arrays import Ints, Names
     from dissensus.datasets import LabelledItems
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.studies.spec import Study, Target
@@ -48,10 +48,23 @@ def study_data(study: Study) -> TrainingData:
         features=features,
         human=human,
         targets=targets,
-        splits={name: members for name, members in splits.items() if members.size},
+        splits=_filled(splits, study, human),
         votes=votes,
         panels=panels,
     )
+
+
+def _filled(splits: Mapping[str, Ints], study: Study, human: LabelDistribution) -> dict[str, Ints]:
+    """The splits that have items; one that was given a share and got none is refused."""
+    empty = [name for name, members in splits.items() if not members.size and study.splits.get(name)]
+    if empty:
+        largest = int(np.bincount(human.majority().label).max())
+        raise InputError(
+            f"study {study.name}: no item is in the split '{empty[0]}', whose share is {study.splits[empty[0]]:g}: "
+            f"each class is split by itself, and the largest has {largest:,} items; give the split a share of at least "
+            f"{np.ceil(100 / largest) / 100:.2f}, or leave it out"
+        )
+    return {name: members for name, members in splits.items() if members.size}
 
 
 def _smaller_panels(targets: Sequence[Target], votes: Votes) -> dict[str, Votes]:
@@ -79,7 +92,7 @@ def _of_labelled_set(study: Study) -> TrainingData:
         features=items.features,
         human=items.human,
         targets={target.name: _target(target, items, panels) for target in study.targets},
-        splits={name: members for name, members in splits.items() if members.size},
+        splits=_filled(splits, study, items.human),
         votes=items.votes,
         panels=panels,
         note=items.note,

@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.dynamics.recorded import read_dynamics
-from dissensus.evaluation.baselines import MAJORITY
-from dissensus.evaluation.comparison.differences import with_holm
-from dissensus.evaluation.comparison.strata import ALL
+from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.evaluation.metrics.registry import METRICS as REGISTRY
-from dissensus.evaluation.scoring import Panel, panel_of
 from dissensus.studies.opening import runs_by_system
 from dissensus.training.data import TRAIN
 
@@ -26,21 +22,13 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Table
     from dissensus.dynamics.recorded import Recorded
-    from dissensus.evaluation.comparison.differences import Difference
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.studies.opening import OpenStudy
     from dissensus.training.run import Run, RunResult
 
-METRICS: Final = ("kl", "soft_nll", "brier", "abs_entce", "entropy_spearman", "accuracy")
+METRICS: Final = ("soft_nll", "kl", "brier", "abs_entce", "entropy_spearman", "accuracy", "ece_equal_mass")
 """What a study is scored by, closest to the question first."""
-
-NOT_CORRECTED: Final = (
-    "noise floor: what a perfect model would score against so few votes; human ceiling: what one half of the people "
-    "scores against the other (under KL and soft NLL it pays 27.6 nats for a class that it happens to lack); scores "
-    "corrected for few votes are given by dissensus evaluate"
-)
-"""How the people's rows are read, and where to find what is not here."""
 
 AGREEMENT: Final = "agreement"
 """The idea of the strata: unanimous and varied items."""
@@ -57,6 +45,7 @@ class System:
         runs: one a seed.
         predictions: by split, (seeds, items, classes) probabilities.
         trained_on: by engine, device and versions, the number of runs.
+        histories: for each run, by column, (epochs,) values: train_loss, and selection where it was measured.
     """
 
     name: str
@@ -65,6 +54,7 @@ class System:
     runs: tuple[Run, ...]
     predictions: Mapping[str, np.ndarray[Any, Any]]
     trained_on: Mapping[str, int]
+    histories: tuple[Mapping[str, np.ndarray[Any, Any]], ...] = ()
 
     def mean(self, split: str) -> Table:
         """(items, classes) what the runs say of a split's items in the mean over seeds."""
@@ -79,26 +69,21 @@ class ScoredStudy:
         opened: the study, its data and its store.
         split: what was evaluated.
         human: what people said of that split's items.
-        systems: by name, in the order of the grid.
+        systems: by name, in the order of the grid, with the runs that trained.
+        failed: by system, the seeds whose runs failed, and why; they are scored nowhere.
         references: by model, the system that the model's others are compared with: majority where there is one.
         evaluation: of all systems and baselines.
-        panel: noise floors and human ceilings on all items; None where the human distributions are no shares of votes.
         cautions: what a reader must know before any number: that data are simulated, say.
-        notes: sentences that belong under the tables.
-        differences: by stratum, system and metric, system minus its reference; Holm's correction is over the methods
-            of a model on that metric and stratum.
     """
 
     opened: OpenStudy
     split: str
     human: LabelDistribution
     systems: Mapping[str, System]
+    failed: Mapping[str, Mapping[int, str]]
     references: Mapping[str, str]
     evaluation: Evaluation
-    panel: Panel | None
     cautions: tuple[str, ...]
-    notes: tuple[str, ...]
-    differences: Mapping[tuple[str, str, str], Difference]
 
     @property
     def recorded(self) -> bool:
@@ -132,7 +117,11 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         resamples: of items and seeds, behind each interval.
         seed: of everything random.
     """
-    data, systems = opened.data, _systems(opened)
+    data = opened.data
+    systems, failed = _systems(opened)
+    failures = _told_failures(failed, len(opened.study.seeds))
+    if not systems:
+        raise InputError(f"study {opened.study.name}: every run failed: {failures[0]}")
     split = data.held_out
     references = _references(systems)
     reference = systems[next(iter(references.values()))]
@@ -140,12 +129,12 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
     human = data.human.take(data.splits[split])
     majority = reference.name if trains_on_majority(reference.runs[0]) else None
     fit = None if fitted_on is None or majority is None else data.human.take(data.splits[fitted_on])
-    # Correcting a score takes half a second for every run, and a report of 144 runs is to be there in half a minute:
-    # people are given as bare probabilities, and floors and ceilings, which no run changes, are computed once.
-    panel = panel_of(human, [REGISTRY[name] for name in METRICS], resamples=resamples, seed=seed)
     evaluation = evaluate(
-        human.probabilities,
+        human,
         {name: system.predictions[split] for name, system in systems.items()},
+        classes=human.classes,
+        seeds={name: [run.seed for run in system.runs] for name, system in systems.items()},
+        votes=data.votes,
         metrics=METRICS,
         strata=AGREEMENT,
         majority=majority,
@@ -159,34 +148,46 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         split=split,
         human=human,
         systems=systems,
+        failed=failed,
         references=references,
         evaluation=evaluation,
-        panel=panel if isinstance(panel, Panel) else None,
-        cautions=(*([data.note] if data.note else []), *_different_machines(systems)),
-        notes=(
-            NOT_CORRECTED if isinstance(panel, Panel) else f"no noise floors and human ceilings: {panel}",
-            *(note for note in evaluation.notes if note.split(":")[0] in (*evaluation.baselines, MAJORITY)),
-        ),
-        differences=_differences(evaluation, systems, references),
+        cautions=(*([data.note] if data.note else []), *failures, *_different_machines(systems)),
     )
 
 
-def _systems(opened: OpenStudy) -> dict[str, System]:
-    made = {}
+def _systems(opened: OpenStudy) -> tuple[dict[str, System], dict[str, dict[int, str]]]:
+    """By name, the systems with the runs that trained; and by system, the seeds that failed and why."""
+    made, failed = {}, {}
     for name, runs in runs_by_system(opened).items():
         model = runs[0].model
-        results = [opened.store.load(run.key, dynamics=False, weights=False) for run in runs]
+        loaded = [opened.store.load(run.key, dynamics=False, weights=False) for run in runs]
+        if any(result.failed for result in loaded):
+            failed[name] = {result.run.seed: result.failed for result in loaded if result.failed}
+        results = [result for result in loaded if not result.failed]
+        if not results:
+            continue
         made[name] = System(
             name=name,
             model=model,
             method=name.removeprefix(f"{model}: "),
-            runs=runs,
+            runs=tuple(result.run for result in results),
             predictions={
                 split: np.stack([result.predictions[split] for result in results]) for split in results[0].predictions
             },
             trained_on=Counter(_trained_on(result) for result in results),
+            histories=tuple(result.history for result in results),
         )
-    return made
+    return made, failed
+
+
+def _told_failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[str]:
+    """A sentence for each system with runs that failed, and what to do."""
+    return [
+        f"{name}: {len(seeds)} of {runs} runs failed and are not scored ("
+        + "; ".join(f"seed {seed}: {why}" for seed, why in seeds.items())
+        + "); lower the learning rate, or look at the loss of the study's history"
+        for name, seeds in failed.items()
+    ]
 
 
 def _trained_on(result: RunResult) -> str:
@@ -219,23 +220,3 @@ def _references(systems: Mapping[str, System]) -> dict[str, str]:
         if trains_on_majority(system.runs[0]) and not trains_on_majority(current.runs[0]):
             found[system.model] = system
     return {model: system.name for model, system in found.items()}
-
-
-def _differences(
-    evaluation: Evaluation, systems: Mapping[str, System], references: Mapping[str, str]
-) -> dict[tuple[str, str, str], Difference]:
-    strata = {row.stratum for row in evaluation.by_stratum(AGREEMENT).rows if row.items}
-    found: dict[tuple[str, str, str], Difference] = {}
-    for model, reference in references.items():
-        rivals = [name for name, system in systems.items() if system.model == model and name != reference]
-        for stratum in strata:
-            rows = evaluation.difference(reference, by=AGREEMENT, stratum=stratum).rows
-            for metric in evaluation.metrics:
-                family = [row for row in rows if row.system in rivals and row.metric == metric]
-                found |= {(stratum, row.system, metric): row for row in with_holm(family).rows}
-    return found
-
-
-def overall_difference(scored: ScoredStudy, system: str, metric: str) -> Difference | None:
-    """A system minus its reference on all items; None for the reference itself and where undefined."""
-    return scored.differences.get((ALL, system, metric))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from dissensus.errors import InputError
+from dissensus.training.failing import why_failed
 from dissensus.training.loop import same_bits, train_loop
 from dissensus.training.models import build
 from dissensus.training.progress import Progress
@@ -59,7 +60,9 @@ class Together(Protocol):
         ...
 
 
-def train_together(together: Together, runs: Sequence[Run], *, device: torch.device) -> list[RunResult]:
+def train_together(
+    together: Together, runs: Sequence[Run], data: TrainingData, *, device: torch.device
+) -> list[RunResult]:
     """Train to the end; results in the order of `runs`."""
     began, settings = time.perf_counter(), runs[0].training
     progress = Progress.start(len(runs), settings)
@@ -94,6 +97,9 @@ def train_together(together: Together, runs: Sequence[Run], *, device: torch.dev
             dynamics={name: values[r, : lengths[r]] for name, values in recorded.items()},
             weights=weights[r],
             timing={"seconds": seconds, "engine": "fleet", "device": str(device), "together": len(runs)},
+            failed=why_failed(
+                run, data, history={"train_loss": columns["train_loss"][r, : lengths[r]]}, weights=weights[r]
+            ),
         )
         for r, run in enumerate(runs)
     ]
@@ -127,7 +133,7 @@ def train_group(group: Sequence[Run], data: TrainingData, place: torch.device) -
         return
     try:
         with same_bits():
-            results = train_together(start_together(group, data, place), group, device=place)
+            results = train_together(start_together(group, data, place), group, data, device=place)
     except torch.cuda.OutOfMemoryError as error:
         if len(group) == 1:
             raise InputError(

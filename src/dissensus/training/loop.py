@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from dissensus.randomness import Purpose, stream
 from dissensus.training.batches import epoch_of, inputs, padded
 from dissensus.training.data import TRAIN
+from dissensus.training.failing import why_failed
 from dissensus.training.models import build
 from dissensus.training.progress import Progress
 from dissensus.training.run import Run, RunResult, delivery_of, selection_target
@@ -90,14 +91,17 @@ def _train(run: Run, data: TrainingData, place: torch.device) -> RunResult:
     predictions = {
         name: log_probabilities(model, features[rows], settings).exp().cpu().numpy() for name, rows in members.items()
     }
+    columns = {name: np.array(values) for name, values in history.items() if values}
+    weights = {name: value.cpu().numpy() for name, value in kept.items()}
     return RunResult(
         run=run,
-        history={name: np.array(values) for name, values in history.items() if values},
+        history=columns,
         chosen_epoch=int(progress.best_epoch[0]),
         predictions=predictions,
         dynamics={name: np.stack(epochs) for name, epochs in dynamics.items() if epochs},
-        weights={name: value.cpu().numpy() for name, value in kept.items()},
+        weights=weights,
         timing={"seconds": time.perf_counter() - began, "engine": "loop", "device": str(place), "together": 1},
+        failed=why_failed(run, data, history=columns, weights=weights),
     )
 
 

@@ -86,6 +86,7 @@ class RunResult:
         timing: seconds of wall clock by part, the engine and the device.
         versions: of Python, PyTorch and NumPy that trained it; recorded, and not part of the key, so that what a GPU
             machine trained is found on a laptop.
+        failed: why the run counts as failed and is not scored; empty where it trained.
     """
 
     run: Run
@@ -96,6 +97,7 @@ class RunResult:
     weights: Mapping[str, np.ndarray[Any, Any]]
     timing: Mapping[str, Any]
     versions: Mapping[str, str] = field(default_factory=lambda: VERSIONS)
+    failed: str = ""
 
 
 def run_on(

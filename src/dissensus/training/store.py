@@ -1,6 +1,6 @@
 """The run store: a plain folder in which a run appears by one rename, when it is whole.
 
-STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions
+STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions, why it failed where it did
                history.json     by column, one value an epoch
                predictions.npz  by split, (items, classes) float32
                dynamics.npz     by split, (epochs, items, classes) float16, where asked for
@@ -107,7 +107,8 @@ class RunStore:
                 dynamics=self.dynamics(key) if dynamics else {},
                 weights=read_npz(folder / "weights.npz", remedy=REMEDY) if weights else {},
                 timing=about["timing"],
-                versions=about.get("versions", {}),
+                versions=about["versions"],
+                failed=about["failed"],
             )
         except InputError:
             raise
@@ -232,6 +233,7 @@ def _write_run(folder: Path, result: RunResult) -> None:
         "chosen_epoch": result.chosen_epoch,
         "timing": dict(result.timing),
         "versions": dict(result.versions),
+        "failed": result.failed,
     }
     _write_json(folder / "run.json", about)
     _write_json(folder / "history.json", {name: v.tolist() for name, v in result.history.items()})

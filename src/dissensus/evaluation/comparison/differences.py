@@ -1,46 +1,69 @@
-"""Which of two systems is closer to people: differences over the same items and seeds, with intervals and tests."""
+"""Which of two systems is closer to people: differences over the same items and seeds, with intervals and one test.
+
+One family of tests: the methods against the reference, on the headline metric. A table that tested every metric of
+every baseline too could find nothing with few seeds once it corrected for so many tests. All other differences have an
+interval, and a mark where that excludes zero.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.comparison.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.intervals import estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.comparison.scores import headline
-from dissensus.evaluation.comparison.tables import markdown, shown
+from dissensus.evaluation.comparison.tables import DASH, as_list, markdown, shown
 from dissensus.evaluation.metrics.arithmetic import average_ranks
+from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from dissensus.arrays import Floats, Table
     from dissensus.bootstrap import Estimate, Seed
+    from dissensus.evaluation.comparison.intervals import Spread
+
+    SeedNumbers = tuple[int | str, ...] | None
+    """The seeds of a system's runs in their order; None where nothing about it was drawn, as a uniform baseline."""
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
-"""What a test looks for: any difference, or that the system scores less, or more, than the reference."""
+"""What Wilcoxon's test looks for: any difference, or that the system scores less, or more, than the reference."""
+
+BETTER: Final = "▲"
+"""The mark of a difference whose interval lies wholly on the side that is closer to people."""
+
+WORSE: Final = "▼"
+"""The mark of one that lies wholly on the side that is further from people."""
+
+MARKS: Final = (
+    f"{BETTER} closer to people than the reference, {WORSE} further: the 95 % interval of the difference excludes 0; "
+    "p is tested on the headline metric alone, with Holm's correction over the methods compared"
+)
+"""How differences are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """A system minus a reference, on one metric, over the same items and seeds.
+    """A system minus a reference, on one metric, over the same items.
 
     Attributes:
         system: name.
         reference: name.
         metric: name; empty where scores came without one.
         stratum: the items that were compared.
-        value: mean over items and seeds of system minus reference, with an interval for other items and other seeds
-            (see `intervals.estimate_over_seeds`).
-        sd: standard deviation over seeds of the difference, with n - 1; None for one seed.
-        seeds: how many seeds were paired.
-        p: exact Wilcoxon signed-rank p-value over seeds; None for one seed. With n seeds it cannot be below 2 / 2^n
-            two-sided (0.0625 for five), or 1 / 2^n one-sided.
-        p_holm: the same after Holm's correction over the table that this difference stands in.
-        alternative: what the test looked for.
+        value: mean over items and seeds of system minus reference, with an interval for other items and other seeds.
+        over: what the interval is over: "items and seeds", or "items, given this seed".
+        mark: `BETTER`, `WORSE`, or "" where the interval holds 0 or the metric has no better side.
+        seeds: how many seeds the system has; 0 where nothing about it was drawn.
+        paired: whether seed by seed the reference was subtracted; else its mean over seeds was.
+        sd: standard deviation over paired seeds of the difference, with n - 1; None for one seed or unpaired ones.
+        seeds_closer: on how many of the paired seeds the system is closer to people; None for unpaired ones.
+        p: two-sided p-value from the same variance as the interval; None where the difference is not tested.
+        p_holm: the same after Holm's correction over the methods tested together.
     """
 
     system: str
@@ -48,16 +71,19 @@ class Difference:
     metric: str
     stratum: str
     value: Estimate
-    sd: float | None
+    over: str
+    mark: str
     seeds: int
-    p: float | None
-    p_holm: float | None
-    alternative: Alternative
+    paired: bool
+    sd: float | None
+    seeds_closer: int | None
+    p: float | None = None
+    p_holm: float | None = None
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Differences to one reference, with Holm's correction over all of them.
+    """Differences to one reference.
 
     Attributes:
         rows: one for each system and metric.
@@ -75,43 +101,72 @@ class Differences:
                 return row
         raise InputError(f"comparison: there is no difference of '{system}' on the metric '{metric}' in this table")
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know: how marks are read, and which differences are not over both items and seeds."""
+        special = {
+            (row.system, row.reference, row.over): row for row in self.rows if row.over not in (ITEMS, ITEMS_AND_SEEDS)
+        }
+        told = (f"{row.system} minus {row.reference}: over {row.over}" for row in special.values())
+        return (MARKS, *told) if self.rows else ()
+
     def to_dict(self) -> list[dict[str, Any]]:
         """The rows, ready for JSON."""
         return [asdict(row) for row in self.rows]
 
     def grid(self) -> tuple[list[str], list[list[str]]]:
         """Header and cells of the table, as text."""
-        header = ["metric", "system", "minus", "difference", "sd over seeds", "p (Wilcoxon)", "p (Holm)"]
+        header = ["metric", "system", "minus", "difference", "", "closer on", "p", "p (Holm)"]
         return header, [
-            [headline(row.metric) if row.metric else "", row.system, row.reference]
-            + [shown(each) for each in (row.value, row.sd, row.p, row.p_holm)]
+            [
+                headline(row.metric) if row.metric else "",
+                row.system,
+                row.reference,
+                shown(row.value),
+                row.mark,
+                _of_seeds(row),
+                shown_p(row.p),
+                shown_p(row.p_holm),
+            ]
             for row in self.rows
         ]
 
     def to_markdown(self) -> str:
-        """The table as Markdown."""
-        return markdown(*self.grid())
+        """The table as Markdown, and below it how it is read."""
+        return f"{markdown(*self.grid())}\n\n{as_list(self.notes)}".rstrip()
+
+
+def shown_p(p: float | None) -> str:
+    """A p-value to three decimals; a dash for None."""
+    return DASH if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _of_seeds(row: Difference) -> str:
+    """On how many seeds the system is closer; a dash where seeds are not paired or nothing about it was drawn."""
+    return DASH if row.seeds_closer is None or not row.seeds else f"{row.seeds_closer} of {row.seeds} seeds"
 
 
 def compare(
     scores: Mapping[str, Any],
     reference: str,
     *,
+    better: Literal["lower", "higher"] = "lower",
+    seeds: Mapping[str, Sequence[int]] | None = None,
     resamples: int = 2000,
     seed: Seed = 0,
     level: float = 0.95,
-    alternative: Alternative = "two-sided",
 ) -> Differences:
-    """Differences between each system and a reference in the mean of per-item scores.
+    """Differences between each system and a reference in the mean of per-item scores, each of them tested.
 
     Args:
-        scores: by system, (seeds, items) or (items,) values of one metric, on the same items in the same order; seed s
-            of one system is paired with seed s of the other. A system with one seed is paired with every seed.
+        scores: by system, (seeds, items) or (items,) values of one metric, on the same items in the same order.
         reference: the system that is subtracted.
-        resamples: of items and seeds.
+        better: whether lower or higher scores are closer to people.
+        seeds: by system, the seed numbers of its rows; systems with the same seeds are paired by number, others are
+            compared unpaired. Rows without numbers are numbered from 0.
+        resamples: of items.
         seed: of the draws.
         level: of the intervals.
-        alternative: what the Wilcoxon test over seeds looks for.
     """
     tables = {name: np.atleast_2d(np.asarray(values, dtype=np.float64)) for name, values in scores.items()}
     shapes = {name: table.shape for name, table in tables.items()}
@@ -124,63 +179,158 @@ def compare(
     means = resampled_means(columns, resamples=resamples, seed=seed)
     ends = np.cumsum([shape[0] for shape in shapes.values()])[:-1]
     values = dict(zip(tables, np.split(means, ends, axis=1), strict=True))
-    return with_holm(differences(values, reference, level=level, seed=seed, alternative=alternative))
+    return with_holm(
+        differences(
+            values,
+            reference,
+            seeds={name: seed_numbers(name, shape[0], seeds) for name, shape in shapes.items()},
+            items=columns.shape[1],
+            better=better,
+            tested=values,
+            level=level,
+        )
+    )
+
+
+def seed_numbers(name: str, runs: int, seeds: Mapping[str, Sequence[int]] | None) -> tuple[int, ...]:
+    """The seeds of a system's runs: as given, or numbered from 0 in their order."""
+    if seeds is None or name not in seeds:
+        return tuple(range(runs))
+    numbers = tuple(int(number) for number in seeds[name])
+    if len(numbers) != runs or len(set(numbers)) < runs:
+        raise InputError(
+            f"{name}: {runs} runs with the seeds {', '.join(map(str, numbers)) or 'none'}; give one number for each "
+            "run, each once"
+        )
+    return numbers
 
 
 def differences(
     values: Mapping[str, Table],
     reference: str,
     *,
+    seeds: Mapping[str, SeedNumbers],
+    items: int,
     metric: str = "",
+    better: Literal["lower", "higher", "zero"] = "lower",
+    tested: Collection[str] = (),
+    only: Collection[str] | None = None,
     stratum: str = "all",
     level: float = 0.95,
-    seed: Seed = 0,
-    alternative: Alternative = "two-sided",
+    widened: Mapping[str, Callable[[Spread], Spread]] | None = None,
 ) -> list[Difference]:
-    """Differences from statistics that were resampled together: by system, (1 + resamples, seeds) values."""
-    if alternative not in get_args(Alternative):
-        raise InputError(f"comparison: '{alternative}' is no alternative; choose {', '.join(get_args(Alternative))}")
+    """Differences from statistics that were resampled together.
+
+    Args:
+        values: by system, (1 + resamples, seeds) values.
+        reference: the system that is subtracted.
+        seeds: by system, the seed numbers of its columns.
+        items: how many items were resampled.
+        metric: its name.
+        better: which side is closer to people; a metric that has one gives its own.
+        tested: the systems whose difference gets a p-value.
+        only: the systems that are compared; None for all.
+        stratum: name of the items that were compared.
+        level: of the intervals.
+        widened: by system, how the spread of its difference is widened for other annotators, where that is known.
+    """
     if reference not in values:
         raise InputError(f"comparison: there is no system '{reference}'; choose one of {', '.join(values)}")
     base = values[reference]
+    low, high = (METRICS[metric].low, METRICS[metric].high) if metric else (-np.inf, np.inf)
     rows = []
     for name, each in values.items():
-        if name == reference:
+        if name == reference or (only is not None and name not in only):
             continue
-        if each.shape[1] != base.shape[1] and 1 not in (each.shape[1], base.shape[1]):
-            raise InputError(
-                f"comparison: {name} has {each.shape[1]} seeds and {reference} {base.shape[1]}; give the same seeds"
-            )
-        gap = each - base
-        seeds = gap.shape[1]
+        paired, groups = _groups(each, base, seeds[name], seeds[reference])
+        value = float(sum(group[0].mean() for group in groups))
         # Equal scores can differ by rounding after a mean: such a difference is none.
-        scale = max(float(np.abs(each[0]).max()), float(np.abs(base[0]).max()), 1e-300)
+        rounding = 1e-12 * max(float(np.abs(each[0]).max()), float(np.abs(base[0]).max()))
+        value = 0.0 if abs(value) <= rounding else value
+        spread = spread_over_seeds(groups, items=items)
+        over = _over(name, reference, seeds[name], seeds[reference], paired=paired)
+        if spread is not None and widened and name in widened:
+            spread, over = widened[name](spread), f"annotators, {over}"
+        found = estimate_within(value, spread, level=level, low=low - high, high=high - low, resamples=len(base) - 1)
+        gaps = groups[0][0] if paired else None
         rows.append(
             Difference(
                 system=name,
                 reference=reference,
                 metric=metric,
                 stratum=stratum,
-                value=estimate_over_seeds(gap, level=level, seed=seed),
-                sd=float(gap[0].std(ddof=1)) if seeds > 1 else None,
-                seeds=seeds,
-                p=wilcoxon(np.round(gap[0] / scale, 12), alternative=alternative) if seeds > 1 else None,
-                p_holm=None,
-                alternative=alternative,
+                value=found,
+                over=over,
+                mark=_mark(found, METRICS[metric].better if metric else better),
+                seeds=len(seeds[name] or ()),
+                paired=paired,
+                sd=float(gaps.std(ddof=1)) if gaps is not None and gaps.size > 1 else None,
+                seeds_closer=None if gaps is None else _closer(gaps, METRICS[metric].better if metric else better),
+                p=spread.p_value(value) if spread is not None and name in tested else None,
             )
         )
     return rows
 
 
+ITEMS: Final = "items"
+"""What an interval is over where nothing was drawn but the items."""
+
+ITEMS_AND_SEEDS: Final = "items and seeds"
+"""What an interval is over where there are several seeds."""
+
+GIVEN_THIS_SEED: Final = "items, given this seed"
+"""What an interval is over where there is one seed: another seed may lie outside of it."""
+
+
+def interval_over(seeds: SeedNumbers) -> str:
+    """What the interval of a system's score is over."""
+    if seeds is None:
+        return ITEMS
+    return ITEMS_AND_SEEDS if len(seeds) > 1 else GIVEN_THIS_SEED
+
+
+def _groups(each: Table, base: Table, ours: SeedNumbers, theirs: SeedNumbers) -> tuple[bool, list[Table]]:
+    """Whether seeds are paired, and the groups of values that add up to the difference."""
+    if ours is None or theirs is None:
+        return True, [each - base]
+    if set(ours) == set(theirs):
+        return True, [each - base[:, [theirs.index(number) for number in ours]]]
+    return False, [each, -base]
+
+
+def _over(name: str, reference: str, ours: SeedNumbers, theirs: SeedNumbers, *, paired: bool) -> str:
+    if paired:
+        return interval_over(ours if theirs is None else theirs)
+    assert ours is not None
+    assert theirs is not None
+    alone = [system for system, seeds in ((name, ours), (reference, theirs)) if len(seeds) == 1]
+    if len(alone) == 2:
+        return "items, given these two runs"
+    why = "unpaired: the systems " + ("have different seeds" if set(ours) & set(theirs) else "share no seeds")
+    return f"{ITEMS_AND_SEEDS}{f', given the one seed of {alone[0]}' if alone else ''}, {why}"
+
+
+def _mark(value: Estimate, better: str) -> str:
+    if value.low is None or value.high is None or better == "zero" or value.low <= 0 <= value.high:
+        return ""
+    return BETTER if (value.value < 0) == (better == "lower") else WORSE
+
+
+def _closer(gaps: Floats, better: str) -> int | None:
+    if better == "zero":
+        return None
+    return int((gaps < 0).sum() if better == "lower" else (gaps > 0).sum())
+
+
 def with_holm(rows: Sequence[Difference]) -> Differences:
-    """A table of differences, their p-values corrected for standing in it together."""
+    """A table of differences, the p-values in it corrected for being tested together."""
     tested = [row for row in rows if row.p is not None]
     corrected = iter(holm(np.array([row.p for row in tested], dtype=np.float64)).tolist())
     return Differences(tuple(row if row.p is None else replace(row, p_holm=next(corrected)) for row in rows))
 
 
 def holm(p: Floats) -> Floats:
-    """(tests,) p-values corrected by Holm's step-down method, which holds the chance of any false find over all."""
+    """(tests,) p-values corrected by Holm's step-down method, which bounds the chance of any false finding."""
     order = np.argsort(p)
     stepped = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
     corrected = np.empty_like(stepped)
@@ -190,6 +340,9 @@ def holm(p: Floats) -> Floats:
 
 def wilcoxon(gaps: Floats, *, alternative: Alternative = "two-sided") -> float:
     """Exact p-value of Wilcoxon's signed-rank test that differences are symmetric around 0.
+
+    For claims of papers that used it. Over seeds it takes the items as given: two systems that are equal in the
+    population and differ on the items at hand are told apart in two of three trials with 6 seeds that are alike.
 
     Differences of 0 are dropped, tied ones share the mean of their ranks, and the distribution of the rank sum over all
     2^n signs is counted out, so that the value is exact with ties too. With nothing but zeros it is 1.

@@ -1,52 +1,149 @@
-"""Intervals over items and seeds together: what other items and other seeds would have given."""
+"""Intervals and tests over items and seeds together: what other items and other seeds would have given."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from math import inf, log
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from dissensus.bootstrap import Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dissensus.arrays import Table
-    from dissensus.bootstrap import Seed
+
+LEAST_P: Final = 1e-12
+"""Below this no p-value is told apart from 0: no bootstrap variance is known that well."""
 
 
-def estimate_over_seeds(values: Table, *, level: float = 0.95, seed: Seed = 0) -> Estimate:
-    """The mean over seeds of a statistic, with an interval for other items and other seeds.
+MANY: Final = 10**9
+"""Degrees of freedom with which Student's t is normal."""
 
-    A resample of items keeps all seeds, and a resample of seeds keeps all items; their deviations are added. The plain
-    two-way bootstrap, which resamples both at once, counts the noise of (item, seed) cells three times and the spread
-    of a few seeds too small: at the 95 % level it held the truth in 76 % of trials with 3 unlike seeds, and in 99 %
-    with 5 like ones. So the seeds' part is
-    - freed of the items' noise: of the variance between seeds only what exceeds the variance that resampled items give
-      to a single seed's deviation from the mean of seeds, and
-    - widened by sqrt(S / (S - 1)) t / z, with Student's t of S - 1 degrees of freedom (Hesterberg 2015, section 5.3).
-    Then 93 to 96 % were held in the same trials. One seed alone gives an interval over items.
+
+@dataclass(frozen=True)
+class Spread:
+    """How far a mean over items and seeds may lie from what other items and other seeds would give.
+
+    Its variance is a sum of independent parts, each estimated with degrees of freedom of its own: one for the items,
+    and one for every group of seeds. With 2 or 3 seeds the seeds' part is hardly known, so the parts are widened one by
+    one (Banerjee 1961): the half width at a level is sqrt(sum_j t_j^2 v_j), with Student's t of each part's own degrees
+    of freedom. Such an interval holds the truth at least as often as its level says, however the variance divides.
+    One t with Satterthwaite's degrees of freedom for the sum does not: where the few seeds happen to be alike it takes
+    their variance for small *and* for well known, and held the truth in 82 % of simulated trials with 2 seeds.
+
+    Attributes:
+        parts: variance and degrees of freedom of each part.
+    """
+
+    parts: tuple[tuple[float, int], ...]
+
+    def half_width(self, level: float = 0.95) -> float:
+        """From the mean to either end of the interval of this level."""
+        return self._half_width((1 - level) / 2)
+
+    def p_value(self, value: float) -> float:
+        """Two-sided p-value of a mean of 0: 1 minus the level at which the interval around `value` begins at 0."""
+        if not value:
+            return 1.0
+        low, high = log(LEAST_P), 0.0
+        if self._half_width(LEAST_P / 2) < abs(value):
+            return 0.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._half_width(np.exp(middle) / 2) > abs(value) else (low, middle)
+        return float(np.exp(high))
+
+    def _half_width(self, tail: float) -> float:
+        return float(
+            np.sqrt(sum(stdtrit(degrees, tail) ** 2 * variance for variance, degrees in self.parts if variance))
+        )
+
+
+def spread_over_seeds(groups: Sequence[Table], *, items: int | None) -> Spread | None:
+    """The spread of the sum of the groups' means over seeds.
+
+    Items and seeds are crossed: every seed saw every item. With S seeds the variance of a mean over both is
+    V_items + V_seeds / S + V_cells / S, where V_cells is what an item does to one seed alone. Resampling items keeps
+    all seeds together and gives V_items + V_cells / S; the seeds' own variance gives V_seeds + V_cells. Their sum would
+    count the cells twice, so the items' part is freed of them: V_cells is the variance that resampled items give to a
+    single seed's deviation from the mean of seeds.
 
     Args:
-        values: (1 + resamples, seeds) the statistic of each seed on the sample (row 0) and on resamples of its items;
-            rows that are not finite are left out.
-        level: of the interval.
-        seed: of the draws of seeds.
+        groups: for each group of seeds, (1 + resamples, seeds) values of a statistic, on the sample (row 0) and on
+            resamples of its items; all groups on the same resamples. One group for a score or a paired difference, two
+            (one of them negated) for a difference between systems whose seeds do not pair. A group of one seed adds
+            nothing for seeds: the spread is then given that seed.
+        items: how many items the sample holds; None takes the items' part as known exactly.
+
+    Returns:
+        The spread, or None where there are fewer than two resamples, or where the statistic is undefined on most of
+        them: the rest would not stand for all.
     """
-    finite = np.asarray(np.isfinite(values).all(axis=1))
-    centre = values.mean(axis=1)
-    resamples, seeds = int(finite[1:].sum()), values.shape[1]
-    # Where most resamples have no value, the rest would not stand for them.
-    if resamples < 2 or resamples < finite.size // 2:
-        return Estimate(float(centre[0]), level=level)
-    sample, resampled = values[0], values[1:][finite[1:]]
-    centre = centre[1:][finite[1:]]
-    if seeds > 1:
-        between = float(sample.var(ddof=1))
-        noise = float((resampled - centre[:, None]).var(axis=0).mean()) * seeds / (seeds - 1)
-        if between > noise:
-            drawn = np.random.default_rng(seed).multinomial(seeds, np.full(seeds, 1 / seeds), size=resamples)
-            tail = (1 + level) / 2
-            wider = np.sqrt(seeds / (seeds - 1) * (1 - noise / between)) * stdtrit(seeds - 1, tail) / ndtri(tail)
-            centre = centre + (drawn @ sample / seeds - sample.mean()) * wider
-    low, high = np.quantile(centre, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(float(sample.mean()), float(low), float(high), level, resamples)
+    resampled = [group[1:] for group in groups]
+    finite = np.all([np.isfinite(group).all(axis=1) for group in resampled], axis=0)
+    degrees = MANY if items is None else items - 1
+    if finite.sum() < 2 or 2 * finite.sum() < finite.size or degrees < 1:
+        return None
+    # A bootstrap variance divides by the number of items, and is that much too small.
+    unbiased = (degrees + 1) / degrees
+    centres = [group[finite].mean(axis=1) for group in resampled]
+    of_items = float(np.sum(centres, axis=0).var()) * unbiased
+    of_seeds = []
+    for group, drawn, centre in zip(groups, resampled, centres, strict=True):
+        seeds = group.shape[1]
+        if seeds > 1:
+            cells = float((drawn[finite] - centre[:, None]).var(axis=0).sum()) * unbiased / (seeds - 1)
+            of_items -= cells / seeds
+            of_seeds.append((float(group[0].var(ddof=1)) / seeds, seeds - 1))
+    return Spread(((max(of_items, 0.0), degrees), *of_seeds))
+
+
+def estimate_over_seeds(
+    values: Table, *, items: int | None = None, level: float = 0.95, low: float = -inf, high: float = inf
+) -> Estimate:
+    """The mean over seeds of a statistic, with an interval for other items and other seeds (see `Spread`).
+
+    One seed alone gives an interval over items, given that seed.
+
+    Args:
+        values: (1 + resamples, seeds) the statistic of each seed on the sample (row 0) and on resamples of its items.
+        items: how many items the sample holds; None takes the items' part as known exactly.
+        level: of the interval.
+        low: the least value that the statistic can have; the interval is cut there, which loses nothing since the truth
+            lies inside.
+        high: the greatest.
+    """
+    return estimate_within(
+        float(values[0].mean()),
+        spread_over_seeds([values], items=items),
+        level=level,
+        low=low,
+        high=high,
+        resamples=len(values) - 1,
+    )
+
+
+def estimate_of_all_or_none(value: float, *, items: int, level: float, resamples: int) -> Estimate:
+    """A share of items that is 0 or 1, with Clopper and Pearson's exact interval.
+
+    Where all items are alike no resample differs from the sample, and yet other items may: of 12 right answers the
+    interval is [0.735, 1].
+    """
+    least = float(((1 - level) / 2) ** (1 / items))
+    return Estimate(value, *((least, 1.0) if value else (0.0, 1 - least)), level, resamples)
+
+
+def estimate_within(
+    value: float, spread: Spread | None, *, level: float, low: float, high: float, resamples: int
+) -> Estimate:
+    """A value with the interval of its spread, cut to the range that the statistic can have."""
+    if spread is None:
+        return Estimate(value, level=level)
+    reach = spread.half_width(level)
+    # A mean may lie outside by rounding; the interval holds it all the same.
+    ends = min(value, max(low, value - reach)), max(value, min(high, value + reach))
+    return Estimate(value, *ends, level, resamples)

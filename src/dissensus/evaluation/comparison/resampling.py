@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.bootstrap import resampled_draws, resampled_sums
+from dissensus.evaluation.metrics.calibration_error import equal_width_ends, millionths
 from dissensus.evaluation.metrics.distances import entropy, jsd
 from dissensus.evaluation.metrics.ranking import accuracy, expected_accuracy
+from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.metrics.set_level import DECIMALS
 from dissensus.labels.distribution import one_hot
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
     Statistic = Callable[[Table], Floats]
     """(resamples, items) numbers of draws to (resamples,) values; NaN where a resample has none."""
+
+ENOUGH: Final = 400
+"""Resamples for a measure over items: its interval takes their variance alone, which is then known to 7 %."""
 
 
 def resampled_means(scores: Any, *, resamples: int, seed: Seed) -> Any:
@@ -46,7 +51,7 @@ def resampled_means(scores: Any, *, resamples: int, seed: Seed) -> Any:
 def resampled_over_items(metric: Metric, human: Table, models: Sequence[Table], *, resamples: int, seed: int) -> Table:
     """(1 + resamples, models) values of a measure over items, of the sample (row 0) and of resamples of its items.
 
-    Undefined values are NaN. All models see the same resamples.
+    Undefined values are NaN. All models see the same resamples, of which `ENOUGH` are the most that are drawn.
 
     Args:
         metric: with `over_items`.
@@ -56,13 +61,33 @@ def resampled_over_items(metric: Metric, human: Table, models: Sequence[Table], 
         seed: of the draws.
     """
     assert metric.over_items is not None
-    statistics = [statistic_of(metric, human, model) for model in models]
+    resamples = min(resamples, ENOUGH)
+    of_models = _statistics_of(metric, human, models)
     values = np.empty((1 + resamples, len(models)))
     for block, draws in resampled_draws(len(human), resamples=resamples, seed=seed):
-        for column, statistic in enumerate(statistics):
-            values[block, column] = statistic(draws)
+        values[block] = of_models(draws)
     values[0] = [_number(metric.over_items(human, model)) for model in models]
     return values
+
+
+def _statistics_of(metric: Metric, human: Table, models: Sequence[Table]) -> Callable[[Table], Table]:
+    """(resamples, items) numbers of draws to (resamples, models) values."""
+    if metric.name == "entropy_spearman":
+        # People are ranked once in a resample, not once for every model.
+        people, rankings = _entropy_ranking(human), [_entropy_ranking(model) for model in models]
+
+        def by_ranks(draws: Table) -> Table:
+            rank, spread = people(draws)
+            weighted = draws * rank
+            columns = []
+            for ranking in rankings:
+                other, other_spread = ranking(draws)
+                columns.append(_correlation(np.einsum("ri,ri->r", weighted, other), spread, other_spread))
+            return np.stack(columns, axis=1)
+
+        return by_ranks
+    statistics = [statistic_of(metric, human, model) for model in models]
+    return lambda draws: np.stack([statistic(draws) for statistic in statistics], axis=1)
 
 
 def statistic_of(metric: Metric, human: Table, model: Table) -> Statistic:
@@ -120,13 +145,12 @@ def _entropy_pearson(human: Table, model: Table) -> Statistic:
 
 
 def _entropy_spearman(human: Table, model: Table) -> Statistic:
-    rankings = [Ranking(np.round(entropy(each), DECIMALS)) for each in (human, model)]
+    of_models = _statistics_of(METRICS["entropy_spearman"], human, [model])
+    return lambda draws: of_models(draws)[:, 0]
 
-    def statistic(draws: Table) -> Floats:
-        (rank, spread), (other_rank, other_spread) = (ranking(draws) for ranking in rankings)
-        return _correlation(np.einsum("ri,ri,ri->r", draws, rank, other_rank), spread, other_spread)
 
-    return statistic
+def _entropy_ranking(table: Table) -> Ranking:
+    return Ranking(np.round(entropy(table), DECIMALS))
 
 
 class Ranking:
@@ -172,8 +196,8 @@ def _classwise_ece_votes(human: Table, model: Table) -> Statistic:
 
 def _ece_equal_mass(human: Table, model: Table, *, bins: int = 10) -> Statistic:
     confidence = model.max(axis=1)
-    order = np.argsort(confidence, kind="stable")
-    ascending, gap = confidence[order], (accuracy(human, model) - confidence)[order]
+    order = np.argsort(millionths(confidence), kind="stable")
+    ascending, gap = millionths(confidence)[order], (accuracy(human, model) - confidence)[order]
     # A bin ends where so many draws, in order of confidence, are in it or before; equal confidences end together.
     ends = -(-np.arange(1, bins + 1) * len(order) // bins)
     together = np.searchsorted(ascending, ascending, side="right") - 1
@@ -194,7 +218,8 @@ def _ece_equal_mass(human: Table, model: Table, *, bins: int = 10) -> Statistic:
 def _binned(confidence: Table, outcome: Table, *, bins: int = 10) -> Statistic:
     """Mean over columns of the calibration error of (items, columns) confidences, in bins of equal width."""
     items, columns = confidence.shape
-    place = np.searchsorted(np.arange(1, bins) / bins, confidence, side="left") + np.arange(columns) * bins
+    ends = equal_width_ends(bins)[:-1]
+    place = np.searchsorted(ends, millionths(confidence), side="left") + np.arange(columns) * bins
     gap = np.zeros((items, columns * bins))
     np.put_along_axis(gap, place, outcome - confidence, axis=1)
     return lambda draws: np.abs(draws @ gap).sum(axis=1) / (items * columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
@@ -12,6 +12,10 @@ from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
+    from dissensus.evaluation.finite_panel.finding import Finding
+
+BEST: Final = "best achievable"
+"""The row of what a perfect model would score against so few votes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,14 +27,15 @@ class Score:
         metric: name.
         stratum: name.
         items: how many items the stratum has.
-        seeds: over how many seeds the value is a mean.
-        value: mean over seeds, with an interval for other items and other seeds; None where the stratum is empty or
-            the metric is undefined on it, and `note` says which.
+        seeds: over how many seeds the value is a mean; 0 where nothing about the system was drawn.
+        value: mean over items and seeds with its interval; None where the stratum is empty or the metric is undefined
+            on it, and `notes` say which.
+        over: what the interval is over: "items and seeds", or "items, given this seed".
         sd: standard deviation over seeds, with n - 1; None for one seed.
-        floor: what a perfect model would score against so few votes; None where that is not known.
-        corrected: the value that votes without end would give; None where there is no such estimate.
-        ceiling: one half of the people scored against the other; None where that is not known.
-        note: what else a reader must know.
+        best_achievable: what a perfect model would score against so few votes, or why that is not known; None where it
+            was not asked.
+        corrected: the value that votes without end would give, or why there is no such estimate; None likewise.
+        notes: what else a reader must know.
     """
 
     system: str
@@ -39,11 +44,11 @@ class Score:
     items: int
     seeds: int
     value: Estimate | None
+    over: str
     sd: float | None = None
-    floor: float | None = None
-    corrected: Estimate | None = None
-    ceiling: Estimate | None = None
-    note: str = ""
+    best_achievable: Finding | None = None
+    corrected: Finding | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,23 @@ class Scores:
                 return row
         raise InputError(f"scores: there is none of '{system}' on '{metric}' in the stratum '{stratum}' of this table")
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Every sentence that belongs to a number of the table, or says why it is missing; each once."""
+        said: dict[tuple[str, str], list[str]] = {}
+        for row in self.rows:
+            of_people = _sentences(BEST, row.best_achievable)
+            for sentence in (*row.notes, *_sentences("corrected score", row.corrected)):
+                said.setdefault((row.metric, sentence), []).append(row.system)
+            for sentence in of_people:
+                said.setdefault((row.metric, sentence), [])
+        everybody = {row.system for row in self.rows}
+        return tuple(
+            f"{METRICS[metric].short}, {sentence}"
+            + ("" if not systems or set(systems) == everybody else f" ({', '.join(dict.fromkeys(systems))})")
+            for (metric, sentence), systems in said.items()
+        )
+
     def to_dict(self) -> list[dict[str, Any]]:
         """The rows, ready for JSON."""
         return [asdict(row) for row in self.rows]
@@ -74,8 +96,7 @@ class Scores:
         """Header and cells of the table, as text: metric, system, and numbers.
 
         On one stratum the numbers are score, sd over seeds and corrected score. On several they are the scores in each,
-        and corrected scores stand in rows of their own. Below the systems of a metric are its noise floor and human
-        ceiling. Rows without any number on a stratum of its own are left out.
+        and corrected scores stand in rows of their own. Below the systems of a metric stands what is best achievable.
         """
         strata = list(dict.fromkeys(row.stratum for row in self.rows))
         items = {row.stratum: row.items for row in self.rows}
@@ -89,30 +110,40 @@ class Scores:
             for system in dict.fromkeys(row.system for row in of_metric):
                 across = [row for row in of_metric if row.system == system]
                 values = ["empty" if not row.items else shown(row.value) for row in across]
+                corrected = [_estimate(row.corrected) for row in across]
                 if len(strata) == 1:
-                    values += [shown(across[0].sd), shown(across[0].corrected)]
+                    values += [shown(across[0].sd), shown(corrected[0])]
                 cells.append([headline(metric), system, *values])
-                if any(row.corrected is not None for row in across[1:]):
-                    cells.append([headline(metric), f"{system}, corrected", *(shown(row.corrected) for row in across)])
-            for name, numbers in _of_people(across).items():
-                if any(number is not None for number in (numbers if len(strata) == 1 else numbers[1:])):
-                    cells.append(
-                        [headline(metric), name, *map(shown, numbers), *([DASH] * (len(header) - len(numbers)))]
-                    )
+                if any(each is not None for each in corrected[1:]):
+                    cells.append([headline(metric), f"{system}, corrected", *map(shown, corrected)])
+            best = [_estimate(row.best_achievable) for row in across]
+            if any(each is not None for each in best):
+                cells.append([headline(metric), BEST, *map(shown, best), *([DASH] * (len(header) - len(best)))])
         return ["metric", "system", *header], cells
 
     def to_markdown(self) -> str:
         """The table as Markdown, and below it the notes of its rows; a dash stands where there is no number."""
         header, cells = self.grid()
-        return f"{markdown(header, cells)}\n\n{as_list(row.note for row in self.rows)}".rstrip()
+        return f"{markdown(header, cells)}\n\n{as_list(self.notes)}".rstrip()
 
 
 def headline(metric: str) -> str:
     """A metric's title, its unit, and an arrow that points to people."""
     told = METRICS[metric]
-    arrow = {"lower": "↓", "higher": "↑", "zero": "→ 0"}[told.better]
-    return f"{told.title}{f', {told.unit}' if told.unit else ''} {arrow}"
+    return f"{told.title}{f', {told.unit}' if told.unit else ''} {arrow(metric)}"
 
 
-def _of_people(across: list[Score]) -> dict[str, list[Any]]:
-    return {"noise floor": [row.floor for row in across], "human ceiling": [row.ceiling for row in across]}
+def arrow(metric: str) -> str:
+    """Where a metric points to people: down, up, or to 0."""
+    return {"lower": "↓", "higher": "↑", "zero": "→ 0"}[METRICS[metric].better]
+
+
+def _estimate(finding: Finding | None) -> Estimate | None:
+    return None if finding is None else finding.estimate
+
+
+def _sentences(what: str, finding: Finding | None) -> list[str]:
+    if finding is None:
+        return []
+    missing = [f"no {what}: {finding.reason}"] if finding.reason else []
+    return [f"{what}: {note}" for note in finding.notes] + missing

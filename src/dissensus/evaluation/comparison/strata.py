@@ -26,10 +26,10 @@ class Stratum:
     Attributes:
         name: for tables.
         items: (items,) true for the items in it; none may be.
-        human: what these items, in their order, are held against where that is not everybody's votes (see
-            `by_attribute`); None for everybody's.
-        by_votes: whether the votes chose its items. Such votes are no random draw from what people think: of items that
-            all five of a panel agree on, some would divide another panel. So they say nothing of their own noise.
+        human: the label distributions that these items, in their order, are compared with, where that is not
+            everybody's (see `by_attribute`); None for everybody's.
+        by_votes: whether the votes chose its items. Such votes are no random draw from what people think: of the items
+            that all five of a panel agree on, some would divide another panel. So they cannot tell their own noise.
         note: what else a reader must know.
     """
 
@@ -41,10 +41,10 @@ class Stratum:
 
 
 def make_strata(human: LabelDistribution, by: str) -> tuple[Stratum, ...]:
-    """Strata by the name of an idea: agreement, entropy or class."""
+    """The strata of a named idea: agreement, entropy or class."""
     if by not in STRATA:
         raise InputError(
-            f"strata: '{by}' is not one of {', '.join(STRATA)}; for any other column give one name an item"
+            f"strata: '{by}' is not one of {', '.join(STRATA)}; for any other column give one name per item"
         )
     return STRATA[by](human)
 
@@ -92,13 +92,13 @@ def by_class(human: LabelDistribution) -> tuple[Stratum, ...]:
 
 
 def by_column(human: LabelDistribution, values: Any) -> tuple[Stratum, ...]:
-    """All items, and those of each distinct value of a column, which has one value an item.
+    """All items, and those of each distinct value of a column, which has one value per item.
 
     Values are in order of size or alphabet.
     """
     column = np.asarray(values)
     if column.shape != (len(human),):
-        raise InputError(f"strata: a column of shape {column.shape} for {len(human):,} items; give one value an item")
+        raise InputError(f"strata: a column of shape {column.shape} for {len(human):,} items; give one value per item")
     if column.dtype.kind == "O":
         column = column.astype(str)
     if column.dtype.kind == "f" and np.isnan(column).any():
@@ -110,12 +110,12 @@ def by_column(human: LabelDistribution, values: Any) -> tuple[Stratum, ...]:
 def by_attribute(
     human: LabelDistribution, votes: Votes, attribute: str, *, scheme: str = "frequency"
 ) -> tuple[Stratum, ...]:
-    """All items held against everybody, and for each value of an annotator attribute the votes of those annotators.
+    """All items against everybody's votes, and for each value of an annotator attribute against that group's votes.
 
-    Here a stratum is not a subset of items but of people: the same predictions are held against what one group said. An
-    item is in as many strata as groups voted on it, and in none for which nobody of the group did, so strata overlap. A
-    group has fewer votes an item than everybody, which raises every plain distance: compare groups by the corrected
-    estimate, or by how far each score is from its own noise floor, not by the plain scores.
+    Here a stratum is not a subset of items but of people: the same predictions are compared with what one group said.
+    An item is in the stratum of every group that voted on it, so strata overlap. A
+    group has fewer votes per item than everybody, which raises every plain distance: compare groups by the corrected
+    estimate, or by how far each score is from what is best achievable for that group, not by the plain scores.
 
     Args:
         human: the label distributions of the evaluated items.
@@ -142,7 +142,9 @@ def by_attribute(
             made.append(Stratum(name=name, items=items))
             continue
         said = label(theirs.take_items(voted[place[items]]), scheme)
-        note = f"held against {said.panel_size.mean():.1f} judgements an item, not {human.panel_size[items].mean():.1f}"
+        note = (
+            f"compared with {said.panel_size.mean():.1f} judgements per item, not {human.panel_size[items].mean():.1f}"
+        )
         made.append(Stratum(name=name, items=items, human=said, note=note))
     return tuple(made)
 

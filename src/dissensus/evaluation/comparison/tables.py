@@ -1,14 +1,33 @@
-"""Tables of numbers as Markdown."""
+"""Tables of text as Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-DASH = "-"
+DASH: Final = "-"
 """What stands where there is no number."""
+
+_LATEX: Final = {
+    **{mark: rf"\{mark}" for mark in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "†": r"$\dagger$",
+    "↓": r"$\downarrow$",
+    "↑": r"$\uparrow$",
+    "→": r"$\rightarrow$",
+    "▲": r"$\bigtriangleup$",
+    "▼": r"$\bigtriangledown$",
+    "\N{MINUS SIGN}": "$-$",
+}
 
 
 def shown(number: Any) -> str:
@@ -22,6 +41,39 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; bars in cells are escaped."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def latex(header: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str) -> str:
+    r"""A `tabular` with the rules of `booktabs` in a `table`."""
+    lines = [" & ".join(map(as_latex, line)) + r" \\" for line in (header, *rows)]
+    return "\n".join(
+        [
+            "% needs \\usepackage{booktabs}",
+            r"\begin{table}",
+            rf"\caption{{{as_latex(caption)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def html(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table; nothing in a cell can become markup."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def as_latex(text: str) -> str:
+    """Text in which LaTeX finds no command of its own."""
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
 
 
 def as_list(notes: Iterable[str]) -> str:

@@ -1,7 +1,18 @@
-"""The noise floor: what a perfect model would score against so few votes.
+"""Best achievable: what a perfect model would score against so few votes.
 
 A perfect model says each item's true distribution p. Held against k votes it still scores badly, because their shares
-are not p. No model can be expected to do better, and a score near the floor is as good as the votes can tell.
+are not p. No model can be expected to do better, and a score near it is as good as the votes can tell.
+
+p is not known, so the expected score E[metric(shares of k votes, p)] is a function h_k(p) whose mean over items is
+estimated as corrected scores are, with no assumption about p:
+
+- Brier has h = (E|x|^2 - |p|^2) / k, without bias from pairs of judgements;
+- soft NLL, KL and EntCE follow from the entropy of p, and JSD, TVD and Wasserstein are sums over classes of a function
+  of one probability: bracketed by `bracket`;
+- accuracy, expected accuracy and the absolute EntCE depend on the whole of p: bracketed by `patterns`.
+
+Where the interval is so wide that it says next to nothing, the number is withheld: one vote an item tells nothing of p
+beyond its mean.
 """
 
 from __future__ import annotations
@@ -9,144 +20,219 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.special import entr, gammaln, xlogy
+from scipy.special import entr
 
-from dissensus.errors import InputError
-from dissensus.evaluation.finite_panel.counts import counted
-from dissensus.evaluation.finite_panel.prior import fit_prior
+from dissensus.bootstrap import Estimate
+from dissensus.evaluation.finite_panel.bracket import Bracket, binomial, fit_polynomials, jsd_of_cell
+from dissensus.evaluation.finite_panel.corrections import LEVEL, SINGLE_ONLY, mean_bracket
+from dissensus.evaluation.finite_panel.finding import Finding, withheld
+from dissensus.evaluation.finite_panel.patterns import (
+    DEGREE,
+    bracket_patterns,
+    entropy_missed,
+    leader_wins,
+    simulated,
+)
+from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, shared
+from dissensus.evaluation.metrics.distances import LN2, abs_entce
+from dissensus.evaluation.metrics.ranking import accuracy
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from dissensus.arrays import Floats, Ints, Table
-    from dissensus.bootstrap import Seed
-    from dissensus.evaluation.metrics.metric import Metric
-    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.arrays import Counts, Floats, Ints, Table
+    from dissensus.evaluation.finite_panel.bracket import CellFunction
+    from dissensus.evaluation.finite_panel.panel import Panel
+    from dissensus.evaluation.finite_panel.patterns import OfTruth
 
-ROWS: Final = 20_000
-"""About how many true distributions a floor is averaged over."""
+    OfCell = Callable[[Floats, int], Floats]
+    """A true probability and a number of votes k to h_k, elementwise."""
+
+SAYS_NOTHING: Final = 0.8
+"""An interval as wide as this part of the way from an ideal score to that of a constant prediction says nothing."""
+
+DRAWS: Final = 1000
+"""Simulated panels of each true distribution, where more votes than `DEGREE` make sums over them too long."""
 
 
-def noise_floor(name: str, truth: Table, *, panel_size: int | Ints, draws: int = 20, seed: Seed = 0) -> float | None:
-    """Expected score of the model that says `truth`, against votes drawn from it.
+def best_achievable(names: Iterable[str], panel: Panel, *, resamples: int = 1000, seed: int = 0) -> dict[str, Finding]:
+    """For each metric what a perfect model would be expected to score against panels of these sizes.
 
-    Exact for Brier, soft NLL, KL, signed EntCE, JSD, TVD and what follows from it, Wasserstein and expected accuracy,
-    by sums over binomial distributions; for the other metrics the mean over simulated panels. None where the metric is
-    undefined on all of them.
+    For a metric where higher is better this is the highest expected score. The interval is over items.
 
     Args:
-        name: of a metric.
-        truth: (items, classes) true distributions.
-        panel_size: votes of each item, one number or (items,).
-        draws: simulated panels, for the metrics without an exact mean.
-        seed: of the simulated panels.
+        names: of metrics in the registry.
+        panel: the judgements.
+        resamples: of items, for the intervals.
+        seed: of everything random.
     """
-    metric = held_against_votes(name)
-    size = np.broadcast_to(np.asarray(panel_size, dtype=np.int64), (len(truth),))
-    if size.size and size.min() < 1:
-        raise InputError(f"noise floor: a panel of {size.min()} votes; every item needs at least 1")
-    if name in EXPECTED:
-        return float(EXPECTED[name](truth, size).mean())
-    rng = np.random.default_rng(seed)
-    scores = []
-    for _ in range(draws):
-        votes = rng.multinomial(size, truth) / size[:, None]
-        score = _score(metric, votes, truth)
-        scores += [] if score is None else [score]
-    return float(np.mean(scores)) if scores else None
+    wanted = list(dict.fromkeys(names))
+    brackets = _brackets([name for name in wanted if panel.single or name == "brier"], panel, seed=seed)
+    return {
+        name: _finding(name, panel, brackets[name], resamples=resamples, seed=seed)
+        if name in brackets
+        else withheld(_why_not(name, panel))
+        for name in wanted
+    }
 
 
-def _score(metric: Metric, human: Table, model: Table) -> float | None:
-    if metric.per_item is not None:
-        return float(metric.per_item(human, model).mean())
-    assert metric.over_items is not None
-    return metric.over_items(human, model)
+def knows_the_votes(name: str, score: Estimate | None, best: Finding) -> str:
+    """The warning for a score that is better than a perfect model's by more than its interval; else nothing."""
+    if score is None or best.estimate is None or best.estimate.low is None or best.estimate.high is None:
+        return ""
+    better = METRICS[name].better
+    beyond = {"lower": score.value < best.estimate.low, "higher": score.value > best.estimate.high}
+    if not beyond.get(better, False):
+        return ""
+    return (
+        f"{METRICS[name].title} {score.value:.3f} is better than a perfect model could be expected to score against "
+        f"these votes, {best.estimate}: the predictions seem to know the votes that they are scored on"
+    )
 
 
-def panel_floor(name: str, labels: LabelDistribution, *, seed: int = 0) -> float | None:
-    """The noise floor of a panel whose true distributions are not known: its mean over plausible ones.
-
-    Plausible are draws from the posterior of each item's distribution, under a prior fitted to all votes (`fit_prior`).
-    Not the posterior mean: that is smoother than the truth, and at 5 votes sets the floor of TVD a quarter too high.
-    And not the model: the floor is a property of the votes, the same for every model in a table.
-    """
-    counts, total = counted(labels)
-    prior = fit_prior(counts)
-    rng = np.random.default_rng(seed)
-    rounds = int(np.clip(ROWS // len(counts), 2, 50))
-    floors = [noise_floor(name, prior.draw(counts, rng), panel_size=total, draws=1, seed=rng) for _ in range(rounds)]
-    known = [floor for floor in floors if floor is not None]
-    return float(np.mean(known)) if known else None
-
-
-def held_against_votes(name: str) -> Metric:
-    """The metric of this name, refused where it asks for more than people's votes and the model."""
-    if name not in METRICS:
-        raise InputError(f"metric: there is no '{name}'; choose one of {', '.join(METRICS)}")
-    if "original" in METRICS[name].needs:
-        raise InputError(f"metric: {name} holds the model against the original labels, which no votes stand behind")
-    return METRICS[name]
+def _finding(name: str, panel: Panel, bracket: Bracket, *, resamples: int, seed: int) -> Finding:
+    low, middle, high = (each[None] for each in (bracket.low, bracket.middle, bracket.high))
+    value, least, most, _ = mean_bracket(low, middle, high, resamples=resamples, seed=seed)
+    told = METRICS[name]
+    # Where votes leave nothing open, rounding may put the ends the other way round.
+    low_end, high_end = (float(np.clip(end, told.low, told.high)) for end in sorted((least, most)))
+    if high_end - low_end > SAYS_NOTHING * _span(name, panel):
+        return withheld(
+            f"so few votes leave it anywhere between {low_end:.3g} and {high_end:.3g}"
+            + (": one vote an item tells nothing of how far people differ" if np.median(panel.size) < 2 else "")
+        )
+    value = min(max(value, low_end), high_end)
+    notes = (THESE_PEOPLE,) if shared(panel) else ()
+    return Finding(Estimate(value, low_end, high_end, LEVEL, resamples), notes)
 
 
-def binomial_mean(function: Callable[[Any, Any], Any], p: Table, size: Ints) -> Table:
-    """(items, cells) the mean of function(c / k, p) over c ~ Binomial(k, p), with k of each item."""
-    k = size[:, None]
-    out = np.zeros_like(p)
-    for c in range(int(size.max(initial=0)) + 1):
-        possible = c <= k
-        rest = np.maximum(k - c, 0)
-        log_ways = gammaln(k + 1) - gammaln(c + 1) - gammaln(rest + 1)
-        chance = np.exp(log_ways + xlogy(c, p) + xlogy(rest, 1 - p))
-        out += np.where(possible, chance * function(np.minimum(c / k, 1.0), p), 0.0)
+def _span(name: str, panel: Panel) -> float:
+    """From the ideal score to that of a constant, everybody's shares of the classes."""
+    told = METRICS["kl" if name == "entce" else name]
+    human = panel.shares
+    constant = np.broadcast_to(panel.mass.sum(axis=0) / panel.mass.sum(), human.shape)
+    if told.per_item is not None:
+        score = float(told.per_item(human, constant).mean())
+    else:
+        assert told.over_items is not None
+        score = told.over_items(human, constant) or 0.0
+    return abs(score - (told.high if told.better == "higher" else told.low))
+
+
+def _brackets(names: list[str], panel: Panel, *, seed: int) -> dict[str, Bracket]:
+    """Those metrics that can be bracketed, each with what it shares computed once."""
+    out: dict[str, Bracket] = {}
+    if "brier" in names:
+        out["brier"] = _brier(panel)
+    if not panel.single:
+        return out
+    counts, size = panel.counts, panel.size
+    if wanted := [name for name in names if name in _OF_ENTROPY]:
+        guess = _everybody(counts, size)
+        fitted = fit_polynomials(lambda p, _: entr(p), counts, guess, panel_size=size, parts=48)
+        entropies = fitted.bracket(counts, guess, panel_size=size)
+        of_votes = entr(panel.shares).sum(axis=1)
+        out |= {name: entropies.scaled(1.0, shift=-of_votes if _OF_ENTROPY[name] else 0.0) for name in wanted}
+    for base, (function, cumulated) in _OF_CELLS.items():
+        if wanted := [name for name in names if _same(name)[0] == base]:
+            cells = np.cumsum(counts, axis=1)[:, :-1] if cumulated else counts
+            bracket = _bracket_cells(function, cells, size)
+            out |= {name: bracket.scaled(_same(name)[1], shift=_same(name)[2]) for name in wanted}
+    if wanted := [name for name in names if name in _OF_PATTERNS]:
+        out |= bracket_patterns({name: _OF_PATTERNS[name] for name in wanted}, counts, seed=seed)
     return out
 
 
-def mean_deviation(p: Table, size: Ints) -> Table:
-    """(items, cells) E|c / k - p| for c ~ Binomial(k, p), with k of each item.
-
-    De Moivre's formula 2 v C(k, v) p^v (1 - p)^(k - v + 1) / k, v = floor(k p) + 1.
-    """
-    k = size[:, None]
-    v = np.minimum(np.floor(k * p) + 1, k)
-    log_ways = gammaln(k + 1) - gammaln(v + 1) - gammaln(k - v + 1)
-    return np.asarray(2 * v / k * np.exp(log_ways + xlogy(v, p) + xlogy(k - v + 1, 1 - p)))
-
-
-def jsd_of_cell(p: Any, q: Any) -> Any:
-    """One class's part of the Jensen-Shannon divergence, in nats, elementwise."""
-    return entr((p + q) / 2) - (entr(p) + entr(q)) / 2
+def _brier(panel: Panel) -> Bracket:
+    """(E|x|^2 - |p|^2) / m from pairs; of an item with one judgement, between 0 and what a constant would score."""
+    m = panel.size[:, None].astype(np.float64)
+    alone = panel.size == 1
+    pairs = (panel.mass**2 - panel.squares) / np.maximum(m * (m - 1), 1.0)
+    exact = ((panel.squares / m - pairs) / m).sum(axis=1)
+    constant = panel.shares.mean(axis=0)
+    # For any constant q, |p|^2 >= 2 p.q - |q|^2, which is linear in p.
+    most = (panel.squares - 2 * panel.mass * constant).sum(axis=1) + (constant**2).sum()
+    low, high = np.where(alone, 0.0, exact), np.where(alone, most, exact)
+    return Bracket(low, (low + high) / 2, high)
 
 
-def _entropy_lost(truth: Table, size: Ints) -> Floats:
-    return np.asarray((entr(truth) - binomial_mean(lambda share, _: entr(share), truth, size)).sum(axis=1))
+def _everybody(cells: Counts, size: Ints) -> Table:
+    """(items, cells) everybody's share of each cell: all that is known of an item before its votes."""
+    return np.asarray(np.broadcast_to(cells.sum(axis=0) / size.sum(), cells.shape))
 
 
-def _tvd(truth: Table, size: Ints) -> Floats:
-    return np.asarray(mean_deviation(truth, size).sum(axis=1) / 2)
+def _bracket_cells(function: OfCell, cells: Counts, size: Ints) -> Bracket:
+    """Bracket of sum_j h_k(p_j) for each item with k votes."""
+    guess = _everybody(cells, size)
+    low, high = np.empty(len(cells)), np.empty(len(cells))
+    for k in np.unique(size).tolist():
+        some = size == k
+        fitted = fit_polynomials(_at(function, k), cells, guess, panel_size=size, sizes=np.array([k]), parts=24)
+        found = fitted.bracket(cells[some], guess[some], panel_size=size[some])
+        low[some], high[some] = found.low, found.high
+    return Bracket(low, (low + high) / 2, high)
 
 
-def _jsd(truth: Table, size: Ints) -> Floats:
-    return np.asarray(binomial_mean(jsd_of_cell, truth, size).sum(axis=1))
+def _at(function: OfCell, k: int) -> CellFunction:
+    return lambda p, _: function(p, k)
 
 
-def _wasserstein(truth: Table, size: Ints) -> Floats:
-    reached = np.clip(np.cumsum(truth, axis=1)[:, :-1], 0.0, 1.0)
-    return np.asarray(mean_deviation(reached, size).sum(axis=1))
+def expected_of_cell(function: Callable[[Any, Any], Any], p: Any, k: int) -> Any:
+    """The mean of function(c / k, p) over c ~ Binomial(k, p), elementwise in p."""
+    flat = np.asarray(p, dtype=np.float64)
+    chance = binomial(flat.ravel(), k)
+    values = function(np.arange(k + 1) / k, flat.ravel()[:, None])
+    return (chance * values).sum(axis=1).reshape(flat.shape)
 
 
-EXPECTED: Final[dict[str, Callable[[Table, Ints], Floats]]] = {
-    "kl": _entropy_lost,
-    "entce": _entropy_lost,
-    "soft_nll": lambda truth, size: np.asarray(entr(truth).sum(axis=1)),
-    "jsd": _jsd,
-    "po_jsd": lambda truth, size: 1 - _jsd(truth, size) / np.log(2),
-    "tvd": _tvd,
-    "manhattan": lambda truth, size: 2 * _tvd(truth, size),
-    "soft_accuracy": lambda truth, size: 1 - _tvd(truth, size),
-    "soft_micro_f1": lambda truth, size: 1 - _tvd(truth, size),
-    "wasserstein": _wasserstein,
-    "brier": lambda truth, size: (1 - (truth**2).sum(axis=1)) / size,
-    "expected_accuracy": lambda truth, size: np.asarray(truth.max(axis=1)),
+def _leader_wins(p: Table, k: int) -> Floats:
+    return leader_wins(p, k) if k <= DEGREE else simulated(accuracy, p, k, draws=DRAWS, seed=0)
+
+
+def _entropy_missed(p: Table, k: int) -> Floats:
+    return entropy_missed(p, k) if k <= DEGREE else simulated(abs_entce, p, k, draws=DRAWS, seed=0)
+
+
+_OF_ENTROPY: Final = {"soft_nll": False, "kl": True, "entce": True}
+"""What follows from the entropy of p, and whether the entropy of the votes is taken off."""
+
+_OF_CELLS: Final[dict[str, tuple[OfCell, bool]]] = {
+    "tvd": (lambda p, k: expected_of_cell(lambda share, p: np.abs(share - p) / 2, p, k), False),
+    "jsd": (lambda p, k: expected_of_cell(jsd_of_cell, p, k), False),
+    "wasserstein": (lambda p, k: expected_of_cell(lambda share, p: np.abs(share - p), p, k), True),
 }
-"""Per metric, (items,) expected scores of the true distributions against votes drawn from them."""
+"""What is a sum over classes, or over the steps between ordered ones."""
+
+_SAME: Final = {
+    "manhattan": ("tvd", 2.0, 0.0),
+    "soft_accuracy": ("tvd", -1.0, 1.0),
+    "soft_micro_f1": ("tvd", -1.0, 1.0),
+    "po_jsd": ("jsd", -1 / LN2, 1.0),
+}
+"""What is another one times a factor plus a shift."""
+
+
+def _same(name: str) -> tuple[str, float, float]:
+    return _SAME.get(name, (name, 1.0, 0.0))
+
+
+_OF_PATTERNS: Final[dict[str, OfTruth]] = {
+    "accuracy": _leader_wins,
+    "expected_accuracy": lambda p, k: p[:, 0],
+    "abs_entce": _entropy_missed,
+}
+"""What depends on the whole distribution."""
+
+_OVER_ITEMS: Final = "it is no mean over items, and what a perfect model would score depends on all of them together"
+
+
+def _why_not(name: str, panel: Panel) -> str:
+    told = METRICS[name]
+    if "original" in told.needs:
+        return "it holds the model against the original labels, and no votes stand behind those"
+    if told.over_items is not None and name not in _SAME:
+        return _OVER_ITEMS
+    if not panel.single and (name in {*_OF_ENTROPY, *_OF_CELLS, *_SAME, *_OF_PATTERNS}):
+        return f"{SINGLE_ONLY}; see brier"
+    return "no bounds from few votes are known for it"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.optimize import nnls
-from scipy.special import betainc, expit, gammaln, logit, xlogy
+from scipy.special import betainc, entr, expit, gammaln, logit, xlogy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +84,8 @@ class Polynomials:
             panel_size: (items,) k_i.
         """
         nodes, h = self.nodes, self.function
+        # Where h does not depend on q, polynomials of any q will do.
+        model = np.clip(model, nodes[0], nodes[-1])
         left = np.clip(np.searchsorted(nodes, model, side="right") - 1, 0, max(nodes.size - 2, 0))
         right = np.minimum(left + 1, nodes.size - 1)
         gap = nodes[right] - nodes[left]
@@ -107,6 +109,7 @@ def fit_polynomials(
     panel_size: Ints,
     sizes: Ints | None = None,
     parts: int,
+    items: int | None = None,
 ) -> Polynomials:
     """Polynomials below and above h(p, q), as close as these votes warrant.
 
@@ -117,12 +120,13 @@ def fit_polynomials(
         panel_size: (items,) votes of each item, at least 1.
         sizes: the numbers of votes that brackets are wanted for; without it those of `panel_size`.
         parts: into how many parts q is divided; few do where h hardly bends in q.
+        items: over how many the mean will be, where rows are the same items more than once; else the rows.
     """
     nodes = _nodes(model, parts)
     reference = _reference(counts, model, panel_size, nodes)
     plain = function(counts / panel_size[:, None], model).sum(axis=1)
     # The weight of a variance in the half-width of a 95 % interval around a mean of items.
-    gamma = 2.0 / (np.sqrt(len(counts)) * max(float(plain.std()), 1e-3))
+    gamma = 2.0 / (np.sqrt(items or len(counts)) * max(float(plain.std()), 1e-3))
     ends: dict[int, Ends] = {}
     wanted = np.unique(panel_size if sizes is None else sizes)
     degree_of = DEGREES[np.searchsorted(DEGREES, wanted, side="right") - 1]
@@ -130,6 +134,11 @@ def fit_polynomials(
         fitted = _ends(function, degree, nodes, reference, gamma=gamma)
         ends |= {k: fitted @ _elevated(degree, k).T for k in wanted[degree_of == degree].tolist()}
     return Polynomials(function, nodes, ends)
+
+
+def jsd_of_cell(p: Any, q: Any) -> Any:
+    """One class's part of the Jensen-Shannon divergence, in nats, elementwise."""
+    return entr((p + q) / 2) - (entr(p) + entr(q)) / 2
 
 
 def _nodes(model: Table, parts: int) -> Floats:
@@ -202,12 +211,12 @@ def _ends(function: CellFunction, degree: int, nodes: Floats, reference: Table, 
         # h may have its kink at q.
         basis, h = np.vstack([at_grid, at_nodes[n]]), function(np.append(GRID, q), q)
         mean = float(reference[n] @ h[:-1])
-        out[0, n] = -_above(-h, basis, chance[n], gamma=gamma, mean=-mean)
-        out[1, n] = _above(h, basis, chance[n], gamma=gamma, mean=mean)
+        out[0, n] = -above(-h, basis, chance[n], gamma=gamma, mean=-mean)
+        out[1, n] = above(h, basis, chance[n], gamma=gamma, mean=mean)
     return out
 
 
-def _above(h: Floats, basis: Table, chance: Floats, *, gamma: float, mean: float) -> Floats:
+def above(h: Floats, basis: Table, chance: Floats, *, gamma: float, mean: float) -> Floats:
     """(degree + 1,) the g with the least E[g] + gamma/2 E[(g - mean)^2] among those with basis @ g >= h.
 
     In y = g - mean + 1/gamma it is the least norm under inequalities, which is a non-negative least-squares problem

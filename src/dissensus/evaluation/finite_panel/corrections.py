@@ -3,210 +3,352 @@
 Three ways, by what a metric allows:
 
 - Exact. Soft NLL and expected accuracy are linear in the true distribution p, and Brier is quadratic: their means are
-  estimated without bias (Brier from pairs of votes).
-- Bracketed. KL, signed EntCE, JSD, TVD and Wasserstein are no polynomials in p, so no unbiased estimate exists, but the
-  votes bracket their mean whatever p is (`bracket`). The value is halfway; the interval runs from the lower end of the
-  low mean to the upper end of the high mean, and holds without any assumption about p.
+  estimated without bias (Brier from pairs of judgements).
+- Bracketed. KL, signed EntCE, JSD, TVD and Wasserstein are no polynomials in p, so no unbiased estimate exists, but
+  single votes bracket their mean whatever p is (`bracket`). The value is halfway; the interval runs from the lower end
+  of the low mean to the upper end of the high mean, and holds without any assumption about p.
 - Split-half. The Pearson correlation of entropies is divided by the square root of the reliability of the human
   entropies, from two halves of the panel (Spearman 1904). Plain entropies of halves are biased by unlike amounts, which
-  makes that quotient too large (1.1 to 1.5 for a true 0.9 at 5 votes), so each half's entropy is the bracketed one.
+  makes that quotient too large (1.1 to 1.5 for a true 0.9 at 5 votes), so each half's entropy is the bracketed one, and
+  the interval is widened by what the brackets leave open.
 
-Corrected values may lie a little outside the range of the metric, as unbiased estimates of a small number must.
+Intervals are over items, over seeds where there are several, and over annotators where the same are known to have
+judged many items. Corrected values may lie a little outside the range of the metric, as unbiased estimates of a small
+number must.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.special import entr
 
-from dissensus.bootstrap import Estimate, percentile_estimate
+from dissensus.bootstrap import Estimate
+from dissensus.errors import InputError
+from dissensus.evaluation.comparison.intervals import estimate_over_seeds, estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
-from dissensus.evaluation.finite_panel.best_achievable import jsd_of_cell
-from dissensus.evaluation.finite_panel.bracket import Bracket, fit_polynomials
-from dissensus.evaluation.finite_panel.counts import draw_votes
+from dissensus.evaluation.finite_panel.bracket import fit_polynomials, jsd_of_cell
+from dissensus.evaluation.finite_panel.finding import Finding, withheld
+from dissensus.evaluation.finite_panel.panel import draw_votes
+from dissensus.evaluation.finite_panel.shared_annotators import (
+    THESE_PEOPLE,
+    clustered,
+    deletions,
+    shared,
+    with_annotators,
+)
 from dissensus.evaluation.metrics.distances import LN2, entropy, soft_nll
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.arrays import Counts, Ints, Table
-    from dissensus.evaluation.finite_panel.bracket import CellFunction
+    from dissensus.arrays import Counts, Floats, Ints, Table
+    from dissensus.evaluation.finite_panel.bracket import Bracket, CellFunction, Polynomials
+    from dissensus.evaluation.finite_panel.panel import Panel
+    from dissensus.evaluation.finite_panel.shared_annotators import Clustered, Scores
+    from dissensus.evaluation.probabilities import Runs
+
+    BracketOf = Callable[[Counts, Ints, Table], Bracket]
+    """Votes of items, how many each has, and a model's probabilities, to the bracket of the items' scores."""
+
+    BracketBy = Callable[[Counts, Runs, Ints], BracketOf]
+    """Votes of all items, a model's runs, and the numbers of votes that brackets are wanted for, to such a function."""
 
 LEVEL: Final = 0.95
 
 
-@dataclass(frozen=True)
-class Correction:
-    """A corrected score, or why there is none.
-
-    Attributes:
-        estimate: of the score against the true distributions; None where there is no sound one.
-        note: how it was made and how far to trust it, or why it is missing.
-    """
-
-    estimate: Estimate | None
-    note: str
-
-
 def correct(
-    name: str, counts: Counts, model: Table, *, resamples: int = 1000, splits: int = 20, seed: int = 0
-) -> Correction:
-    """The score of a model against the true distributions that votes were drawn from.
+    name: str, panel: Panel, model: Runs | Table, *, resamples: int = 1000, splits: int = 10, seed: int = 0
+) -> Finding:
+    """The score of a model against the true distributions that judgements were drawn from.
 
     Args:
         name: of a metric in the registry.
-        counts: (items, classes) votes, each item's drawn from its true distribution; at least 1 an item.
-        model: (items, classes) probabilities.
-        resamples: of items, for the interval; 0 leaves an exact correction without one, and a bracketed one with the
-            bracket alone.
+        panel: the judgements.
+        model: (items, classes) probabilities, or (seeds, items, classes): then the mean over seeds.
+        resamples: of items, for the interval; with fewer than 2 a value has none, or the bracket alone.
         splits: random halvings, for the entropy correlation.
         seed: of resamples and splits.
     """
+    runs = np.asarray(model, dtype=np.float64)
+    runs = runs[None] if runs.ndim == 2 else runs
+    if runs.shape[1:] != panel.mass.shape:
+        raise InputError(
+            f"corrected {name}: predictions of shape {runs.shape[1:]} for judgements of shape {panel.mass.shape}; "
+            "give one distribution an item"
+        )
     if name in UNBIASED:
         scores = METRICS[name].per_item
         assert scores is not None
-        values = resampled_means(scores(_shares(counts), model), resamples=resamples, seed=seed)
-        return Correction(
-            percentile_estimate(values, level=LEVEL), "votes estimate it without bias: corrected is plain"
-        )
+        per_run = [lambda mass, _, size, rows, q=q: scores(mass / size[:, None], q[rows]) for q in runs]
+        return _exact(name, panel, per_run, notes=(), resamples=resamples, seed=seed)
     if name == "brier":
-        return _brier(counts, model, resamples=resamples, seed=seed)
-    if name in BRACKETED:
-        return _bracketed(BRACKETED[name](counts, model), resamples=resamples, seed=seed)
+        return _brier(panel, runs, resamples=resamples, seed=seed)
+    if name not in BRACKETED and name != "entropy_pearson":
+        return withheld(WHY_NOT.get(name, "no sound correction is known"))
+    if not panel.single:
+        return withheld(f"{SINGLE_ONLY}; Brier and soft NLL are corrected for judgements too")
     if name == "entropy_pearson":
-        return _entropy_pearson(counts, model, resamples=resamples, splits=splits, seed=seed)
-    return Correction(None, WHY_NOT.get(name, "no sound correction is known; hold the plain score against its floor"))
+        return _entropy_pearson(panel, runs, resamples=resamples, splits=splits, seed=seed)
+    return _bracketed(name, panel, runs, resamples=resamples, seed=seed)
 
 
-def true_entropy(counts: Counts, *, model: Table | None = None, resamples: int = 1000, seed: int = 0) -> Correction:
-    """Mean entropy, in nats, of the true distributions that votes were drawn from.
+SINGLE_ONLY: Final = "its estimate needs judgements that are one vote each"
+"""Why judgements with several votes lack it."""
+
+
+def _brier(panel: Panel, runs: Runs, *, resamples: int, seed: int) -> Finding:
+    some = panel.size >= 2
+    alone = int((~some).sum())
+    if not some.any():
+        return withheld("no item has two judgements, and Brier needs pairs of them")
+
+    def scores(mass: Table, squares: Table, size: Ints, q: Table) -> Floats:
+        k = size[:, None].astype(np.float64)
+        pairs = (mass**2 - squares) / np.maximum(k * (k - 1), 1.0)
+        return np.asarray((pairs - 2 * q * mass / k + q * q).sum(axis=1))
+
+    notes = (f"{alone:,} items with a single judgement are left out",) if alone else ()
+    per_run = [lambda mass, squares, size, rows, q=q[some]: scores(mass, squares, size, q[rows]) for q in runs]
+    return _exact("brier", panel.take(some), per_run, notes=notes, resamples=resamples, seed=seed, least=2)
+
+
+def _exact(
+    name: str,
+    panel: Panel,
+    per_run: list[Callable[..., Floats]],
+    *,
+    notes: tuple[str, ...],
+    resamples: int,
+    seed: int,
+    least: int = 1,
+) -> Finding:
+    """An unbiased mean over items.
 
     Args:
-        counts: (items, classes) votes.
-        model: (items, classes) any guess of the distributions; the closer, the narrower the interval, which holds for
-            all. Without it, everybody's shares of the classes.
-        resamples: of items, for the interval.
+        name: of the metric.
+        panel: the judgements.
+        per_run: for each seed, sums, sums of squares, sizes and row numbers of items to their scores.
+        notes: what to say beside it.
+        resamples: of items.
         seed: of the resamples.
+        least: how many judgements an item needs.
     """
-    guess = np.broadcast_to(counts.sum(axis=0) / counts.sum(), counts.shape) if model is None else model
-    return _bracketed(_entropies(counts, np.asarray(guess)), resamples=resamples, seed=seed)
-
-
-def _brier(counts: Counts, model: Table, *, resamples: int, seed: int) -> Correction:
-    k = counts.sum(axis=1)
-    some = k >= 2
-    alone = int((~some).sum())
-    left_out = f"; {alone:,} items with a single vote are left out" if alone else ""
-    if not some.any():
-        return Correction(None, "no item has two votes, and Brier needs pairs of votes")
-    c, q, k = counts[some], model[some], k[some][:, None]
-    scores = (c * (c - 1) / (k * (k - 1)) - 2 * q * c / k + q * q).sum(axis=1)
+    rows = np.arange(len(panel))
+    scores = np.stack([each(panel.mass, panel.squares, panel.size, rows) for each in per_run])
     values = resampled_means(scores, resamples=resamples, seed=seed)
-    return Correction(percentile_estimate(values, level=LEVEL), f"unbiased, from pairs of votes{left_out}")
+    spread = spread_over_seeds([values], items=len(panel))
+    if spread is not None and shared(panel):
+        change = [deletions(panel, each, score, least=least) for each, score in zip(per_run, scores, strict=True)]
+        spread = with_annotators(spread, clustered(panel, np.mean(change, axis=0)))
+    told = METRICS[name]
+    estimate = estimate_within(
+        float(values[0].mean()), spread, level=LEVEL, low=told.low, high=told.high, resamples=resamples
+    )
+    return Finding(estimate, notes)
 
 
-def _bracketed(bracket: Bracket, *, resamples: int, seed: int) -> Correction:
-    columns = np.stack([bracket.low, bracket.middle, bracket.high])
-    values = resampled_means(columns, resamples=resamples, seed=seed)
-    low, middle, high = values[0].tolist()
-    ends = values[1:] if resamples else values
-    least = float(np.quantile(ends[:, 0], (1 - LEVEL) / 2))
-    most = float(np.quantile(ends[:, 2], (1 + LEVEL) / 2))
-    note = f"votes leave it between {low:.3g} and {high:.3g}, whatever the true distributions are"
-    if most - least > WIDE * abs(middle):
-        note += "; quote the interval, not the value"
-    return Correction(Estimate(middle, least, most, LEVEL, resamples), note)
+def _bracketed(name: str, panel: Panel, runs: Runs, *, resamples: int, seed: int) -> Finding:
+    counts, size = panel.counts, panel.size
+    crossed = shared(panel) and resamples > 1
+    sizes = np.unique(np.concatenate([size, np.maximum(size - 1, 1)])) if crossed else np.unique(size)
+    bracket_of = BRACKETED[name](counts, runs, sizes)
+    whole = [bracket_of(counts, size, q) for q in runs]
+    low, middle, high = (np.stack([getattr(each, end) for each in whole]) for end in ("low", "middle", "high"))
+    part = None
+    if crossed:
+
+        def middles(q: Table) -> Scores:
+            return lambda mass, _, k, rows: bracket_of(np.rint(mass).astype(np.int64), k, q[rows]).middle
+
+        change = [deletions(panel, middles(q), each) for q, each in zip(runs, middle, strict=True)]
+        part = clustered(panel, np.mean(change, axis=0))
+    told = METRICS[name]
+    value, least, most, between = mean_bracket(low, middle, high, resamples=resamples, seed=seed, part=part)
+    if least > most:
+        return withheld(CONTRADICTED)
+    estimate = Estimate(value, min(value, max(least, told.low)), max(value, min(most, told.high)), LEVEL, resamples)
+    notes = (WIDE_NOTE.format(*between),) if most - least > WIDE * abs(value) else ()
+    return Finding(estimate, notes)
 
 
-def _entropy_pearson(counts: Counts, model: Table, *, resamples: int, splits: int, seed: int) -> Correction:
-    k = counts.sum(axis=1)
-    some = k >= 4
+WIDE_NOTE: Final = "the votes leave it between {:.3g} and {:.3g}: quote the interval, not the value"
+
+CONTRADICTED: Final = (
+    "votes and predictions contradict each other: its lower bound lies above its upper bound, as happens where "
+    "predictions were made from the votes that they are scored on"
+)
+"""Why there is no number where a bracket is reversed."""
+
+
+def mean_bracket(
+    low: Table, middle: Table, high: Table, *, resamples: int, seed: int, part: Clustered | None = None
+) -> tuple[float, float, float, tuple[float, float]]:
+    """Value and ends of the interval of a bracketed mean, and the bracket itself.
+
+    Predictions that know the votes can reverse the interval: its low end then lies above its high end.
+
+    Args:
+        low: (seeds, items) lower ends.
+        middle: (seeds, items) halfway.
+        high: (seeds, items) upper ends.
+        resamples: of items; with fewer than 2 the interval is the bracket.
+        seed: of the resamples.
+        part: of the annotators.
+    """
+    values = resampled_means(np.stack([low, middle, high]), resamples=resamples, seed=seed)
+    ends = values[0].mean(axis=1)
+    half = [0.0, 0.0]
+    for side, place in enumerate((0, 2)):
+        spread = spread_over_seeds([values[:, place]], items=low.shape[1])
+        if spread is not None:
+            half[side] = with_annotators(spread, part).half_width(LEVEL)
+    least, most = float(ends[0] - half[0]), float(ends[2] + half[1])
+    value = float(np.clip(ends[1], min(least, most), max(least, most)))
+    return value, least, most, (float(min(ends[0], ends[2])), float(max(ends[0], ends[2])))
+
+
+def _entropy_pearson(panel: Panel, runs: Runs, *, resamples: int, splits: int, seed: int) -> Finding:
+    some = panel.size >= 4
     left_out = int((~some).sum())
     if some.sum() < 2:
-        return Correction(None, "too few items have four votes: the entropy of a half that is one vote is always 0")
-    c, q, k = counts[some], model[some], k[some]
+        return withheld("too few items have four votes: the entropy of a half that is one vote is always 0")
+    c, k, runs = panel.counts[some], panel.size[some], runs[:, some]
     one, other = (k + 1) // 2, k // 2
-    fitted = fit_polynomials(_entropy_of_cell, c, q, panel_size=k, sizes=np.concatenate([k, one, other]), parts=48)
+    guess = runs.mean(axis=0)
+    fitted = fit_polynomials(_entropy_of_cell, c, guess, panel_size=k, sizes=np.concatenate([k, one, other]), parts=24)
     rng = np.random.default_rng(seed)
-    first, second, product = np.zeros(len(c)), np.zeros(len(c)), np.zeros(len(c))
+    first, second, product, gap = np.zeros((4, len(c)))
     for _ in range(splits):
         part = draw_votes(c, one, rng)
-        a = fitted.bracket(part, q, panel_size=one).middle
-        b = fitted.bracket(c - part, q, panel_size=other).middle
-        first, second, product = first + a / splits, second + b / splits, product + a * b / splits
-    human, surprise = fitted.bracket(c, q, panel_size=k).middle, entropy(q)
+        a, b = (fitted.bracket(half, guess, panel_size=of) for half, of in ((part, one), (c - part, other)))
+        first, second = first + a.middle / splits, second + b.middle / splits
+        product = product + a.middle * b.middle / splits
+        gap = gap + (a.high - a.low + b.high - b.low) / 2 / splits
+    whole = fitted.bracket(c, guess, panel_size=k)
+    human, surprise = whole.middle, np.stack([entropy(q) for q in runs])
     # Centred first, so that what is left of products is no difference of large numbers.
     centre, at = float(human.mean()), float(surprise.mean())
     x, y = human - centre, surprise - at
     product = product - centre * (first + second) + centre**2
-    columns = np.stack([x, y, x * y, y * y, first - centre, second - centre, product])
-    x, y, xy, yy, a, b, ab = np.moveaxis(resampled_means(columns, resamples=resamples, seed=seed), 1, 0)
+    columns = np.concatenate([[x, first - centre, second - centre, product], y, x * y, y * y])
+    values = resampled_means(columns, resamples=resamples, seed=seed)
+    x, a, b, ab = values[:, :4].T
+    y, xy, yy = np.split(values[:, 4:], 3, axis=1)
     between, spread = ab - a * b, yy - y * y
-    if not (between[0] > 0 and spread[0] > 1e-12):
-        return Correction(None, "the entropies of people, or of the model, do not differ between items beyond noise")
-    r = (xy - x * y) / np.sqrt(np.maximum(between, 1e-12) * np.maximum(spread, 1e-12))
-    note = "plain correlation over the square root of the split-half reliability of entropies, at most 1"
+    if not (between[0] > 0 and (spread[0] > 1e-12).all()):
+        return withheld("the entropies of people, or of the model, do not differ between items beyond noise")
+    # Resamples in which people hardly differ would blow the quotient up.
+    known = (between > 0.05 * between[0])[:, None] & (spread > 1e-12)
+    r = np.where(known, (xy - x[:, None] * y) / np.sqrt(np.where(known, between[:, None] * spread, 1.0)), np.nan)
+    estimate = estimate_over_seeds(r, items=len(c))
+    if resamples > 1 and estimate.low is None:
+        return withheld("people's entropies hardly differ between items beyond noise")
+    # What a bracket leaves open moves the covariance by at most half its width, and the deviation of people's entropies
+    # by half that of the halves.
+    sd = float(np.sqrt(between[0]))
+    doubt = float((whole.high - whole.low).mean() + min(abs(estimate.value), 1.0) * gap.mean()) / 2 / sd
+    if doubt > DOUBT:
+        return withheld(
+            "few votes do not tell how unsure people are of items that nearly all agree on, and that decides it here: "
+            f"whatever the votes, it could be {doubt:.2f} more or less"
+        )
+    notes = []
     if left_out:
-        note += f"; {left_out:,} items with fewer than four votes are left out"
-    if k.min() < 8:
-        note += "; with fewer than eight votes an item its interval holds the truth about 90 times in 100, not 95"
-    return Correction(percentile_estimate(np.clip(r, -1.0, 1.0), level=LEVEL), note)
+        notes.append(f"{left_out:,} items with fewer than four votes are left out")
+    if shared(panel):
+        notes.append(THESE_PEOPLE)
+    value = float(np.clip(estimate.value, -1.0, 1.0))
+    if estimate.low is None or estimate.high is None:
+        return Finding(Estimate(value, level=LEVEL), tuple(notes))
+    ends = max(-1.0, min(estimate.low - doubt, value)), min(1.0, max(estimate.high + doubt, value))
+    if ends[1] - ends[0] > 1.0:
+        return withheld(f"the votes leave it anywhere between {ends[0]:.2f} and {ends[1]:.2f}")
+    return Finding(Estimate(value, *ends, LEVEL, resamples), tuple(notes))
+
+
+DOUBT: Final = 0.25
+"""How far brackets may leave the entropy correlation open; where further, it is withheld."""
 
 
 def _entropy_of_cell(p: Any, q: Any) -> Any:
     return entr(p)
 
 
-def _entropies(counts: Counts, model: Table) -> Bracket:
-    return _bracket(_entropy_of_cell, counts, model, counts.sum(axis=1), parts=48)
+def _fitted(function: CellFunction, cells: Counts, runs: Runs, size: Ints, sizes: Ints, *, parts: int) -> Polynomials:
+    """Polynomials for all seeds together: where their q lie close, so do their polynomials."""
+    seeds = len(runs)
+    return fit_polynomials(
+        function,
+        np.tile(cells, (seeds, 1)),
+        runs.reshape(-1, runs.shape[2]),
+        panel_size=np.tile(size, seeds),
+        sizes=sizes,
+        parts=parts,
+        items=len(cells),
+    )
 
 
-def _bracket(function: CellFunction, counts: Counts, model: Table, panel_size: Ints, *, parts: int) -> Bracket:
-    fitted = fit_polynomials(function, counts, model, panel_size=panel_size, parts=parts)
-    return fitted.bracket(counts, model, panel_size=panel_size)
+def _of_cells(function: CellFunction, *, parts: int) -> BracketBy:
+    def by(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
+        fitted = _fitted(function, counts, runs, counts.sum(axis=1), sizes, parts=parts)
+        return lambda votes, size, q: fitted.bracket(votes, q, panel_size=size)
+
+    return by
 
 
-def _kl(counts: Counts, model: Table) -> Bracket:
-    return _entropies(counts, model).scaled(-1.0, shift=soft_nll(_shares(counts), model))
+_jsd = _of_cells(jsd_of_cell, parts=96)
+_tvd = _of_cells(lambda p, q: np.abs(p - q) / 2, parts=96)
 
 
-def _entce(counts: Counts, model: Table) -> Bracket:
-    return _entropies(counts, model).scaled(-1.0, shift=entropy(model))
+def _entropies(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
+    # Entropies are people's alone: the model is a guess of them, and that of the mean over seeds will do.
+    return _of_cells(_entropy_of_cell, parts=24)(counts, runs.mean(axis=0, keepdims=True), sizes)
 
 
-def _jsd(counts: Counts, model: Table) -> Bracket:
-    return _bracket(jsd_of_cell, counts, model, counts.sum(axis=1), parts=96)
+def _kl(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
+    entropies = _entropies(counts, runs, sizes)
+    return lambda votes, size, q: entropies(votes, size, q).scaled(-1.0, shift=soft_nll(votes / size[:, None], q))
 
 
-def _tvd(counts: Counts, model: Table) -> Bracket:
-    return _bracket(lambda p, q: np.abs(p - q) / 2, counts, model, counts.sum(axis=1), parts=192)
+def _entce(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
+    entropies = _entropies(counts, runs, sizes)
+    return lambda votes, size, q: entropies(votes, size, q).scaled(-1.0, shift=entropy(q))
 
 
-def _wasserstein(counts: Counts, model: Table) -> Bracket:
-    reached, said = np.cumsum(counts, axis=1)[:, :-1], np.cumsum(model, axis=1)[:, :-1]
-    return _bracket(lambda p, q: np.abs(p - q), reached, np.clip(said, 0.0, 1.0), counts.sum(axis=1), parts=192)
+def _wasserstein(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
+    def steps(table: Any) -> Any:
+        return np.cumsum(table, axis=-1)[..., :-1]
+
+    def said(q: Any) -> Any:
+        return np.clip(steps(q), 0.0, 1.0)
+
+    fitted = _fitted(lambda p, q: np.abs(p - q), steps(counts), said(runs), counts.sum(axis=1), sizes, parts=96)
+    return lambda votes, size, q: fitted.bracket(steps(votes), said(q), panel_size=size)
 
 
-def _shares(counts: Counts) -> Table:
-    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+def _scaled(base: BracketBy, factor: float, shift: float) -> BracketBy:
+    def by(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
+        of = base(counts, runs, sizes)
+        return lambda votes, size, q: of(votes, size, q).scaled(factor, shift=shift)
+
+    return by
 
 
 UNBIASED: Final = ("soft_nll", "expected_accuracy")
 """Linear in the true distribution."""
 
-BRACKETED: Final[dict[str, Callable[[Counts, Table], Bracket]]] = {
+BRACKETED: Final[dict[str, BracketBy]] = {
     "kl": _kl,
     "entce": _entce,
     "jsd": _jsd,
-    "po_jsd": lambda counts, model: _jsd(counts, model).scaled(-1 / LN2, shift=1.0),
+    "po_jsd": _scaled(_jsd, -1 / LN2, 1.0),
     "tvd": _tvd,
-    "manhattan": lambda counts, model: _tvd(counts, model).scaled(2.0),
-    "soft_accuracy": lambda counts, model: _tvd(counts, model).scaled(-1.0, shift=1.0),
-    "soft_micro_f1": lambda counts, model: _tvd(counts, model).scaled(-1.0, shift=1.0),
+    "manhattan": _scaled(_tvd, 2.0, 0.0),
+    "soft_accuracy": _scaled(_tvd, -1.0, 1.0),
+    "soft_micro_f1": _scaled(_tvd, -1.0, 1.0),
     "wasserstein": _wasserstein,
 }
 """Sums over classes of a function of one true probability."""
@@ -214,7 +356,9 @@ BRACKETED: Final[dict[str, Callable[[Counts, Table], Bracket]]] = {
 WIDE: Final = 0.5
 """The width of an interval, as a multiple of the value, from which on the value should not be quoted alone."""
 
-_TOP: Final = "which class most people would choose is not known from few votes; hold the plain score against its floor"
+_TOP: Final = (
+    "which class most people would choose is not known from few votes; hold the plain score against the best achievable"
+)
 
 WHY_NOT: Final = {
     "reverse_kl": "classes that people hardly ever choose decide it, and few votes never show them",

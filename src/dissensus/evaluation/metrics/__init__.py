@@ -1,6 +1,6 @@
 """All metrics by name: per item `metric(human, model) -> (items,)`, and over items `metric(human, model) -> number`.
 
-`registry.METRICS` says of each what its number means.
+`registry.METRICS` says what the number of each means.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ TINY: Final = 2.0**-126
 """The least normal float32: what 0 is replaced by under a logarithm that is multiplied by that 0."""
 
 TIE: Final = {"float32": 1e-6, "float64": 1e-12}
-"""Human probabilities that differ by no more than this are tied; equal votes can differ by rounding after division."""
+"""Human probabilities that differ by no more than this are tied: equal votes can differ by rounding after division."""
 
 CPU_BLOCK: Final = 2**16
 """Elements in a block on a processor: 256 kB of float32, so that a formula's temporaries stay in the cache."""

@@ -1,7 +1,11 @@
 """Expected calibration error and calibration curves: does confidence match how often people agree?
 
-Bins are (a, b], the first [0, b], so a confidence of exactly 1 is in the last bin and every item is in one. Items of
-equal confidence are always in one bin, so nothing depends on the order of items.
+Confidences and edges are rounded to whole millionths (`MILLION`) and compared as whole numbers. Bin k of n of equal
+width ends at k / n and holds what is above (k - 1) / n, that is (a, b]; the first one holds 0 too.
+So a confidence of 0.7 ends the bin (0.6, 0.7] whether it is 0.7, 0.7000000000000001 (as a row divided by its sum may
+give) or float32's 0.699999988; a confidence of 1 is in the last bin; every item is in one. Bins of equal mass end at a
+confidence of the sample; equal confidences are in one bin. Nothing depends on the order of items or classes, on the
+precision, or on the library. Only binning is rounded: means are of the confidences as they are.
 """
 
 from __future__ import annotations
@@ -23,10 +27,13 @@ if TYPE_CHECKING:
     from dissensus.evaluation.metrics.arithmetic import ArrayT
 
 Binning: TypeAlias = Literal["equal_width", "equal_mass"]
-"""Bins of equal width, k / n_bins to (k + 1) / n_bins, or of equally many items, as far as equal confidences let."""
+"""Bins of equal width, (k - 1) / n_bins to k / n_bins, or of equally many items, as far as equal confidences allow."""
 
 Against: TypeAlias = Literal["majority", "votes"]
 """What a confidence is held against: whether the class is the majority of people, or the share of votes it has."""
+
+MILLION: Final = 10**6
+"""Confidences are binned as whole millionths."""
 
 CLASSWISE_BLOCK: Final = 2**18
 """Elements in a block where classes are binned one after the other: long columns, and 1 MB of float32."""
@@ -117,7 +124,8 @@ def calibration_curve(
     for _, rows_of_people, rows_of_model in blocks(human, model):
         p, q = by_class(rows_of_people), by_class(rows_of_model)
         sums += _binned(to_numpy(library(q).amax(q, 0)), to_numpy(right(p, q)), upper)
-    return _curve(sums, upper)
+    edges = np.arange(1, n_bins + 1) / n_bins if binning == "equal_width" else upper / MILLION
+    return _curve(sums, edges)
 
 
 def _highest(table: ArrayT) -> np.ndarray[Any, Any]:
@@ -130,15 +138,25 @@ def _share_of(table: ArrayT, k: int) -> np.ndarray[Any, Any]:
     return to_numpy(by_rows(lambda q: q[:, k], table))
 
 
+def millionths(confidence: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Confidences in whole millionths, which bins are told apart by."""
+    return np.asarray(np.rint(confidence.astype(np.float64) * MILLION).astype(np.int64))
+
+
+def equal_width_ends(n_bins: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """(bins,) the last millionth of each of n bins of equal width."""
+    return millionths(np.arange(1, n_bins + 1) / n_bins)
+
+
 def _upper_edges(
     confidences: Callable[[], np.ndarray[Any, Any]], *, n_bins: int, binning: Binning
 ) -> np.ndarray[Any, Any]:
-    """(bins,) where bins end."""
+    """(bins,) where bins end, in millionths."""
     if binning == "equal_width":
-        return np.arange(1, n_bins + 1) / n_bins
-    values = confidences()
+        return equal_width_ends(n_bins)
+    values = millionths(confidences())
     if not len(values):
-        return np.ones(n_bins)
+        return np.full(n_bins, MILLION)
     last = -(-np.arange(1, n_bins + 1) * len(values) // n_bins) - 1
     return np.asarray(np.partition(values, last)[last])
 
@@ -147,8 +165,7 @@ def _binned(
     confidence: np.ndarray[Any, Any], outcome: np.ndarray[Any, Any], upper: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
     """(3, bins) items in each bin, and the sums of their confidences and outcomes."""
-    # Edges are compared in the precision of the confidences: a float32 0.3 is above a float64 0.3.
-    place = np.searchsorted(upper[:-1].astype(confidence.dtype), confidence, side="left")
+    place = np.searchsorted(upper[:-1], millionths(confidence), side="left")
     return np.stack(
         [
             np.bincount(place, minlength=len(upper)),

@@ -25,7 +25,7 @@ FLOOR: Final = 1e-12
 
 A model that gives 0 to a class that people chose would score infinity, and one such item would decide every mean. 1e-12
 is the clip of Uma et al. (2021), is exact enough in float32, float64 and bfloat16 that a result does not depend on the
-precision, and costs at most `WORST` nats an item. The clipped row is not normalised again (that moves no value by more
+precision, and costs at most `WORST` nats per item. The clipped row is not normalised again (that moves no value by more
 than 1e-12 a class), so that soft NLL = KL + H(human) stays an identity.
 """
 
@@ -123,7 +123,7 @@ def wasserstein(human: ArrayT, model: ArrayT, *, positions: Sequence[float] | No
     if gaps.shape != (human.shape[1] - 1,) or not (gaps > 0).all():
         raise InputError(
             f"wasserstein: positions {list(positions or ())} do not place {human.shape[1]} classes on a scale; "
-            "give one increasing number a class"
+            "give one increasing number per class"
         )
 
     def formula(p: Any, q: Any) -> Any:

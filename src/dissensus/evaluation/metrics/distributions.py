@@ -40,7 +40,7 @@ def check_distributions(
         InputError: naming the worst item, and how far off it is.
     """
     if len(array.shape) != 2 or array.shape[1] == 0:
-        raise InputError(f"{what}: shape {tuple(array.shape)} is not items by classes; give one row an item")
+        raise InputError(f"{what}: shape {tuple(array.shape)} is not items by classes; give one row per item")
 
     def name(item: int) -> str:
         return f"row {item}" if items is None else f"item {items[item]}"
@@ -70,7 +70,7 @@ def check_distributions(
     if off[item] > tolerance:
         raise InputError(
             f"{what}: {_rows(int((off > tolerance).sum()))} a sum other than 1, worst {name(item)}, which sums to "
-            f"{total[item]:.6g} ({off[item]:.2g} off); divide each row by its sum, or say that these are logits"
+            f"{total[item]:.6g} ({off[item]:.2g} off); give every class's probability, or say that these are logits"
         )
 
 

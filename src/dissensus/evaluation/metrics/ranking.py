@@ -1,4 +1,4 @@
-"""Whether people and model choose the same: the top class, the second, the whole ranking, item by item.
+"""Whether people and model make the same choice: the top class, the second, the whole ranking, item by item.
 
 **Ties.** Where two classes share the first (or second) place, on either side, one of them is drawn at random, and a
 score here is the expectation over that draw. So no score depends on the order in which classes are stored, a model that

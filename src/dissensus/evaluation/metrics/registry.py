@@ -7,7 +7,7 @@ from math import inf
 from typing import Final
 
 from dissensus.evaluation.metrics import calibration_error, distances, ranking, set_level
-from dissensus.evaluation.metrics.metric import Metric
+from dissensus.evaluation.metrics.metric import SHARE, Metric
 
 METRICS: Final[dict[str, Metric]] = {
     metric.name: metric
@@ -15,6 +15,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="kl",
             title="KL(human || model)",
+            short="KL",
             unit="nats",
             low=0.0,
             high=distances.WORST,
@@ -25,6 +26,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="reverse_kl",
             title="KL(model || human)",
+            short="reverse KL",
             unit="nats",
             low=0.0,
             high=distances.WORST,
@@ -35,6 +37,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="soft_nll",
             title="Soft NLL",
+            short="soft NLL",
             unit="nats",
             low=0.0,
             high=distances.WORST,
@@ -45,6 +48,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="jsd",
             title="Jensen-Shannon divergence",
+            short="JSD",
             unit="nats",
             low=0.0,
             high=distances.LN2,
@@ -55,6 +59,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="js_distance",
             title="Jensen-Shannon distance",
+            short="JS distance",
             unit="square root of bits",
             low=0.0,
             high=1.0,
@@ -65,6 +70,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="tvd",
             title="TVD (DistCE)",
+            short="TVD",
             unit="probability",
             low=0.0,
             high=1.0,
@@ -75,6 +81,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="manhattan",
             title="Manhattan distance",
+            short="Manhattan",
             unit="probability",
             low=0.0,
             high=2.0,
@@ -85,6 +92,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="wasserstein",
             title="Wasserstein distance",
+            short="Wasserstein",
             unit="classes",
             low=0.0,
             high=inf,
@@ -96,6 +104,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="brier",
             title="Brier score to the distribution",
+            short="Brier",
             unit="probability squared",
             low=0.0,
             high=2.0,
@@ -106,6 +115,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="brier_majority",
             title="Brier score to the majority",
+            short="Brier (majority)",
             unit="probability squared",
             low=0.0,
             high=2.0,
@@ -116,6 +126,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="entce",
             title="EntCE, signed",
+            short="EntCE, signed",
             unit="nats",
             low=-inf,
             high=inf,
@@ -126,6 +137,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="abs_entce",
             title="EntCE",
+            short="EntCE",
             unit="nats",
             low=0.0,
             high=inf,
@@ -136,7 +148,8 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="rank_cs",
             title="RankCS",
-            unit="share of items",
+            short="RankCS",
+            unit=SHARE,
             low=0.0,
             high=1.0,
             better="higher",
@@ -146,7 +159,8 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="accuracy",
             title="Accuracy against the majority",
-            unit="share of items",
+            short="accuracy",
+            unit=SHARE,
             low=0.0,
             high=1.0,
             better="higher",
@@ -156,7 +170,8 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="accuracy_original",
             title="Accuracy against the original label",
-            unit="share of items",
+            short="accuracy (original)",
+            unit=SHARE,
             low=0.0,
             high=1.0,
             better="higher",
@@ -167,7 +182,8 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="second_best_accuracy",
             title="Second-best accuracy",
-            unit="share of items",
+            short="second-best accuracy",
+            unit=SHARE,
             low=0.0,
             high=1.0,
             better="higher",
@@ -177,6 +193,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="expected_accuracy",
             title="Expected accuracy",
+            short="expected accuracy",
             unit="probability",
             low=0.0,
             high=1.0,
@@ -187,6 +204,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="soft_accuracy",
             title="Soft accuracy",
+            short="soft accuracy",
             unit="probability",
             low=0.0,
             high=1.0,
@@ -197,6 +215,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="cosine",
             title="Cosine similarity",
+            short="cosine",
             unit="",
             low=0.0,
             high=1.0,
@@ -207,6 +226,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="soft_micro_f1",
             title="Soft micro-F1",
+            short="soft micro-F1",
             unit="",
             low=0.0,
             high=1.0,
@@ -217,6 +237,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="soft_macro_f1",
             title="Soft macro-F1",
+            short="soft macro-F1",
             unit="",
             low=0.0,
             high=1.0,
@@ -227,6 +248,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="po_jsd",
             title="PO-JSD",
+            short="PO-JSD",
             unit="bits",
             low=0.0,
             high=1.0,
@@ -237,6 +259,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="entropy_pearson",
             title="Entropy correlation (Pearson)",
+            short="entropy correlation (Pearson)",
             unit="",
             low=-1.0,
             high=1.0,
@@ -247,6 +270,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="entropy_spearman",
             title="Entropy correlation (Spearman)",
+            short="entropy correlation (Spearman)",
             unit="",
             low=-1.0,
             high=1.0,
@@ -257,16 +281,18 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="ece",
             title="ECE against the majority",
+            short="ECE",
             unit="probability",
             low=0.0,
             high=1.0,
             better="lower",
-            reference="Guo et al. 2017; 10 bins of equal width, (a, b], as in Baan et al. 2022",
+            reference="Guo et al. 2017; 10 bins of equal width, (a, b], as in Baan et al. 2022, to 1e-6",
             over_items=calibration_error.ece,
         ),
         Metric(
             name="ece_equal_mass",
             title="ECE against the majority, equal mass",
+            short="ECE (equal mass)",
             unit="probability",
             low=0.0,
             high=1.0,
@@ -277,6 +303,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="ece_votes",
             title="ECE against the votes",
+            short="ECE (votes)",
             unit="probability",
             low=0.0,
             high=1.0,
@@ -287,6 +314,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="classwise_ece",
             title="Classwise ECE against the majority",
+            short="classwise ECE",
             unit="probability",
             low=0.0,
             high=1.0,
@@ -297,6 +325,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric(
             name="classwise_ece_votes",
             title="Classwise ECE against the votes",
+            short="classwise ECE (votes)",
             unit="probability",
             low=0.0,
             high=1.0,
@@ -306,4 +335,4 @@ METRICS: Final[dict[str, Metric]] = {
         ),
     )
 }
-"""By name, in the order of a table; not `entropy` and `mode_shift_rate`, which compare no model with people."""
+"""By name, in the order of a table. `entropy` and `mode_shift_rate` compare no model with people and are not here."""

@@ -1,4 +1,4 @@
-"""Measures over all items at once, which are no mean of per-item values; None where they are undefined."""
+"""Measures over all items at once, which are not means of per-item values; None where they are undefined."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dissensus.evaluation.metrics.arithmetic import Array, ArrayT
 
 DECIMALS: Final = 10
-"""To which entropies are rounded before they are correlated: the votes (7, 3, 0) and (0, 7, 3) have one entropy, and
-adding up in another order must not break that tie in the ranks."""
+"""Entropies are rounded to this many decimals before they are correlated: the votes (7, 3, 0) and (0, 7, 3) have the
+same entropy, and adding in another order must not break that tie in the ranks."""
 
 
 def soft_micro_f1(human: ArrayT, model: ArrayT) -> float | None:

@@ -1,0 +1,152 @@
+"""The headline metric as dots: every system with its interval, what is best achievable, and the people ruler."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import altair as alt
+import vl_convert
+
+from dissensus.errors import InputError
+from dissensus.evaluation.comparison.scores import BEST, arrow
+from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.report.drawing import drawn, standalone
+from dissensus.report.figures import Figure, Section, spec_of
+from dissensus.report.items import PALETTE, clipped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.report.figures import Record
+
+DATA: Final = "dots"
+KINDS: Final = {"model": PALETTE[0], "baseline": PALETTE[6]}
+"""Colours of models and baselines."""
+
+ROW: Final = 24
+"""Height of a row, in pixels."""
+
+MARKED: Final = (0, 1, 2, 3, 5, 10, 20, 50, 100)
+"""Numbers of people that the ruler marks, as far as it runs."""
+
+APART: Final = 0.03
+"""How far apart two marks are at least, as a share of the axis; a number of people between them is left out."""
+
+
+def dots(evaluation: Evaluation) -> Section:
+    """One dot plot: a row for each system, closest to people first, and the people ruler above."""
+    metric = METRICS[evaluation.headline]
+    rows: list[Record] = []
+    for name in sorted(evaluation.systems, key=evaluation.distance):
+        value = evaluation.overall.get(name, evaluation.headline).value
+        if value is None:
+            continue
+        ends = (value.value, value.value) if value.low is None or value.high is None else (value.low, value.high)
+        worth = evaluation.worth.get(name)
+        rows.append(
+            {
+                "place": len(rows),
+                "system": clipped(name, 32),
+                "kind": "baseline" if name in evaluation.baselines else "model",
+                "score": value.value,
+                "low": ends[0],
+                "high": ends[1],
+                "people": "" if worth is None else str(worth),
+            }
+        )
+    title = f"{metric.title}{f', {metric.unit}' if metric.unit else ''} {arrow(metric.name)}"
+    base = alt.Chart(alt.NamedData(name=DATA)).encode(
+        y=alt.Y("place:O", title=None)
+        .axis(labelExpr=f"data('{DATA}')[datum.value].system", labelLimit=200, ticks=False, domain=False)
+        .sort("ascending"),
+        color=alt.Color("kind:N", title=None)
+        .scale(domain=list(KINDS), range=list(KINDS.values()))
+        .legend(orient="bottom"),
+    )
+    place = alt.X("low:Q", title=title).scale(zero=False).axis(grid=False)
+    reach = max((row["high"] for row in rows), default=1.0) - min((row["low"] for row in rows), default=0.0)
+    layers = [
+        *_ruler(evaluation, apart=APART * reach),
+        *_best(evaluation),
+        base.mark_rule(strokeWidth=2).encode(x=place, x2="high:Q"),
+        base.mark_point(filled=True, size=70, opacity=1).encode(
+            x="score:Q",
+            tooltip=[
+                alt.Tooltip("system:N", title="system"),
+                alt.Tooltip("score:Q", title=metric.short, format=".3f"),
+                alt.Tooltip("low:Q", title="from", format=".3f"),
+                alt.Tooltip("high:Q", title="to", format=".3f"),
+                alt.Tooltip("people:N", title="worth"),
+            ],
+        ),
+    ]
+    about = f"{metric.short} of each system with its 95 % interval: " + "; ".join(
+        f"{row['system']} {row['score']:.3f}" for row in rows
+    )
+    figure = Figure(
+        slug="dots",
+        title=f"{evaluation.items:,} items" + ("; above: what so many people score" if _ruled(evaluation) else ""),
+        spec=spec_of(alt.layer(*layers), height=ROW * max(len(rows), 2)),
+        data=DATA,
+        about=about,
+    )
+    note = (
+        "Dot and line: score and its 95 % interval. Dashed line: what a perfect model would score against so few votes."
+    )
+    if _ruled(evaluation):
+        note += " Numbers above: what so many people's votes score as a forecast of the other people's."
+    return Section(figures=(figure,), data={DATA: rows}, note=note)
+
+
+def draw_dots(evaluation: Evaluation, path: Path) -> None:
+    """Write the dot plot as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
+    section = dots(evaluation)
+    figure, rows = section.figures[0], section.data[DATA]
+    svg = drawn(figure, rows)
+    made = {
+        ".svg": lambda: svg.encode(),
+        ".png": lambda: vl_convert.svg_to_png(svg, scale=2),
+        ".pdf": lambda: vl_convert.svg_to_pdf(svg),
+        ".json": lambda: json.dumps(standalone(figure, rows), ensure_ascii=False).encode(),
+    }
+    if path.suffix.lower() not in made:
+        raise InputError(f"{path}: unknown kind of figure '{path.suffix}'; choose one of {', '.join(made)}")
+    try:
+        path.write_bytes(made[path.suffix.lower()]())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place") from error
+
+
+def _ruled(evaluation: Evaluation) -> bool:
+    return not isinstance(evaluation.ruler, str) and evaluation.ruler.score == evaluation.headline
+
+
+def _ruler(evaluation: Evaluation, *, apart: float) -> list[Any]:
+    """Thin lines at what 0, 1, 2, ... people score, with their numbers above."""
+    if isinstance(evaluation.ruler, str) or evaluation.ruler.score != evaluation.headline:
+        return []
+    ruler = evaluation.ruler
+    marked: list[Record] = []
+    for n in sorted({*MARKED, ruler.most}):
+        if n <= ruler.most and (not marked or abs(ruler.values[n] - marked[-1]["at"]) >= apart):
+            marked.append({"at": float(ruler.values[n]), "people": str(n)})
+    base = alt.Chart(alt.InlineData(values=marked)).encode(x="at:Q")
+    return [
+        base.mark_rule(color="#8C8C8C", strokeWidth=1, opacity=0.5),
+        base.mark_text(color="#8C8C8C", baseline="bottom", dy=-4).encode(text="people:N", y=alt.value(0)),
+    ]
+
+
+def _best(evaluation: Evaluation) -> list[Any]:
+    found = evaluation.overall.get(evaluation.systems[0], evaluation.headline).best_achievable
+    if found is None or found.estimate is None:
+        return []
+    base = alt.Chart(alt.InlineData(values=[{"at": found.estimate.value, "what": BEST}])).encode(x="at:Q")
+    return [
+        base.mark_rule(color=PALETTE[2], strokeDash=[5, 4], strokeWidth=2),
+        base.mark_text(color=PALETTE[2], align="left", baseline="bottom", dx=5, dy=-4).encode(
+            text="what:N", y=alt.value("height")
+        ),
+    ]
