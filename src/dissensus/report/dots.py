@@ -131,7 +131,9 @@ def _ruler(evaluation: Evaluation, *, apart: float) -> list[Any]:
     marked: list[Record] = []
     for n in sorted({*MARKED, ruler.most}):
         if n <= ruler.most and (not marked or abs(ruler.values[n] - marked[-1]["at"]) >= apart):
-            marked.append({"at": float(ruler.values[n]), "people": str(n)})
+            marked.append({"at": float(ruler.values[n]), "people": "1 person" if n == 1 else str(n)})
+    if ruler.most > 1:
+        marked[-1]["people"] += " people"
     base = alt.Chart(alt.InlineData(values=marked)).encode(x="at:Q")
     return [
         base.mark_rule(color="#8C8C8C", strokeWidth=1, opacity=0.5),

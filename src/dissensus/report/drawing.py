@@ -33,8 +33,10 @@ LINE: Final = "#e2e3de"
 
 CONFIG: Final[dict[str, Any]] = {
     "background": "white",
+    "padding": {"left": 14, "right": 8, "top": 5, "bottom": 5},
     "view": {"stroke": None},
-    "font": "system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, Liberation Sans, sans-serif",
+    # Fonts of the same widths everywhere: a drawing is measured here and shown elsewhere.
+    "font": "Liberation Sans, Arial, Helvetica, sans-serif",
     "mark": {"color": PALETTE[0]},
     "rule": {"color": PALETTE[0]},
     "text": {"fontSize": 11},

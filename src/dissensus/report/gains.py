@@ -14,7 +14,7 @@ from dissensus.evaluation.comparison.strata import by_agreement, by_class, by_en
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.figures import SHADES, Figure, Section, named_colours, spec_of
 from dissensus.report.items import clipped, distinct
-from dissensus.report.tables import Cell, Row, Table, signed
+from dissensus.report.tables import Cell, Row, Table, capital, signed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,9 +110,9 @@ def gains(subject: Subject, found: Mapping[tuple[str, str], list[Difference]]) -
             spec = _dots(slug, methods, f"{metric.short} minus that of {clipped(reference, 24)}", len(strata))
             figures.append(Figure(slug=slug, title=title, spec=spec, data=slug, about=about))
     note = (
-        f"{metric.short} of each method minus that of the reference, with its 95 % interval over items and seeds: left "
-        "of 0 the method is closer to people, right of 0 it is further. In brackets: items. A class is that of the "
-        "majority of people; strata are chosen by the votes that are scored, so read the differences, not the heights."
+        f"{capital(metric.short)} of each method minus that of the reference, with its 95 % interval over items and "
+        "seeds: left of 0 the method is closer to people, right of 0 it is further. In brackets: items. A class is "
+        "that of the majority of people; strata are chosen by the votes that are scored, so read the differences, not the heights."
     )
     return Section(figures=tuple(figures), data=data, note=note), _table(subject, found, sizes)
 

@@ -57,7 +57,6 @@ class Page:
         dynamics: tables of training dynamics.
         curves: learning curves; None where there are none.
         divergence: between epochs; None likewise.
-        trained: tables of training dynamics; empty where runs recorded nothing.
         basins: tables of curvature and of paths between runs; empty where they were not measured.
         landscape: spectra, lines and surfaces.
         ood: a table for each out-of-distribution set; empty where none was measured.
@@ -87,7 +86,6 @@ class Page:
     dynamics: Sequence[Table]
     curves: Section | None
     divergence: Section | None
-    trained: Sequence[Table]
     basins: Sequence[Table]
     landscape: Section | None
     ood: Sequence[Table]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.evaluation.evaluating import with_classes
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.items import data_uri, images
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Names, Table
     from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.predictions import Predictions
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.studies.scored import ScoredStudy
@@ -154,7 +156,7 @@ def study_subject(scored: ScoredStudy, *, store: str = "") -> Subject:
 def files_subject(
     evaluation: Evaluation,
     people: LabelDistribution,
-    systems: Mapping[str, Runs],
+    predictions: Mapping[str, Predictions],
     *,
     votes: Votes,
     title: str,
@@ -167,8 +169,8 @@ def files_subject(
 
     Args:
         evaluation: of the systems.
-        people: what people said of the evaluated items, over the classes of the evaluation.
-        systems: by name, (seeds, items, classes) probabilities over the same.
+        people: what people said of the evaluated items.
+        predictions: by name, of the same items in the same order.
         votes: all votes.
         title: a short name.
         texts: (items,) the text of each evaluated item; None shows their names.
@@ -176,6 +178,8 @@ def files_subject(
         cautions: what was found while reading.
         command: what was typed.
     """
+    people = with_classes(people, evaluation.classes)
+    systems = {name: _over(each, evaluation.classes) for name, each in predictions.items()}
     names = tuple(systems)
     compared = "baselines that know nothing of the items" if len(names) == 1 else evaluation.reference
     subject = names[0] if len(names) == 1 else names[1] if len(names) == 2 else "another model"
@@ -202,6 +206,13 @@ def files_subject(
         ),
         commands=(command,) if command else (),
     )
+
+
+def _over(given: Predictions, classes: tuple[str, ...]) -> Runs:
+    """(seeds, items, classes) probabilities over the evaluation's classes, 0 for those that the predictions lack."""
+    runs = np.zeros((*given.probabilities.shape[:2], len(classes)))
+    runs[..., [classes.index(name) for name in given.classes]] = given.probabilities
+    return runs
 
 
 def _seeds(number: int) -> str:

@@ -130,7 +130,7 @@ def comparison(
         if ruled:
             cells.insert(1, Cell(DASH))
         rows.append(Row(name=BEST, cells=tuple(cells), kind="people"))
-    header = [f"{_capital(METRICS[name].short)}{_percent(name)} {arrow(name)}" for name in metrics]
+    header = [f"{capital(METRICS[name].short)}{_percent(name)} {arrow(name)}" for name in metrics]
     if ruled:
         header.insert(1, "Worth in people ↑")
     return Table(
@@ -165,7 +165,7 @@ def comparisons(subject: Subject) -> list[Table]:
         tables.append(comparison(subject, metrics=others, slug="comparison-metrics", title="Other metrics"))
     for idea, scores in evaluation.strata.items():
         for stratum in dict.fromkeys(row.stratum for row in scores.rows if row.stratum != ALL):
-            slug, title = f"comparison-{idea}-{len(tables)}", f"{_capital(stratum)} items"
+            slug, title = f"comparison-{idea}-{len(tables)}", f"{capital(stratum)} items"
             tables.append(
                 comparison(subject, metrics=evaluation.metrics, slug=slug, title=title, by=idea, stratum=stratum)
             )
@@ -335,7 +335,8 @@ def signed(number: float) -> str:
     return f"{number:+.3f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """With a capital first letter, and nothing else changed."""
     return f"{text[:1].upper()}{text[1:]}"
 
 

@@ -132,7 +132,25 @@ def _buts(subject: Subject, best: str, found: ByStratum) -> list[str]:
     if worst is not None:
         idea, stratum, row = worst
         buts.append(f"it is worse on {_items(idea, stratum)} ({METRICS[subject.measured].short} {_signed(row.value)})")
-    return buts
+    return buts or _worse_within_strata(subject, best, reference)
+
+
+def _worse_within_strata(subject: Subject, best: str, reference: str) -> list[str]:
+    """Of the metrics within strata, the one on which a system is most surely further from people than its reference."""
+    evaluation = subject.evaluation
+    behind = []
+    for idea, stratum in evaluation.compared_strata:
+        for row in evaluation.difference(reference, by=idea, stratum=stratum, only=[best]).rows:
+            if row.mark == WORSE and row.value.low is not None and row.value.high is not None:
+                scores = [
+                    evaluation.by_stratum(idea).get(name, row.metric, stratum=stratum).value
+                    for name in (best, reference)
+                ]
+                own, other = (each.value for each in scores if each is not None)
+                told = f"on {_items(idea, stratum)} its {METRICS[row.metric].short} is worse"
+                sure = abs(row.value.value) / (row.value.high - row.value.low)
+                behind.append((sure, f"{told} ({own:.3f} against {other:.3f})"))
+    return [max(behind)[1]] if behind else []
 
 
 def _items(idea: str, stratum: str) -> str:

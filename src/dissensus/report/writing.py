@@ -154,13 +154,17 @@ def are_columns(votes: Votes) -> bool:
     return bool(names) and all(re.fullmatch(r"(?i)(column|col|vote|answer)[ _]?\d+", str(name)) for name in names)
 
 
+def _spread(low: int, middle: float, high: int) -> str:
+    return f"{low:,}" if low == high else f"{middle:g} in the median, from {low:,} to {high:,}"
+
+
 def data_facts(subject: Subject) -> list[tuple[str, str]]:
     """What is known of the votes, and of those who cast them."""
     people, votes = subject.people, subject.votes
     size = people.panel_size
     facts = [
         ("evaluated", subject.where),
-        ("judgements an item", f"{np.median(size):g} in the median, from {size.min():,} to {size.max():,}"),
+        ("judgements an item", _spread(size.min(), np.median(size), size.max())),
         ("unanimous items", f"{int(people.unanimous.sum()):,} of {len(people):,} ({people.unanimous.mean():.0%})"),
         ("human entropy", f"{people.entropy.mean():.3f} nats in the mean; {np.log(len(people.classes)):.3f} at most"),
         ("classes", f"{len(people.classes)}, {'a scale' if people.ordered else 'in no order'}"),
