@@ -25,7 +25,7 @@ Device = torch.device | str
 
 
 def soft(labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu") -> Delivery:
-    """The distribution itself: loss -sum_k p_k log q_k."""
+    """The whole distribution in every epoch; the loss is -sum_k p_k log q_k."""
     return _fixed(labels.probabilities, device)
 
 
@@ -37,7 +37,7 @@ def majority(
     tie: TieRule = "first",
     device: Device = "cpu",
 ) -> Delivery:
-    """The most voted class as a one-hot distribution; ties are decided by the stated rule."""
+    """Only the most voted class; ties are decided by the stated rule."""
     return _fixed(labels.one_hot(tie=tie, seed=seed), device)
 
 
