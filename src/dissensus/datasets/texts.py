@@ -95,7 +95,8 @@ def lewidi(name: str) -> LabelledItems:
         path = data_folder() / "lewidi-2023" / f"{LEWIDI[name]}_{theirs}.json"
         if not path.is_file():
             raise InputError(f"{name}: {path} is missing; download the 2023 edition from {LEWIDI_PAGE} and put it there")
-        votes = read_lewidi(path)
+        # An annotator of MD-Agreement judged one item twice, and said the same.
+        votes = read_lewidi(path, duplicates="first")
         if name == "convabuse":
             abusive = np.array([float(severity) < 0 for severity in votes.classes])
             votes = replace(votes, label=abusive[votes.label].astype(np.int32), classes=("0", "1"), ordered=False)

@@ -216,7 +216,8 @@ def _select_choices(rows: _Rows) -> _Selected:
 
 def _select_sets(rows: _Rows) -> _Selected:
     kept = _judged_once(rows)
-    sets = _split(rows)[kept]
+    # Polars takes places, not a mask.
+    sets = _split(rows)[np.arange(len(rows.item))[kept]]
     size = sets.list.len().to_numpy().astype(np.int64)
     of_vote = np.repeat(np.arange(len(rows.item))[kept], size)
 
