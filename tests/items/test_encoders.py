@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 
 from dissensus.errors import InputError
 from dissensus.items import Encoder, Items, encoded, fit_encoder, restore_encoder
@@ -68,7 +68,7 @@ def test_tfidf_of_a_pair_has_the_words_of_the_second_text_beside_those_of_the_fi
     items = text_items(["cats sleep", "dogs bark"], ["dogs bark", "cats sleep"])
     encoder = fit_encoder("tfidf", items, folder=Path())
     features = encoded(encoder, items)
-    assert issparse(features)
+    assert isinstance(features, csr_matrix)
     assert features.dtype == np.float32
     half = features.shape[1] // 2
     assert np.allclose(features[0, :half].toarray(), features[1, half:].toarray())
@@ -91,7 +91,7 @@ def test_an_encoder_is_restored_from_its_name_and_state() -> None:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of two layers with a vocabulary of a few words, saved as Hugging Face saves."""
     import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
+    from transformers import BertConfig, BertModel, BertTokenizerFast  # type: ignore[attr-defined]
 
     folder = tmp_path_factory.mktemp("models") / "tiny"
     folder.mkdir()
@@ -102,7 +102,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = BertConfig(
         vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
     )
-    BertModel(config).save_pretrained(folder)
+    BertModel(config).save_pretrained(folder)  # type: ignore[no-untyped-call]
     return folder
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import zipfile
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -102,10 +103,7 @@ def _training_images() -> tuple[Images, Any]:
     arrays = read_npz(path)
     jpeg, offset = arrays["jpeg"].tobytes(), arrays["offset"].tolist()
     images = np.stack(
-        [
-            np.asarray(Image.open(io.BytesIO(jpeg[start:end])).convert("RGB"))
-            for start, end in zip(offset[:-1], offset[1:], strict=True)
-        ]
+        [np.asarray(Image.open(io.BytesIO(jpeg[start:end])).convert("RGB")) for start, end in pairwise(offset)]
     )
     return np.ascontiguousarray(images.transpose(0, 3, 1, 2)), arrays["label"]
 
@@ -116,7 +114,9 @@ def _three_votes(path: Path) -> Any:
     The file is a pickle, which could run anything; ours reads arrays and refuses the rest.
     """
     if not path.is_file():
-        raise InputError(f"cifar-10n: {path} is missing; download CIFAR-10_human.pt from {CIFAR_10N_PAGE} and put it there")
+        raise InputError(
+            f"cifar-10n: {path} is missing; download CIFAR-10_human.pt from {CIFAR_10N_PAGE} and put it there"
+        )
     try:
         with zipfile.ZipFile(path) as opened:
             inside = next(name for name in opened.namelist() if name.endswith("data.pkl"))
@@ -124,8 +124,18 @@ def _three_votes(path: Path) -> Any:
         said = np.stack([held[f"random_label{number}"] for number in (1, 2, 3)])
         if said.dtype.kind not in "iu" or said.min() < 0 or said.max() > 9:
             raise ValueError("its labels are not 0 to 9")
-    except (OSError, ValueError, KeyError, TypeError, StopIteration, zipfile.BadZipFile, pickle.UnpicklingError) as error:
-        raise InputError(f"{path}: not CIFAR-10N's labels ({error}); download it again from {CIFAR_10N_PAGE}") from error
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        StopIteration,
+        zipfile.BadZipFile,
+        pickle.UnpicklingError,
+    ) as error:
+        raise InputError(
+            f"{path}: not CIFAR-10N's labels ({error}); download it again from {CIFAR_10N_PAGE}"
+        ) from error
     return said
 
 

@@ -37,7 +37,7 @@ class LabelledItems:
         together: (items,) items with the same number are kept in one split; None where each may be in any.
     """
 
-    features: Features | None
+    features: Features
     human: LabelDistribution
     targets: Mapping[str, LabelDistribution]
     splits: Mapping[str, Ints]

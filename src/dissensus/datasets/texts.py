@@ -94,7 +94,9 @@ def lewidi(name: str) -> LabelledItems:
     for ours, theirs in LEWIDI_SPLITS.items():
         path = data_folder() / "lewidi-2023" / f"{LEWIDI[name]}_{theirs}.json"
         if not path.is_file():
-            raise InputError(f"{name}: {path} is missing; download the 2023 edition from {LEWIDI_PAGE} and put it there")
+            raise InputError(
+                f"{name}: {path} is missing; download the 2023 edition from {LEWIDI_PAGE} and put it there"
+            )
         # An annotator of MD-Agreement judged one item twice, and said the same.
         votes = read_lewidi(path, duplicates="first")
         if name == "convabuse":
@@ -143,7 +145,9 @@ def _joined_votes(parts: Mapping[str, Votes]) -> Votes:
     each = list(parts.values())
     first = each[0]
     if any(votes.classes != first.classes for votes in each):
-        raise InputError(f"{', '.join(parts)}: the files do not have the same classes; give the official files unchanged")
+        raise InputError(
+            f"{', '.join(parts)}: the files do not have the same classes; give the official files unchanged"
+        )
     start = np.cumsum([0, *(len(votes.items) for votes in each)])
     annotator = annotators = None
     if first.annotators is not None:
@@ -158,7 +162,9 @@ def _joined_votes(parts: Mapping[str, Votes]) -> Votes:
     return Votes(
         item=np.concatenate([votes.item + start[number] for number, votes in enumerate(each)]).astype(np.int32),
         label=np.concatenate([votes.label for votes in each]),
-        items=np.concatenate([_strings(f"{source}-{item}" for item in votes.items.tolist()) for source, votes in parts.items()]),
+        items=np.concatenate(
+            [_strings(f"{source}-{item}" for item in votes.items.tolist()) for source, votes in parts.items()]
+        ),
         classes=first.classes,
         annotator=annotator,
         annotators=annotators,
