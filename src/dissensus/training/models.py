@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,10 +11,11 @@ from torch.nn import functional as F
 
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
-from dissensus.training.source import source_fingerprint
+from dissensus.own_code import beside, own_function, own_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 Shape = tuple[int, ...]
 """Of one item, without the batch."""
@@ -110,48 +110,43 @@ MODELS: Final[dict[str, Callable[[Shape, int], nn.Module]]] = {
 }
 
 
-def build(name: str, shape: Shape, *, classes: int, seed: int) -> nn.Module:
+def build(name: str, shape: Shape, *, classes: int, seed: int, folder: Path | None = None) -> nn.Module:
     """A new network with weights drawn from the seed, on the CPU.
 
     Args:
-        name: one of `MODELS`, or the import path of a factory, `package.module:function`, which is called with the
+        name: one of `MODELS`, or the path of a factory, `nets.py:net` or `package.module:net`, which is called with the
             shape of an item and the number of classes.
         shape: of one item.
         classes: width of the output; a network that answers otherwise is refused.
         seed: of the weights. PyTorch's layers draw from the global generator; it is put back as it was.
+        folder: of the study, where `nets.py` is.
     """
-    model = initialised(name, shape, classes=classes, seed=seed)
+    model = initialised(name, shape, classes=classes, seed=seed, folder=folder)
     if not isinstance(model, nn.Module):
         raise InputError(f"model {name}: the factory returned {type(model).__name__}, not a torch.nn.Module")
     _check_width(model, name, shape, classes=classes)
     return model
 
 
-def initialised(name: str, shape: Shape, *, classes: int, seed: int) -> nn.Module:
+def initialised(name: str, shape: Shape, *, classes: int, seed: int, folder: Path | None = None) -> nn.Module:
     """The same without a look at what the factory made: for further seeds of a network that `build` has checked."""
-    factory = MODELS[name] if name in MODELS else _imported(name)
-    with torch.random.fork_rng(devices=[]):
+    factory = MODELS[name] if name in MODELS else _own(name, folder)
+    with torch.random.fork_rng(devices=[]), beside(folder):
         torch.manual_seed(int(stream(seed, Purpose.WEIGHTS).integers(2**62)))
         return factory(shape, classes)
 
 
-def model_source(name: str) -> str:
-    """A fingerprint of the code of a network given by import path; empty for those of this package."""
-    return "" if name in MODELS else source_fingerprint(name.partition(":")[0])
+def model_source(name: str, folder: Path | None = None) -> str:
+    """A fingerprint of the code of a network given by path; empty for those of this package."""
+    return "" if name in MODELS else own_source(name, folder=folder)
 
 
-def _imported(path: str) -> Callable[..., Any]:
-    module, _, function = path.partition(":")
-    if not function:
+def _own(name: str, folder: Path | None) -> Callable[..., Any]:
+    if ":" not in name:
         raise InputError(
-            f"'{path}' is no model; choose {', '.join(MODELS)}, or give the import path of a factory such as "
-            "my_package.nets:small_net"
+            f"'{name}' is no model; choose {', '.join(MODELS)}, or give the path of a factory such as nets.py:net"
         )
-    try:
-        factory: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"model {path}: {error}; give package.module:function of something importable") from error
-    return factory
+    return own_function(name, folder=folder, kind="model")
 
 
 def _check_width(model: nn.Module, name: str, shape: Shape, *, classes: int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from numbers import Real
 from typing import Any, Final, Literal, get_args, get_type_hints
 
 from dissensus.errors import InputError
@@ -13,14 +15,15 @@ class Training:
     """Everything about training that is not the model, the target, the delivery or the seed.
 
     Attributes:
-        optimiser: Adam, or SGD with momentum.
-        learning_rate: at the start.
+        optimiser: adam, sgd (with momentum), adamw, or one of PyTorch by path: `torch.optim:RAdam`.
+        learning_rate: at the start, or where a warm-up ends.
         momentum: of SGD.
-        weight_decay: L2, added to the gradient.
+        weight_decay: L2, added to the gradient; of AdamW decoupled from it.
         batch_size: examples a step; the last batch of an epoch may be smaller.
         epochs: at most.
-        schedule: constant; cosine to 0 over `epochs`; or plateau: times `plateau_factor` after more than
-            `plateau_patience` epochs without the selection metric falling by a relative 1e-4.
+        schedule: constant; cosine or linear to 0 over `epochs`, in steps of one epoch; or plateau: times
+            `plateau_factor` after more than `plateau_patience` epochs without the selection metric falling by a
+            relative 1e-4.
         patience: stop after this many epochs without a better selection metric; None trains to the last epoch.
         keep: the weights of the best epoch by the selection metric, or of the last epoch.
         selection: the metric, on `selection_split`: loss on the run's own target, soft NLL to the human
@@ -30,15 +33,23 @@ class Training:
             epoch.
         precision: float32, or bfloat16 where autocast allows it.
         dynamics: whether to record every item's probabilities after each epoch.
+        warmup: epochs, or a share of one, in which the rate climbs from 0 in equal steps, one an optimiser step.
+        warmup_steps: the same as a number of optimiser steps.
+        clip_norm: the gradient is shortened to this Euclidean norm where it is longer; None leaves it.
+        loss: cross-entropy, kl, jsd, brier, emd (earth mover's, for ordered classes), or the user's own by path:
+            `losses.py:focal`. The selection metric `loss` is this loss.
+        class_weights: an item counts sum_k p_k w_k times in the training loss: `balanced` takes w_k = 1 / (classes
+            times the share of class k in the training target), a mapping gives each class its own; None counts all
+            alike.
     """
 
-    optimiser: Literal["adam", "sgd"] = "adam"
+    optimiser: str = "adam"
     learning_rate: float = 1e-3
     momentum: float = 0.0
     weight_decay: float = 0.0
     batch_size: int = 64
     epochs: int = 60
-    schedule: Literal["constant", "plateau", "cosine"] = "constant"
+    schedule: Literal["constant", "plateau", "cosine", "linear"] = "constant"
     plateau_factor: float = 0.5
     plateau_patience: int = 3
     patience: int | None = None
@@ -48,6 +59,11 @@ class Training:
     augmentation: Literal["none", "crop-flip"] = "none"
     precision: Literal["float32", "bf16"] = "float32"
     dynamics: bool = False
+    warmup: float = 0.0
+    warmup_steps: int = 0
+    clip_norm: float | None = None
+    loss: str = "cross-entropy"
+    class_weights: Literal["balanced"] | Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
