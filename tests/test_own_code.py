@@ -1,4 +1,4 @@
-"""Own code is found beside the study or among what is installed, and keyed by its source: its file, and the files beside it that it imports."""
+"""Own code is found beside the study or installed, and keyed by its file and the files beside it that it imports."""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ def own_function(name: str, *, folder: Path | None, kind: str) -> Callable[..., 
         raise InputError(f"{kind} {name}: there is no file {(folder or Path()) / place}; {remedy}")
     try:
         with beside(folder if file is not None else None):
-            module = importlib.import_module(place) if file is None else _from_file(file, own_source(name, folder=folder))
+            source = own_source(name, folder=folder)
+            module = importlib.import_module(place) if file is None else _from_file(file, source)
         made = getattr(module, function)
     except (Exception, SystemExit) as error:
         # The file runs when it is imported, and may raise anything; the user is told what, and where it was asked for.

@@ -1,8 +1,8 @@
-"""Losses: (..., items, classes) logits and delivered targets to (..., items) values, in nats where they are entropies."""
+"""Losses: (..., items, classes) logits and delivered targets to (..., items) values; entropies are in nats."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor
@@ -50,7 +50,7 @@ def brier(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def emd(logits: Tensor, target: Tensor) -> Tensor:
-    """Earth mover's distance between ordered classes a step of 1 apart: sum_k |P_k - Q_k| of cumulated probabilities."""
+    """Earth mover's distance, sum_k |P_k - Q_k| of cumulated probabilities: classes are ordered, a step of 1 apart."""
     return (target - logits.softmax(dim=-1)).cumsum(dim=-1)[..., :-1].abs().sum(dim=-1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, Final, Literal, get_args, get_type_hints
 
@@ -75,6 +75,17 @@ class Training:
             value = getattr(self, name)
             if value is not None and not value >= least:
                 raise InputError(f"training: {name} is {value}; it must be {least} or more")
+        for name, known in _NAMED.items():
+            value = getattr(self, name)
+            if value not in known and (not isinstance(value, str) or ":" not in value):
+                raise InputError(
+                    f"training: {name} is '{value}'; choose {', '.join(known)}, or one by path: {_PATHS[name]}"
+                )
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise InputError(f"training: clip_norm is {self.clip_norm}; it must be a number above 0")
+        if self.warmup and self.warmup_steps:
+            raise InputError("training: warmup and warmup_steps are both given; keep warmup (epochs) or warmup_steps")
+        _check_class_weights(self.class_weights)
         if not 0 < self.learning_rate < float("inf"):
             raise InputError(f"training: learning_rate is {self.learning_rate}; it must be a number above 0")
         if not 0 < self.plateau_factor < 1:
@@ -98,7 +109,45 @@ _LEAST: Final = {
     "weight_decay": 0,
     "plateau_patience": 0,
     "patience": 1,
+    "warmup": 0,
+    "warmup_steps": 0,
 }
+_NAMED: Final = {
+    "optimiser": ("adam", "sgd", "adamw"),
+    "loss": ("cross-entropy", "kl", "jsd", "brier", "emd"),
+}
+"""Settings that take a name or a path."""
+
+_PATHS: Final = {"optimiser": "torch.optim:RAdam", "loss": "losses.py:focal"}
+
+_LATER: Final = ("warmup", "warmup_steps", "clip_norm", "loss", "class_weights")
+"""Settings that runs of the first release did not have."""
+
+
+def spelled_out(training: Training) -> dict[str, Any]:
+    """The settings as plain values, as they are in a run's key.
+
+    Those of `_LATER` are left out where they have their default: a run that does not use them is the run it was.
+    """
+    every = {each.name: (getattr(training, each.name), each.default) for each in fields(Training)}
+    return {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, (value, default) in every.items()
+        if name not in _LATER or value != default
+    }
+
+
+def _check_class_weights(given: Any) -> None:
+    if given is None or given == "balanced":
+        return
+    if not isinstance(given, Mapping) or not given:
+        raise InputError(f"training: class_weights is {given!r}; choose 'balanced', or give each class a number")
+    for name, weight in given.items():
+        if not isinstance(weight, Real) or isinstance(weight, bool) or not 0 <= weight < float("inf"):
+            raise InputError(f"training: class_weights gives '{name}' {weight!r}; give a number of 0 or more")
+    if not any(given.values()):
+        raise InputError("training: class_weights gives every class 0; give at least one a number above 0")
+
 
 REGIMES: Final[dict[str, Training]] = {
     # Soft-digits paper, test regime. Its patience, factor and learning rate are not known (papers.md 3.2); these are
