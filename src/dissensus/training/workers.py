@@ -1,17 +1,24 @@
 """The fleet on a CPU: one single-threaded worker a core, each training one run after the other.
 
 Small nets lose more to threads that wait for each other than they gain from them, and convolutions gain nothing from
-being stacked on a CPU (measured: docs/benchmarks.md). So the cores share runs, not operations.
+being stacked on a CPU (measured: docs/benchmarks.md). So the cores share runs, not operations, and they share memory:
+what every worker needs lies in one file that all of them map, so that features are there once.
 """
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
 import os
+import pickle
+import tempfile
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
 
@@ -21,6 +28,7 @@ from dissensus.training.loop import train_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from multiprocessing.context import BaseContext
 
     from dissensus.training.data import TrainingData
     from dissensus.training.events import Told
@@ -30,6 +38,9 @@ Shared = TypeVar("Shared")
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
+HEARD_EVERY: Final = 0.05
+"""Seconds between looks at what workers have said."""
+
 _shared: Any = None
 _words: Any = None
 
@@ -37,7 +48,9 @@ _words: Any = None
 def train_in_workers(runs: Sequence[Run], data: TrainingData, *, told: Told = silent) -> Iterator[RunResult]:
     """Train runs side by side; results come as they are finished, not in order."""
     together = worker_count(len(runs))
-    for _, result in in_workers(_train, runs, shared=data, told=told):
+    # Normalised once and shared, in place of a copy of all features in every worker.
+    seen = replace(data, features=data.normalised(), normalise=False)
+    for _, result in in_workers(_train, runs, shared=seen, told=told):
         yield replace(result, timing={**result.timing, "engine": "fleet", "together": together})
 
 
@@ -58,17 +71,18 @@ def in_workers(
     Args:
         work: a function of a module, so that a worker finds it by its name.
         jobs: what to do, small.
-        shared: what every job needs, sent to each worker once.
+        shared: what every job needs. Its arrays are in memory once, whatever the number of workers; a worker that
+            writes to one changes its own copy.
         told: called in a thread of this process with what a job says by `tell`, as it says it.
     """
     context = clean_processes(preload="dissensus.training.loop")
-    words = None if told is None else context.SimpleQueue()
-    listener = threading.Thread(target=_listen, args=(words, told), daemon=True)
-    if words is not None:
-        listener.start()
-    with ProcessPoolExecutor(
-        worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(shared, words)
-    ) as pool:
+    with (
+        _in_file(shared) as path,
+        _listening(context, told) as words,
+        ProcessPoolExecutor(
+            worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(path, words)
+        ) as pool,
+    ):
         # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
         futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
         try:
@@ -77,9 +91,6 @@ def in_workers(
         finally:
             for future in futures:
                 future.cancel()
-            if words is not None:
-                words.put(None)
-                listener.join()
 
 
 def tell(word: Any) -> None:
@@ -88,23 +99,76 @@ def tell(word: Any) -> None:
         _words.put(word)
 
 
-def _listen(words: Any, told: Callable[[Any], None]) -> None:
-    while (word := words.get()) is not None:
-        told(word)
+@contextmanager
+def _listening(context: BaseContext, told: Callable[[Any], None] | None) -> Iterator[Any]:
+    """A queue whose words are handed to `told` for as long as the context lasts; None where nobody listens."""
+    if told is None:
+        yield None
+        return
+    words, over = context.SimpleQueue(), threading.Event()
+
+    def listen() -> None:
+        # Looking first and never waiting: a worker that is killed in the middle of a word leaves no end to wait for.
+        while not over.wait(HEARD_EVERY) or not words.empty():
+            while not words.empty():
+                told(words.get())
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    try:
+        yield words
+    finally:
+        over.set()
+        listener.join(timeout=1.0)
 
 
-def _begin(shared: Any, words: Any) -> None:
+@contextmanager
+def _in_file(shared: Any) -> Iterator[Path]:
+    """A file that holds a value for other processes of this program: its arrays as they are, and then the rest."""
+    buffers: list[pickle.PickleBuffer] = []
+    body = pickle.dumps(shared, protocol=5, buffer_callback=buffers.append)
+    parts = [*(buffer.raw() for buffer in buffers), body]
+    with tempfile.NamedTemporaryFile(prefix="dissensus-", suffix=".shared", delete=False) as file:
+        path = Path(file.name)
+    try:
+        with path.open("wb") as file:
+            ends = [0]
+            for part in parts:
+                file.write(part)
+                # Arrays begin where any kind of number may.
+                file.write(b"\0" * (-file.tell() % 64))
+                ends.append(file.tell())
+            pickle.dump((ends, [len(part) for part in parts]), file)
+            file.write(ends[-1].to_bytes(8, "little"))
+        buffers.clear()
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _from_file(path: Path) -> Any:
+    """The value in a file of `_in_file`; its arrays are mapped, and read when they are used."""
+    with path.open("rb") as file:
+        # A private map: what a worker writes is its own, and all else is one memory for all.
+        held = memoryview(mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE) if os.name == "posix" else file.read())
+    ends, lengths = pickle.loads(held[int.from_bytes(held[-8:], "little") : -8])
+    parts = [held[start : start + length] for (start, _), length in zip(pairwise(ends), lengths, strict=True)]
+    return pickle.loads(parts[-1], buffers=parts[:-1])
+
+
+def _begin(path: Path, words: Any) -> None:
     global _shared, _words
-    _shared, _words = shared, words
+    _shared, _words = _from_file(path), words
     torch.set_num_threads(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(path,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
+def _end_with_parent(path: Path) -> None:
+    """A worker whose parent was killed would wait for work for ever, and the file would stay."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "a worker has a parent"
     parent.join()
+    path.unlink(missing_ok=True)
     os._exit(1)
 
 
