@@ -144,7 +144,7 @@ def test_runs_that_go_one_by_one_are_trained_beside_those_that_go_together(monke
 def test_every_epoch_of_every_run_is_told_as_it_ends(name: str) -> None:
     runs = [run(DATA, seed=seed) for seed in (0, 1)]
     said: list[EpochEnded] = []
-    for result in train(runs, DATA, engine=name, device="cpu", told=said.append):
+    for result in list(train(runs, DATA, engine=name, device="cpu", told=said.append)):
         own = [each for each in said if each.run == result.run.key]
         assert [each.epoch for each in own] == list(range(1, len(result.history["train_loss"]) + 1))
         assert [each.loss for each in own] == result.history["train_loss"].tolist()

@@ -14,6 +14,7 @@ import pickle
 import tempfile
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -27,6 +28,7 @@ from dissensus.training.loop import train_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from multiprocessing.context import BaseContext
 
     from dissensus.training.data import TrainingData
     from dissensus.training.events import Told
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 Shared = TypeVar("Shared")
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+
+HEARD_EVERY: Final = 0.05
+"""Seconds between looks at what workers have said."""
 
 _LAZY: Final = ("torch._dynamo",)
 """What PyTorch imports at a worker's first step, 75 MB and two seconds; imported before, it is there once for all."""
@@ -76,17 +81,16 @@ def in_workers(
         told: called in a thread of this process with what a job says by `tell`, as it says it.
     """
     context = clean_processes("dissensus.training.loop", *_LAZY)
-    words = None if told is None else context.SimpleQueue()
-    listener = threading.Thread(target=_listen, args=(words, told), daemon=True)
-    if words is not None:
-        listener.start()
     path = _in_file(shared)
     # The file holds it now.
     del shared
     try:
-        with ProcessPoolExecutor(
-            worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(path, words)
-        ) as pool:
+        with (
+            _listening(context, told) as words,
+            ProcessPoolExecutor(
+                worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(path, words)
+            ) as pool,
+        ):
             # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
             futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
             try:
@@ -95,11 +99,31 @@ def in_workers(
             finally:
                 for future in futures:
                     future.cancel()
-                if words is not None:
-                    words.put(None)
-                    listener.join()
     finally:
         path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _listening(context: BaseContext, told: Callable[[Any], None] | None) -> Iterator[Any]:
+    """A queue whose words are handed to `told` for as long as the context lasts; None where nobody listens."""
+    if told is None:
+        yield None
+        return
+    words, over = context.SimpleQueue(), threading.Event()
+
+    def listen() -> None:
+        # Looking first and never waiting: a worker that is killed in the middle of a word leaves no end to wait for.
+        while not over.wait(HEARD_EVERY) or not words.empty():
+            while not words.empty():
+                told(words.get())
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    try:
+        yield words
+    finally:
+        over.set()
+        listener.join(timeout=1.0)
 
 
 def _in_file(shared: Any) -> Path:
@@ -140,11 +164,6 @@ def tell(word: Any) -> None:
     """Say something to the process that handed out the job, while the job goes on."""
     if _words is not None:
         _words.put(word)
-
-
-def _listen(words: Any, told: Callable[[Any], None]) -> None:
-    while (word := words.get()) is not None:
-        told(word)
 
 
 def _begin(path: Path, words: Any) -> None:
