@@ -23,7 +23,7 @@ def changed(**change: Any) -> TrainingData:
 
 
 def with_nan() -> np.ndarray[Any, Any]:
-    features = DATA.features.copy()
+    features: np.ndarray[Any, Any] = DATA.features.copy()
     features[7, 0, 0, 0] = np.nan
     return features
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import places_of
-from dissensus.datasets import character_ngrams, data_folder, load, read_cifar_batch, word_texts
+from dissensus.datasets import data_folder, load, read_cifar_batch, word_texts
 from dissensus.errors import InputError
+from dissensus.items.ngrams import character_ngrams
 from dissensus.labels.labelling import label
 from dissensus.studies.labelled_sets import LABELLED_SETS
 from dissensus.training.data import TrainingData, split_items

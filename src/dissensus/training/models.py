@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dissensus.errors import InputError
+from dissensus.own_code import source_fingerprint
 from dissensus.randomness import Purpose, stream
-from dissensus.training.source import source_fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dissensus.training.source import source_fingerprint
+from dissensus.own_code import source_fingerprint
 
 if TYPE_CHECKING:
     from pathlib import Path
