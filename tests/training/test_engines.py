@@ -202,6 +202,6 @@ def test_auto_says_why() -> None:
         ({"device": "meta"}, "only cpu and cuda"),
     ],
 )
-def test_engines_and_devices_that_are_not_there_are_refused(given: dict[str, str], sentence: str) -> None:
+def test_engines_and_devices_that_are_not_there_are_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         choose_engine(2, **given)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dissensus.studies.opening import OpenStudy, open_study
-from dissensus.training.engine import choose_engine, train
-from dissensus.training.models import build
-from dissensus.training.run import RunResult, delivery_of, selection_target
+from dissensus.training.engine import choose_engine, loop_only, train
+from dissensus.training.losses import loss_of
+from dissensus.training.models import network_of
+from dissensus.training.run import RunResult, class_weights, delivery_of, selection_target
 from dissensus.training.store import RunWriter
 
 if TYPE_CHECKING:
@@ -41,8 +42,10 @@ class Plan:
 def plan_study(study: Study, store: str | Path, *, engine: str = "auto", device: str = "auto") -> Plan:
     """Read the data, check that every model, target and delivery fits it, and see what is left to do."""
     opened = open_study(study, store)
-    choice = choose_engine(len(opened.runs), engine=engine, device=device)
     _check(opened.runs, opened.data)
+    alone = loop_only(opened.runs, opened.data, device=device)
+    counts = {why: len(which) for why, which in alone.items()}
+    choice = choose_engine(len(opened.runs), engine=engine, device=device, one_by_one=counts)
     writer = RunWriter(opened.store.folder)
     writer.remember_study(study.name, study.path)
     return Plan(opened, opened.waiting, writer, choice)
@@ -50,8 +53,10 @@ def plan_study(study: Study, store: str | Path, *, engine: str = "auto", device:
 
 def _check(runs: Sequence[Run], data: TrainingData) -> None:
     """Refuse before training what would be refused in its middle."""
-    for model in {run.model for run in runs}:
-        build(model, data.shape, classes=data.classes, seed=0)
+    for run in {run.model: run for run in runs}.values():
+        network_of(run, data)
+        loss_of(run.training, data.folder)
+        class_weights(run, data)
     for run in {(run.target, run.delivery, str(run.options)): run for run in runs}.values():
         delivery_of(run, data)(0)
         selection_target(run, data)

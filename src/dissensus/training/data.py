@@ -15,6 +15,7 @@ from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from dissensus.arrays import Codes, Features, Ints
     from dissensus.items.encoders import Encoder
@@ -43,6 +44,7 @@ class TrainingData:
         normalise: whether networks see features moved and scaled by one mean and one standard deviation, those of all
             the training items' numbers; sparse features, ids and embeddings are seen as they are.
         encoder: what made the features of the items; None where features were given.
+        folder: of the study, where networks, losses and deliveries of the user's own are; not part of the fingerprint.
     """
 
     name: str
@@ -56,6 +58,7 @@ class TrainingData:
     items: Items | None = None
     normalise: bool = True
     encoder: Encoder | None = None
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         n_items, name = len(self.human), self.name

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from dissensus.cores import available_cores, clean_processes
+from dissensus.training.events import silent
 from dissensus.training.loop import train_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dissensus.training.data import TrainingData
+    from dissensus.training.events import Told
     from dissensus.training.run import Run, RunResult
 
 Shared = TypeVar("Shared")
@@ -29,12 +31,13 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 _shared: Any = None
+_words: Any = None
 
 
-def train_in_workers(runs: Sequence[Run], data: TrainingData) -> Iterator[RunResult]:
+def train_in_workers(runs: Sequence[Run], data: TrainingData, *, told: Told = silent) -> Iterator[RunResult]:
     """Train runs side by side; results come as they are finished, not in order."""
     together = worker_count(len(runs))
-    for _, result in in_workers(_train, runs, shared=data):
+    for _, result in in_workers(_train, runs, shared=data, told=told):
         yield replace(result, timing={**result.timing, "engine": "fleet", "together": together})
 
 
@@ -44,7 +47,11 @@ def worker_count(jobs: int) -> int:
 
 
 def in_workers(
-    work: Callable[[Shared, Job], Result], jobs: Sequence[Job], *, shared: Shared
+    work: Callable[[Shared, Job], Result],
+    jobs: Sequence[Job],
+    *,
+    shared: Shared,
+    told: Callable[[Any], None] | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """Do jobs side by side; each result comes with its job's number when it is finished, not in order.
 
@@ -52,10 +59,15 @@ def in_workers(
         work: a function of a module, so that a worker finds it by its name.
         jobs: what to do, small.
         shared: what every job needs, sent to each worker once.
+        told: called in a thread of this process with what a job says by `tell`, as it says it.
     """
     context = clean_processes(preload="dissensus.training.loop")
+    words = None if told is None else context.SimpleQueue()
+    listener = threading.Thread(target=_listen, args=(words, told), daemon=True)
+    if words is not None:
+        listener.start()
     with ProcessPoolExecutor(
-        worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(shared,)
+        worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(shared, words)
     ) as pool:
         # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
         futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
@@ -65,11 +77,25 @@ def in_workers(
         finally:
             for future in futures:
                 future.cancel()
+            if words is not None:
+                words.put(None)
+                listener.join()
 
 
-def _begin(shared: Any) -> None:
-    global _shared
-    _shared = shared
+def tell(word: Any) -> None:
+    """Say something to the process that handed out the job, while the job goes on."""
+    if _words is not None:
+        _words.put(word)
+
+
+def _listen(words: Any, told: Callable[[Any], None]) -> None:
+    while (word := words.get()) is not None:
+        told(word)
+
+
+def _begin(shared: Any, words: Any) -> None:
+    global _shared, _words
+    _shared, _words = shared, words
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -87,4 +113,4 @@ def _do(work: Callable[[Any, Job], Result], job: Job) -> Result:
 
 
 def _train(data: TrainingData, run: Run) -> RunResult:
-    return train_loop(run, data)
+    return train_loop(run, data, told=tell)
