@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 SAYS_NOTHING: Final = 0.8
 """An interval as wide as this part of the way from an ideal score to that of a constant prediction says nothing."""
 
+GRID_SLACK: Final = 0.01
+"""By how much of its value an interval is widened on either side for what may stick out between points of a grid."""
+
 DRAWS: Final = 1000
 """Simulated panels of each true distribution, where more votes than `DEGREE` make sums over them too long."""
 
@@ -95,8 +98,10 @@ def _finding(name: str, panel: Panel, bracket: Bracket, *, resamples: int, seed:
     low, middle, high = (each[None] for each in (bracket.low, bracket.middle, bracket.high))
     value, least, most, _ = mean_bracket(low, middle, high, resamples=resamples, seed=seed)
     told = METRICS[name]
-    # Where votes leave nothing open, rounding may put the ends the other way round.
-    low_end, high_end = (float(np.clip(end, told.low, told.high)) for end in sorted((least, most)))
+    # Bounds are held against true probabilities on a grid, and rounding may even put the ends the other way round.
+    slack = GRID_SLACK * abs(value)
+    low_end = float(np.clip(min(least, most) - slack, told.low, told.high))
+    high_end = float(np.clip(max(least, most) + slack, told.low, told.high))
     if high_end - low_end > SAYS_NOTHING * _span(name, panel):
         return withheld(
             f"so few votes leave it anywhere between {low_end:.3g} and {high_end:.3g}"
