@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dissensus.votes.estimate import Estimate
 from scipy.stats import multinomial
 
 from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
@@ -13,7 +14,6 @@ from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.patterns import bracket_patterns, chances, entropy_missed, leader_wins
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.labels.schemes import weighted
-from dissensus.votes.estimate import Estimate
 from dissensus.votes.simulate import simulate_responses
 from tests.evaluation.coverage import best_trials, expected_scores, holds
 from tests.evaluation.simulated import FAMILIES, counted, labels_of, true_distributions
