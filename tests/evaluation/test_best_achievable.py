@@ -8,6 +8,7 @@ import pytest
 from dissensus.votes.estimate import Estimate
 from scipy.stats import multinomial
 
+from dissensus.bootstrap import Estimate
 from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
 from dissensus.evaluation.finite_panel.finding import Finding
 from dissensus.evaluation.finite_panel.panel import panel_of
