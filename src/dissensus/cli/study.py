@@ -110,7 +110,7 @@ def show(source: Source) -> None:
     out.print(f"[bold]{plain(study.name)}[/]: {study.size} runs")
     if study.question:
         out.print(plain(study.question))
-    out.print(f"data        {plain(study.dataset or f'{study.votes} with {study.features}')}")
+    out.print(f"data        {plain(study.held)}")
     if study.sources:
         out.print(f"sources     {', '.join(study.sources)}")
     shares = ", ".join(f"{name} {share:g}" for name, share in study.splits.items())

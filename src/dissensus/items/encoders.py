@@ -225,7 +225,8 @@ def _pixels(items: Items, told: Callable[[int, int], None], *, side: int | None)
 
 def _checked(made: Any, items: Items, name: str) -> Features:
     """What an own encoder returned, as float32."""
-    if not issparse(made) and (not isinstance(made, np.ndarray) or made.ndim < 2):
+    sparse = bool(issparse(made))
+    if not sparse and (not isinstance(made, np.ndarray) or made.ndim < 2):
         raise InputError(
             f"encoder {name} returned {type(made).__name__}{' of one axis' if isinstance(made, np.ndarray) else ''}; "
             "return a NumPy array (items, columns), or a SciPy sparse matrix"
@@ -234,4 +235,4 @@ def _checked(made: Any, items: Items, name: str) -> Features:
         raise InputError(f"encoder {name} returned features of type {made.dtype}; return real numbers")
     if made.shape[0] != len(items):
         raise InputError(f"encoder {name} returned {made.shape[0]:,} rows for {len(items):,} items; return one an item")
-    return csr_matrix(made, dtype=np.float32) if issparse(made) else made.astype(np.float32)
+    return csr_matrix(made, dtype=np.float32) if sparse else made.astype(np.float32)

@@ -136,11 +136,10 @@ def embed_images(items: Items, told: Callable[[int, int], None], *, name: str, b
     Images are brought to the square that the network was trained on (see `Items.images`), and their channels scaled by
     the mean and standard deviation that timm states for it.
     """
-    _installed("timm", "images", name=f"timm:{name}")
+    folder = timm_folder(name, beside=beside)
     import timm
     import torch
 
-    folder = timm_folder(name, beside=beside)
     called = name if folder is None else f"local-dir:{folder}"
     try:
         model = timm.create_model(called, pretrained=True, num_classes=0).eval()
@@ -167,6 +166,7 @@ def embed_images(items: Items, told: Callable[[int, int], None], *, name: str, b
 
 def timm_folder(name: str, *, beside: Path) -> Path | None:
     """The folder of a timm network beside the study file; None for a name that timm is to find."""
+    _installed("timm", "images", name=f"timm:{name}")
     folder = beside / Path(name).expanduser()
     return folder if (folder / "config.json").is_file() else None
 
