@@ -233,7 +233,7 @@ def _maker(name: str, folder: Path | None) -> Callable[..., Delivery]:
         return DELIVERIES[name]
     if ":" not in name:
         raise InputError(
-            f"'{name}' is not a delivery; choose {', '.join(DELIVERIES)}, or give the path of your own: deliveries.py:mine"
+            f"'{name}' is not a delivery; choose {', '.join(DELIVERIES)}, or a path such as deliveries.py:mine"
         )
     return own_function(name, folder=folder, kind="delivery")
 

@@ -5,6 +5,8 @@ They make their inputs from the items themselves (`prepare`), once a run, and ar
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,6 +18,7 @@ from dissensus.items.pretrained import TOKENS, folder_fingerprint, hf_folder, ti
 from dissensus.training.inputs import TokenBatch, Tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from dissensus.items.shown import Items
@@ -129,9 +132,20 @@ def pretrained(name: str, *, classes: int, folder: Path, weights: bool = True) -
 def pretrained_source(name: str, folder: Path) -> str:
     """A fingerprint of a pretrained network: of its files where it lies in a folder, else of its name."""
     if name.startswith(HF):
-        return folder_fingerprint(hf_folder(name.removeprefix(HF), beside=folder))
+        return _of_files(hf_folder(name.removeprefix(HF), beside=folder))
     found = timm_folder(name.removeprefix(TIMM), beside=folder)
-    return "" if found is None else folder_fingerprint(found)
+    return "" if found is None else _of_files(found)
+
+
+def _of_files(folder: Path) -> str:
+    states = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
+    return _hashed_once(folder, tuple((str(path), state.st_size, state.st_mtime_ns) for path, state in states))
+
+
+@lru_cache(maxsize=8)
+def _hashed_once(folder: Path, states: tuple[tuple[str, int, int], ...]) -> str:
+    """The fingerprint of a folder, which every run of a study asks for; read again where a file's state changed."""
+    return folder_fingerprint(folder)
 
 
 def keep_architecture(model: nn.Module, folder: Path) -> None:
@@ -143,20 +157,40 @@ def keep_architecture(model: nn.Module, folder: Path) -> None:
 
 
 def _text_network(folder: Path, *, classes: int, weights: bool) -> TextNetwork:
-    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+    from transformers import AutoTokenizer
 
-    tokeniser = AutoTokenizer.from_pretrained(folder)
+    with _quiet():
+        tokeniser = AutoTokenizer.from_pretrained(folder)
+        return TextNetwork(_classifier(folder, tokeniser, classes=classes, weights=weights), tokeniser)
+
+
+def _classifier(folder: Path, tokeniser: Any, *, classes: int, weights: bool) -> Any:
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    made: Any = AutoModelForSequenceClassification
     config = AutoConfig.from_pretrained(folder, num_labels=classes)
     if config.pad_token_id is None:
         # Decoders look for the last token that is not padding.
         config.pad_token_id = tokeniser.pad_token_id if tokeniser.pad_token_id is not None else tokeniser.eos_token_id
     if not weights:
-        empty: Any = AutoModelForSequenceClassification
-        return TextNetwork(empty.from_config(config, dtype=torch.float32), tokeniser)
-    made = AutoModelForSequenceClassification.from_pretrained(
-        folder, config=config, dtype=torch.float32, ignore_mismatched_sizes=True
-    )
-    return TextNetwork(made, tokeniser)
+        return made.from_config(config, dtype=torch.float32)
+    return made.from_pretrained(folder, config=config, dtype=torch.float32, ignore_mismatched_sizes=True)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without a bar, and a warning that the last layer is new, for every run of a study."""
+    from transformers.utils import logging
+
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()
 
 
 def _image_network(name: str, folder: Path, *, classes: int, weights: bool) -> ImageNetwork:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
@@ -16,6 +15,8 @@ from dissensus.training.batches import each_part, inputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import scipy.sparse as sp
 
     from dissensus.training.batches import Epoch
     from dissensus.training.data import TrainingData

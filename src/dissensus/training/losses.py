@@ -30,7 +30,7 @@ def kl(logits: Tensor, target: Tensor) -> Tensor:
 
     What differs is the value, 0 where people are met exactly, and with it the selection by loss under another target.
     """
-    return torch.special.xlogy(target, target).sum(dim=-1) + cross_entropy(logits, target)
+    return _p_log_p(target).sum(dim=-1) + cross_entropy(logits, target)
 
 
 def jsd(logits: Tensor, target: Tensor) -> Tensor:
@@ -40,8 +40,7 @@ def jsd(logits: Tensor, target: Tensor) -> Tensor:
     middle = (target + q) / 2
     # The least positive number where both are 0: 0 log 0 = 0, and its slope stays finite.
     log_m = middle.clamp_min(torch.finfo(middle.dtype).tiny).log()
-    to_target = torch.special.xlogy(target, target) - target * log_m
-    return (to_target + q * (log_q - log_m)).sum(dim=-1) / 2
+    return (_p_log_p(target) - target * log_m + q * (log_q - log_m)).sum(dim=-1) / 2
 
 
 def brier(logits: Tensor, target: Tensor) -> Tensor:
@@ -52,6 +51,11 @@ def brier(logits: Tensor, target: Tensor) -> Tensor:
 def emd(logits: Tensor, target: Tensor) -> Tensor:
     """Earth mover's distance, sum_k |P_k - Q_k| of cumulated probabilities: classes are ordered, a step of 1 apart."""
     return (target - logits.softmax(dim=-1)).cumsum(dim=-1)[..., :-1].abs().sum(dim=-1)
+
+
+def _p_log_p(p: Tensor) -> Tensor:
+    found: Tensor = torch.special.xlogy(p, p)
+    return found
 
 
 LOSSES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {

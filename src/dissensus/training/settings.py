@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from numbers import Real
 from typing import Any, Final, Literal, get_args, get_type_hints
 
 from dissensus.errors import InputError
@@ -66,6 +65,12 @@ class Training:
     class_weights: Literal["balanced"] | Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
+        for name, kinds in _KINDS.items():
+            value = getattr(self, name)
+            # True is a whole number to Python, and hardly ever what was meant.
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                word = next(_WORDS[kind] for kind in _WORDS if kind in kinds)
+                raise InputError(f"training: {name} is {value!r}; it must be {word}")
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise InputError(
@@ -79,7 +84,7 @@ class Training:
             value = getattr(self, name)
             if value not in known and (not isinstance(value, str) or ":" not in value):
                 raise InputError(
-                    f"training: {name} is '{value}'; choose {', '.join(known)}, or one by path: {_PATHS[name]}"
+                    f"training: {name} is '{value}'; choose {', '.join(known)}, or give a path such as {_PATHS[name]}"
                 )
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise InputError(f"training: clip_norm is {self.clip_norm}; it must be a number above 0")
@@ -102,6 +107,14 @@ class Training:
 _CHOICES: Final = {
     name: get_args(hint) for name, hint in get_type_hints(Training).items() if str(hint).startswith("typing.Literal")
 }
+_KINDS: Final = {
+    name: (*(get_args(hint) or (hint,)), *((int,) if "float" in str(hint) else ()))
+    for name, hint in get_type_hints(Training).items()
+    if name not in _CHOICES and name != "class_weights"
+}
+"""By setting, the types of its value; a whole number is a number too."""
+
+_WORDS: Final = {float: "a number", int: "a whole number such as 10", bool: "true or false", str: "a name"}
 _LEAST: Final = {
     "batch_size": 1,
     "epochs": 1,
@@ -143,7 +156,7 @@ def _check_class_weights(given: Any) -> None:
     if not isinstance(given, Mapping) or not given:
         raise InputError(f"training: class_weights is {given!r}; choose 'balanced', or give each class a number")
     for name, weight in given.items():
-        if not isinstance(weight, Real) or isinstance(weight, bool) or not 0 <= weight < float("inf"):
+        if type(weight) not in (int, float) or not 0 <= weight < float("inf"):
             raise InputError(f"training: class_weights gives '{name}' {weight!r}; give a number of 0 or more")
     if not any(given.values()):
         raise InputError("training: class_weights gives every class 0; give at least one a number above 0")
