@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dissensus.votes.estimate import Estimate
 from scipy.stats import multinomial
 
 from dissensus.bootstrap import Estimate

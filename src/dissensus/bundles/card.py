@@ -45,8 +45,8 @@ def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, c
         '```python\nimport dissensus as dis\n\nmodel = dis.load_model("this-folder")\n```',
         "## Limits",
         (
-            "It answers for the people described above, on items like those they judged. Nothing is known of other people, "
-            "languages or kinds of items."
+            "It answers for the people described above, on items like those they judged. Nothing is known of other "
+            "people, languages or kinds of items."
         ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
