@@ -98,23 +98,32 @@ def source_fingerprint(module: str, *, folder: Path | None = None) -> str:
         module: a file or a dotted name, as `own_function` takes it before the colon.
         folder: what files are relative to.
     """
+    files = source_files(module, folder=folder)
+    if not files:
+        return ""
+    digest = hashlib.sha256()
+    for place, path in sorted(files.items()):
+        digest.update(place.encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def source_files(module: str, *, folder: Path | None = None) -> dict[str, Path]:
+    """The source file of a module and those it imports from the same folder, by their place in that folder.
+
+    Empty for a module that has no source file. The arguments are those of `source_fingerprint`.
+    """
     start = _file(module, folder) or _installed(module)
     if start is None:
-        return ""
-    if start.suffix != ".py":
-        return hashlib.sha256(start.read_bytes()).hexdigest()[:16]
+        return {}
     found: set[Path] = set()
     waiting = [start]
     while waiting:
         path = waiting.pop()
         if path not in found:
             found.add(path)
-            waiting += _neighbours(path, start.parent, module.removesuffix(".py"))
-    digest = hashlib.sha256()
-    for path in sorted(found):
-        digest.update(str(path.relative_to(start.parent)).encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:16]
+            waiting += _neighbours(path, start.parent, module.removesuffix(".py")) if path.suffix == ".py" else []
+    return {path.relative_to(start.parent).as_posix(): path for path in found}
 
 
 def _file(module: str, folder: Path | None) -> Path | None:

@@ -121,8 +121,31 @@ def read_images(folder: Path, names: Names | None = None) -> Items:
 def read_features(path: Path, names: Names) -> np.ndarray[Any, np.dtype[np.float32]]:
     """(items, ...) the features of the given items, from a `.npz`, `.npy` or `.parquet` file.
 
+    The file is read as by `read_all_features`; every given item must have a row in it.
+    """
+    own, rows = read_all_features(path)
+    place = places_of(names, own)
+    without = np.flatnonzero(place < 0)
+    if without.size:
+        raise InputError(
+            f"{path}: no features for item {str(names[without[0]])!r}{_and_more(without.size, 'item')}; every item "
+            "with votes needs a row"
+        )
+    features = rows[place].astype(np.float32)
+    wrong_rows = np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(axis=1))
+    if wrong_rows.size:
+        raise InputError(
+            f"{path}: the features of item {names[wrong_rows[0]]} hold NaN, infinity or a number beyond float32"
+            f"{_and_more(wrong_rows.size, 'item')}; fill or scale them"
+        )
+    return features
+
+
+def read_all_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
+    """(items,) names and (items, ...) features of a `.npz`, `.npy` or `.parquet` file, in any type of real numbers.
+
     An npz holds arrays `items` and `features`. A Parquet file has a column of items, and one column of lists or
-    several of numbers. A npy has no names: its rows are taken by number, so the items must be whole numbers.
+    several of numbers. A npy has no names: its items are the numbers 0, 1, 2, ... of its rows.
     """
     kind = path.suffix.lower()
     if kind not in (".npz", ".npy", ".parquet"):
@@ -154,21 +177,7 @@ def read_features(path: Path, names: Names) -> np.ndarray[Any, np.dtype[np.float
     if not np.prod(rows.shape[1:]):
         raise InputError(f"{path}: the features have no columns; give at least one number an item")
     _refuse_twice(own, path)
-    place = places_of(names, own)
-    without = np.flatnonzero(place < 0)
-    if without.size:
-        raise InputError(
-            f"{path}: no features for item {str(names[without[0]])!r}{_and_more(without.size, 'item')}; every item "
-            "with votes needs a row"
-        )
-    features = rows[place].astype(np.float32)
-    wrong_rows = np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(axis=1))
-    if wrong_rows.size:
-        raise InputError(
-            f"{path}: the features of item {names[wrong_rows[0]]} hold NaN, infinity or a number beyond float32"
-            f"{_and_more(wrong_rows.size, 'item')}; fill or scale them"
-        )
-    return features
+    return own, rows
 
 
 def _json_rows(path: Path) -> Rows:
@@ -285,7 +294,7 @@ def _parquet_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
 
 
 def _refuse_twice(names: Names, path: Path) -> None:
-    distinct, count = np.unique(names.astype(np.str_), return_counts=True)
+    distinct, count = np.unique(names, return_counts=True)
     if (count > 1).any():
         raise InputError(
             f"{path}: item '{distinct[int((count > 1).argmax())]}' has {count.max()} rows of features; give one row "

@@ -146,10 +146,7 @@ class TrainingData:
 
     def as_input(self, features: Features) -> Features:
         """(any items, ...) features, moved and scaled as the training items' are for the network."""
-        if not self.normalise:
-            return features
-        mean, deviation = self.normalisation
-        return ((features - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False)
+        return moved_and_scaled(features, self.normalisation)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -180,6 +177,14 @@ def _not_finite(features: Features) -> Ints:
     if isinstance(features, np.ndarray):
         return np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(axis=1))
     return np.unique(features.nonzero()[0][~np.isfinite(features.data)])
+
+
+def moved_and_scaled(features: Features, normalisation: tuple[float, float]) -> Features:
+    """(items, ...) features less a mean, divided by a standard deviation; untouched where these are 0 and 1."""
+    mean, deviation = normalisation
+    if (mean, deviation) == (0.0, 1.0):
+        return features
+    return ((features - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False)
 
 
 def split_items(
