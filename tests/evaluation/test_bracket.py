@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import entr
 from scipy.stats import binom
 
-from dissensus.evaluation.finite_panel.best_achievable import jsd_of_cell
-from dissensus.evaluation.finite_panel.bracket import fit_polynomials
-from tests.evaluation.simulated import model_of, panel_of, true_distributions
+from dissensus.evaluation.finite_panel.bracket import fit_polynomials, jsd_of_cell
+from tests.evaluation.simulated import labels_of, model_of, true_distributions
 
 
 def entropy(p: Any, q: Any) -> Any:
@@ -38,7 +37,7 @@ def test_whatever_the_true_probability_the_mean_over_votes_brackets_the_function
     function = FUNCTIONS[name]
     truth = true_distributions(kind, 60, classes=3, seed=seed)
     model = model_of(truth, "perturbed", seed=seed)
-    labels = panel_of(truth, k, seed=seed)
+    labels = labels_of(truth, k, seed=seed)
     fitted = fit_polynomials(function, labels.counts, model, panel_size=labels.panel_size, parts=96)
 
     rng = np.random.default_rng(seed)
@@ -60,7 +59,7 @@ def test_the_bracket_narrows_with_votes(name: str) -> None:
     model = model_of(truth, "perturbed")
     gaps = []
     for k in (3, 10, 50):
-        labels = panel_of(truth, k)
+        labels = labels_of(truth, k)
         fitted = fit_polynomials(FUNCTIONS[name], labels.counts, model, panel_size=labels.panel_size, parts=96)
         bracket = fitted.bracket(labels.counts, model, panel_size=labels.panel_size)
         gaps.append(bracket.high.mean() - bracket.low.mean())
@@ -70,7 +69,7 @@ def test_the_bracket_narrows_with_votes(name: str) -> None:
 
 def test_votes_beyond_a_fitted_degree_keep_the_polynomial_and_lower_the_variance() -> None:
     truth = true_distributions("flat", 200)
-    model, labels = model_of(truth, "perturbed"), panel_of(truth, 50)
+    model, labels = model_of(truth, "perturbed"), labels_of(truth, 50)
     fitted = fit_polynomials(
         entropy, labels.counts, model, panel_size=labels.panel_size, sizes=np.array([50, 57]), parts=12
     )
@@ -102,7 +101,7 @@ def test_panels_without_any_spread_are_bracketed_too(counts: Any, model: Any) ->
 
 def test_a_scaled_bracket_keeps_its_ends_in_order() -> None:
     truth = true_distributions("flat", 50)
-    labels = panel_of(truth, 5)
+    labels = labels_of(truth, 5)
     bracket = fit_polynomials(entropy, labels.counts, truth, panel_size=labels.panel_size, parts=24).bracket(
         labels.counts, truth, panel_size=labels.panel_size
     )

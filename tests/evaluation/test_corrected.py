@@ -10,29 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr, softmax
 
-from dissensus.evaluation.finite_panel.corrections import correct, true_entropy
-from dissensus.evaluation.finite_panel.counts import draw_votes
+from dissensus.evaluation.finite_panel.corrections import correct
+from dissensus.evaluation.finite_panel.panel import draw_votes, panel_of
 from dissensus.evaluation.metrics.distances import kl
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.labels.schemes import frequency
+from dissensus.labels.schemes import frequency, weighted
 from dissensus.votes.official.chaosnli import read_chaosnli
 from dissensus.votes.reliability import split_half_reliability
-from dissensus.votes.simulate import simulate_votes
-from tests.evaluation.simulated import KINDS, MODELS, PANELS, model_of, panel_of, true_distributions
+from dissensus.votes.simulate import simulate_responses, simulate_votes
+from tests.evaluation.coverage import corrected_trials, score_of
+from tests.evaluation.simulated import KINDS, MODELS, PANELS, counted, labels_of, model_of, true_distributions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.arrays import Table
 
 CORRECTED = ("kl", "brier", "jsd", "tvd", "entce", "wasserstein", "entropy_pearson")
-
-
-def score(name: str, human: Table, model: Table) -> float:
-    metric = METRICS[name]
-    value = metric.per_item(human, model).mean() if metric.per_item else metric.over_items(human, model)  # type: ignore[misc]
-    assert value is not None
-    return float(value)
 
 
 @pytest.mark.parametrize("model_kind", MODELS)
@@ -42,15 +35,15 @@ def test_the_corrected_score_is_near_the_truth_where_the_plain_one_is_visibly_of
     model = model_of(truth, model_kind)
     missed = []
     for k in PANELS:
-        labels = panel_of(truth, k)
+        labels = labels_of(truth, k)
         for name in CORRECTED:
-            right = score(name, truth, model)
-            plain = score(name, labels.probabilities, model)
-            estimate = correct(name, labels.counts, model, resamples=300, splits=5).estimate
-            if name == "entropy_pearson" and k < 4:
-                assert estimate is None
+            right = score_of(name, truth, model)
+            plain = score_of(name, labels.probabilities, model)
+            estimate = correct(name, counted(labels.counts), model, resamples=300, splits=5).estimate
+            if name == "entropy_pearson" and k < 10 and estimate is None:
                 continue
             assert estimate is not None
+            assert name != "entropy_pearson" or k >= 4
             assert estimate.low is not None
             assert estimate.high is not None
             near = abs(estimate.value - right) <= 0.02 * abs(right)
@@ -66,36 +59,91 @@ def test_the_corrected_score_is_near_the_truth_where_the_plain_one_is_visibly_of
     assert len(missed) <= 2, missed
 
 
-@pytest.mark.parametrize(
-    ("name", "k", "at_least"), [("brier", 3, 0.85), ("kl", 3, 0.95), ("tvd", 5, 0.95), ("entropy_pearson", 8, 0.85)]
-)
-def test_intervals_hold_the_population_s_score_at_the_nominal_rate(name: str, k: int, at_least: float) -> None:
-    population = true_distributions("sparse", 100_000, seed=1)
-    right = score(name, population, model_of(population, "perturbed"))
-    held = []
-    for trial in range(30):
-        truth = true_distributions("sparse", 300, seed=100 + trial)
-        model = model_of(truth, "perturbed", seed=200 + trial)
-        counts = panel_of(truth, k, seed=300 + trial).counts
-        estimate = correct(name, counts, model, resamples=200, splits=5, seed=trial).estimate
-        assert estimate is not None
-        assert estimate.low is not None
-        assert estimate.high is not None
-        held.append(estimate.low <= right <= estimate.high)
-    assert np.mean(held) >= at_least
+@pytest.mark.parametrize(("family", "votes"), [("sparse", 3), ("nearly unanimous", 10), ("flat", (2, 3, 5, 8))])
+def test_intervals_hold_the_population_s_score_at_the_nominal_rate(family: str, votes: int | tuple[int, ...]) -> None:
+    names = ("soft_nll", "brier", "kl", "tvd")
+    found = corrected_trials(names, family, classes=4, votes=votes, trials=25)
+    for name in names:
+        # 25 trials at 95 %: 23.8 held, give or take 1.1; the whole table is in benchmarks/honesty.py.
+        assert sum(bool(each and each[1]) for each in found[name]) >= 21, name
+
+
+@pytest.mark.parametrize("family", ["nearly unanimous", "sparse"])
+def test_the_entropy_correlation_has_no_bias_where_it_is_not_withheld(family: str) -> None:
+    found = corrected_trials(("entropy_pearson",), family, classes=2, votes=20, trials=15, items=400)
+    known = [each for each in found["entropy_pearson"] if each is not None]
+    assert len(known) >= 12
+    assert abs(np.mean([off for off, _ in known])) < 0.05
+    assert sum(held for _, held in known) >= 0.9 * len(known)
+
+
+def test_an_entropy_correlation_that_few_votes_leave_open_is_withheld() -> None:
+    truth = true_distributions("nearly unanimous", 400)
+    finding = correct("entropy_pearson", counted(labels_of(truth, 4).counts), model_of(truth, "perturbed"))
+    assert finding.estimate is None
+    assert "nearly all agree" in finding.reason or "anywhere between" in finding.reason
+
+
+def test_predictions_made_from_the_votes_never_get_a_reversed_interval() -> None:
+    for seed in range(3):
+        labels = labels_of(true_distributions("sparse", 400, seed=seed), 5, seed=seed)
+        own = 0.9 * labels.probabilities + 0.1 / 4
+        for name in ("tvd", "kl", "jsd", "entce", "manhattan", "soft_accuracy"):
+            finding = correct(name, counted(labels.counts), own, resamples=200)
+            if finding.estimate is None:
+                assert "contradict" in finding.reason
+                continue
+            assert finding.estimate.low is not None
+            assert finding.estimate.high is not None
+            assert finding.estimate.low <= finding.estimate.value <= finding.estimate.high
+
+
+def test_seeds_are_averaged_and_widen_the_interval() -> None:
+    truth = true_distributions("flat", 300)
+    panel = counted(labels_of(truth, 12).counts)
+    alike = np.stack([model_of(truth, "perturbed", seed=each) for each in (5, 6, 7)])
+    differing = np.stack([*alike[:2], np.full_like(truth, 0.25)])
+    for name in ("brier", "kl", "tvd", "entropy_pearson"):
+        alone = [correct(name, panel, run, resamples=200).estimate for run in alike]
+        like, unlike = (correct(name, panel, runs, resamples=200).estimate for runs in (alike, differing))
+        assert like is not None
+        assert like.value == pytest.approx(np.mean([each.value for each in alone if each]), abs=0.02)
+        if name != "entropy_pearson":
+            assert unlike is not None
+            assert unlike.high is not None
+            assert like.high is not None
+            assert unlike.high - unlike.value > 1.5 * (like.high - like.value)
+
+
+def test_judgements_with_several_votes_are_corrected_by_pairs_of_judgements() -> None:
+    votes = simulate_responses(true_distributions("flat", 40), 4, annotators=300, seed=0)
+    labels = weighted(votes, "uncertainty-weighted")
+    panel = panel_of(labels, votes)
+    model = np.random.default_rng(0).dirichlet(np.ones(5), 40)
+    assert panel.vectors is not None
+    vectors, item = panel.vectors.toarray(), panel.item
+    by_pairs = [
+        np.mean([(a - q) @ (b - q) for a, b in combinations(vectors[item == i], 2)]) for i, q in enumerate(model)
+    ]
+    brier, nll = (correct(name, panel, model).estimate for name in ("brier", "soft_nll"))
+    assert brier is not None
+    assert nll is not None
+    assert brier.value == pytest.approx(np.mean(by_pairs))
+    assert nll.value == pytest.approx(score_of("soft_nll", labels.probabilities, model))
+    assert "one vote each" in correct("kl", panel, model).reason
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [3, 10])
 def test_a_perfect_model_is_not_told_from_a_perfect_model(kind: str, k: int) -> None:
     truth = true_distributions(kind, 1500, seed=20)
-    labels = panel_of(truth, k)
+    labels = labels_of(truth, k)
     for name in ("kl", "jsd", "tvd", "brier", "wasserstein"):
-        estimate = correct(name, labels.counts, truth, resamples=200).estimate
+        estimate = correct(name, counted(labels.counts), truth, resamples=200).estimate
         assert estimate is not None
         assert estimate.low is not None
-        assert estimate.low <= 0 < score(name, labels.probabilities, truth)
-        assert estimate.value < 0.3 * score(name, labels.probabilities, truth)
+        assert estimate.low <= 0 < score_of(name, labels.probabilities, truth)
+        assert estimate.value < 0.3 * score_of(name, labels.probabilities, truth)
 
 
 @given(
@@ -111,7 +159,7 @@ def test_brier_is_the_mean_over_pairs_of_votes(counts: list[list[int]], seed: in
     for row, q in zip(table, model, strict=True):
         votes = np.repeat(np.eye(3), row, axis=0)
         by_pairs.append(np.mean([(a - q) @ (b - q) for a, b in combinations(votes, 2)]))
-    estimate = correct("brier", table, model, resamples=0).estimate
+    estimate = correct("brier", counted(table), model, resamples=0).estimate
     assert estimate is not None
     assert estimate.value == pytest.approx(np.mean(by_pairs), abs=1e-12)
 
@@ -119,40 +167,40 @@ def test_brier_is_the_mean_over_pairs_of_votes(counts: list[list[int]], seed: in
 def test_items_with_a_single_vote_are_left_out_of_brier_and_counted() -> None:
     truth = true_distributions("flat", 30)
     votes = np.where(np.arange(30) < 4, 1, 5)
-    counts, model = panel_of(truth, votes).counts, model_of(truth, "perturbed")
-    correction = correct("brier", counts, model)
-    assert correction.estimate == correct("brier", counts[4:], model[4:]).estimate
-    assert "4 items with a single vote are left out" in correction.note
-    assert correct("brier", counts[:4], model[:4]).estimate is None
+    counts, model = labels_of(truth, votes).counts, model_of(truth, "perturbed")
+    correction = correct("brier", counted(counts), model)
+    assert correction.estimate == correct("brier", counted(counts[4:]), model[4:]).estimate
+    assert correction.notes == ("4 items with a single judgement are left out",)
+    assert correct("brier", counted(counts[:4]), model[:4]).estimate is None
 
 
 @pytest.mark.parametrize("name", ["soft_nll", "expected_accuracy"])
 def test_scores_linear_in_people_are_left_as_they_are(name: str) -> None:
     truth = true_distributions("flat", 200)
-    labels, model = panel_of(truth, 3), model_of(truth, "perturbed")
-    estimate = correct(name, labels.counts, model).estimate
+    labels, model = labels_of(truth, 3), model_of(truth, "perturbed")
+    estimate = correct(name, counted(labels.counts), model).estimate
     assert estimate is not None
-    assert estimate.value == pytest.approx(score(name, labels.probabilities, model))
+    assert estimate.value == pytest.approx(score_of(name, labels.probabilities, model))
 
 
 def test_panels_of_unequal_size_are_corrected_together() -> None:
     truth = true_distributions("sparse", 2000)
     votes = np.random.default_rng(0).integers(1, 12, 2000)
-    labels, model = panel_of(truth, votes), model_of(truth, "perturbed")
+    labels, model = labels_of(truth, votes), model_of(truth, "perturbed")
     for name in ("kl", "tvd", "jsd", "entropy_pearson"):
-        estimate = correct(name, labels.counts, model, resamples=200).estimate
+        estimate = correct(name, counted(labels.counts), model, resamples=200).estimate
         assert estimate is not None
         assert estimate.low is not None
         assert estimate.high is not None
-        assert estimate.low <= score(name, truth, model) <= estimate.high
+        assert estimate.low <= score_of(name, truth, model) <= estimate.high
 
 
 def test_scores_that_are_the_same_thing_are_corrected_the_same() -> None:
     truth = true_distributions("flat", 200)
-    counts, model = panel_of(truth, 4).counts, model_of(truth, "perturbed")
+    counts, model = labels_of(truth, 4).counts, model_of(truth, "perturbed")
 
     def value(name: str) -> float:
-        estimate = correct(name, counts, model, resamples=0).estimate
+        estimate = correct(name, counted(counts), model, resamples=0).estimate
         assert estimate is not None
         return estimate.value
 
@@ -167,13 +215,13 @@ def test_scores_that_are_the_same_thing_are_corrected_the_same() -> None:
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_items_and_classes_does_not_matter(random: np.random.Generator) -> None:
     truth = true_distributions("flat", 40)
-    counts, model = panel_of(truth, 5).counts, model_of(truth, "perturbed")
+    counts, model = labels_of(truth, 5).counts, model_of(truth, "perturbed")
     items, classes = list(range(40)), list(range(4))
     random.shuffle(items)
     random.shuffle(classes)
     for name in ("kl", "tvd", "brier"):
-        here = correct(name, counts, model, resamples=0).estimate
-        there = correct(name, counts[items][:, classes], model[items][:, classes], resamples=0).estimate
+        here = correct(name, counted(counts), model, resamples=0).estimate
+        there = correct(name, counted(counts[items][:, classes]), model[items][:, classes], resamples=0).estimate
         assert here is not None
         assert there is not None
         assert here.value == pytest.approx(there.value, abs=1e-6)
@@ -181,21 +229,22 @@ def test_the_order_of_items_and_classes_does_not_matter(random: np.random.Genera
 
 def test_every_metric_is_corrected_or_says_why_not() -> None:
     truth = true_distributions("flat", 60)
-    counts, model = panel_of(truth, 6).counts, model_of(truth, "perturbed")
-    corrected = {name for name in METRICS if correct(name, counts, model, resamples=20, splits=2).estimate is not None}
+    counts, model = labels_of(truth, 6).counts, model_of(truth, "perturbed")
+    found = {name: correct(name, counted(counts), model, resamples=20, splits=2) for name in METRICS}
+    corrected = {name for name, finding in found.items() if finding.estimate is not None}
+    assert all(found[name].reason for name in METRICS if name not in corrected)
     linear = {"soft_nll", "expected_accuracy"}
     same = {"manhattan", "soft_accuracy", "soft_micro_f1", "po_jsd"}
     assert corrected == {*CORRECTED, *linear, *same}
-    assert all(correct(name, counts, model, resamples=20, splits=2).note for name in METRICS)
 
 
 def test_the_reliability_of_plain_entropies_would_overcorrect() -> None:
     truth = true_distributions("sparse", 3000)
     model, votes = model_of(truth, "perturbed"), simulate_votes(truth, 5, annotators=10, seed=2)
     human = frequency(votes)
-    right, plain = (score("entropy_pearson", each, model) for each in (truth, human.probabilities))
+    right, plain = (score_of("entropy_pearson", each, model) for each in (truth, human.probabilities))
     reliability = split_half_reliability(votes, splits=5, resamples=0).entropy
-    estimate = correct("entropy_pearson", human.counts, model, resamples=0).estimate
+    estimate = correct("entropy_pearson", counted(human.counts), model, resamples=0).estimate
     assert reliability is not None
     assert estimate is not None
     assert plain / np.sqrt(reliability.value) > 1.15 * right
@@ -205,35 +254,21 @@ def test_the_reliability_of_plain_entropies_would_overcorrect() -> None:
 def test_an_entropy_correlation_needs_four_votes_and_some_spread() -> None:
     truth = true_distributions("flat", 60)
     model = model_of(truth, "perturbed")
-    assert "four votes" in correct("entropy_pearson", panel_of(truth, 3).counts, model).note
+    assert "four votes" in correct("entropy_pearson", counted(labels_of(truth, 3).counts), model).reason
     flat_model = np.full_like(model, 0.25)
-    correction = correct("entropy_pearson", panel_of(truth, 10).counts, flat_model)
+    correction = correct("entropy_pearson", counted(labels_of(truth, 10).counts), flat_model)
     assert correction.estimate is None
-    assert "do not differ" in correction.note
-    few = np.where(np.arange(60) < 10, 3, 9)
-    assert "10 items with fewer than four votes" in correct("entropy_pearson", panel_of(truth, few).counts, model).note
+    assert "do not differ" in correction.reason
+    few = np.where(np.arange(60) < 10, 3, 19)
+    notes = correct("entropy_pearson", counted(labels_of(truth, few).counts), model).notes
+    assert notes == ("10 items with fewer than four votes are left out",)
 
 
 def test_a_wide_interval_says_so() -> None:
     truth = true_distributions("flat", 300)
     model = model_of(truth, "perturbed")
-    assert "quote the interval" in correct("kl", panel_of(truth, 3).counts, model).note
-    assert "quote the interval" not in correct("kl", panel_of(truth, 10).counts, model[::-1]).note
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_entropy_of_everybody(kind: str) -> None:
-    truth = true_distributions(kind, 2000)
-    right = entr(truth).sum(axis=1).mean()
-    for k in (3, 10):
-        labels = panel_of(truth, k)
-        for model in (None, model_of(truth, "perturbed")):
-            estimate = true_entropy(labels.counts, model=model, resamples=200).estimate
-            assert estimate is not None
-            assert estimate.low is not None
-            assert estimate.high is not None
-            assert estimate.low <= right <= estimate.high
-            assert abs(estimate.value - right) < 0.5 * abs(labels.entropy.mean() - right)
+    assert "quote the interval" in str(correct("kl", counted(labels_of(truth, 3).counts), model).notes)
+    assert not correct("kl", counted(labels_of(truth, 10).counts), model[::-1]).notes
 
 
 def test_five_votes_of_chaosnli_give_what_a_hundred_say(data: Path) -> None:
@@ -244,7 +279,7 @@ def test_five_votes_of_chaosnli_give_what_a_hundred_say(data: Path) -> None:
     model = np.asarray(softmax(np.array([logits[str(item)] for item in labels.items]), axis=1))
     few = draw_votes(labels.counts, np.full(len(labels), 5), np.random.default_rng(0))
     right, plain = (kl(human, model).mean() for human in (labels.probabilities, few / 5))
-    estimate = correct("kl", few, model).estimate
+    estimate = correct("kl", counted(few), model).estimate
     assert estimate is not None
     assert estimate.low is not None
     assert estimate.high is not None

@@ -225,7 +225,7 @@ def _study_facts(scored: ScoredStudy) -> list[tuple[str, str]]:
     trained_on = dict.fromkeys(each for system in scored.systems.values() for each in system.trained_on)
     return [
         ("study", study.name),
-        ("data", study.dataset or f"{study.votes} with {study.features}"),
+        ("data", study.held),
         ("data fingerprint", data.fingerprint),
         ("items", f"{len(data.human):,}, of {data.classes} classes"),
         ("splits", ", ".join(f"{name} {len(members):,}" for name, members in data.splits.items())),

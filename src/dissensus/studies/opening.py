@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ class OpenStudy:
 
 def open_study(study: Study, store: str | Path) -> OpenStudy:
     """Read a study's data and see which of its runs are stored; a folder that can only be read will do."""
-    data = study_data(study)
+    data = replace(study_data(study), folder=study.folder)
     return OpenStudy(study, data, study_runs(study, data), RunStore(Path(store)))
 
 

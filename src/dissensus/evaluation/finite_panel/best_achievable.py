@@ -26,13 +26,7 @@ from dissensus.bootstrap import Estimate
 from dissensus.evaluation.finite_panel.bracket import Bracket, binomial, fit_polynomials, jsd_of_cell
 from dissensus.evaluation.finite_panel.corrections import LEVEL, SINGLE_ONLY, mean_bracket
 from dissensus.evaluation.finite_panel.finding import Finding, withheld
-from dissensus.evaluation.finite_panel.patterns import (
-    DEGREE,
-    bracket_patterns,
-    entropy_missed,
-    leader_wins,
-    simulated,
-)
+from dissensus.evaluation.finite_panel.patterns import OfTruth, bracket_patterns, entropy_missed, leader_wins
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, shared
 from dissensus.evaluation.metrics.distances import LN2, abs_entce
 from dissensus.evaluation.metrics.ranking import accuracy
@@ -44,7 +38,6 @@ if TYPE_CHECKING:
     from dissensus.arrays import Counts, Floats, Ints, Table
     from dissensus.evaluation.finite_panel.bracket import CellFunction
     from dissensus.evaluation.finite_panel.panel import Panel
-    from dissensus.evaluation.finite_panel.patterns import OfTruth
 
     OfCell = Callable[[Floats, int], Floats]
     """A true probability and a number of votes k to h_k, elementwise."""
@@ -52,8 +45,8 @@ if TYPE_CHECKING:
 SAYS_NOTHING: Final = 0.8
 """An interval as wide as this part of the way from an ideal score to that of a constant prediction says nothing."""
 
-DRAWS: Final = 1000
-"""Simulated panels of each true distribution, where more votes than `DEGREE` make sums over them too long."""
+GRID_SLACK: Final = 0.01
+"""By how much of its value an interval is widened on either side for what may stick out between points of a grid."""
 
 
 def best_achievable(names: Iterable[str], panel: Panel, *, resamples: int = 1000, seed: int = 0) -> dict[str, Finding]:
@@ -95,8 +88,10 @@ def _finding(name: str, panel: Panel, bracket: Bracket, *, resamples: int, seed:
     low, middle, high = (each[None] for each in (bracket.low, bracket.middle, bracket.high))
     value, least, most, _ = mean_bracket(low, middle, high, resamples=resamples, seed=seed)
     told = METRICS[name]
-    # Where votes leave nothing open, rounding may put the ends the other way round.
-    low_end, high_end = (float(np.clip(end, told.low, told.high)) for end in sorted((least, most)))
+    # Bounds are held against true probabilities on a grid, and rounding may even put the ends the other way round.
+    slack = GRID_SLACK * abs(value)
+    low_end = float(np.clip(min(least, most) - slack, told.low, told.high))
+    high_end = float(np.clip(max(least, most) + slack, told.low, told.high))
     if high_end - low_end > SAYS_NOTHING * _span(name, panel):
         return withheld(
             f"so few votes leave it anywhere between {low_end:.3g} and {high_end:.3g}"
@@ -186,14 +181,6 @@ def expected_of_cell(function: Callable[[Any, Any], Any], p: Any, k: int) -> Any
     return (chance * values).sum(axis=1).reshape(flat.shape)
 
 
-def _leader_wins(p: Table, k: int) -> Floats:
-    return leader_wins(p, k) if k <= DEGREE else simulated(accuracy, p, k, draws=DRAWS, seed=0)
-
-
-def _entropy_missed(p: Table, k: int) -> Floats:
-    return entropy_missed(p, k) if k <= DEGREE else simulated(abs_entce, p, k, draws=DRAWS, seed=0)
-
-
 _OF_ENTROPY: Final = {"soft_nll": False, "kl": True, "entce": True}
 """What follows from the entropy of p, and whether the entropy of the votes is taken off."""
 
@@ -218,9 +205,9 @@ def _same(name: str) -> tuple[str, float, float]:
 
 
 _OF_PATTERNS: Final[dict[str, OfTruth]] = {
-    "accuracy": _leader_wins,
-    "expected_accuracy": lambda p, k: p[:, 0],
-    "abs_entce": _entropy_missed,
+    "accuracy": OfTruth(leader_wins, accuracy),
+    "expected_accuracy": OfTruth(lambda p, k: p[:, 0]),
+    "abs_entce": OfTruth(entropy_missed, abs_entce),
 }
 """What depends on the whole distribution."""
 

@@ -238,14 +238,12 @@ def _entropy_pearson(panel: Panel, runs: Runs, *, resamples: int, splits: int, s
     x, a, b, ab = values[:, :4].T
     y, xy, yy = np.split(values[:, 4:], 3, axis=1)
     between, spread = ab - a * b, yy - y * y
-    if not (between[0] > 0 and (spread[0] > 1e-12).all()):
+    if not (np.quantile(between, (1 - LEVEL) / 2) > 0 and between[0] > 0 and (spread[0] > 1e-12).all()):
         return withheld("the entropies of people, or of the model, do not differ between items beyond noise")
     # Resamples in which people hardly differ would blow the quotient up.
     known = (between > 0.05 * between[0])[:, None] & (spread > 1e-12)
     r = np.where(known, (xy - x[:, None] * y) / np.sqrt(np.where(known, between[:, None] * spread, 1.0)), np.nan)
     estimate = estimate_over_seeds(r, items=len(c))
-    if resamples > 1 and estimate.low is None:
-        return withheld("people's entropies hardly differ between items beyond noise")
     # What a bracket leaves open moves the covariance by at most half its width, and the deviation of people's entropies
     # by half that of the halves.
     sd = float(np.sqrt(between[0]))

@@ -13,6 +13,7 @@ uncovered are added, and it is made again.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,20 +28,34 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Counts, Floats, Ints, Table
 
-    OfTruth = Callable[[Table, int], Floats]
-    """(points, classes) true distributions, largest class first, and a number of votes k, to (points,) values of h; for
-    k beyond `DEGREE` h may lie anywhere between its values at the ends of a range of k."""
-
 DEGREE: Final = 10
 """The most votes whose patterns are told apart; of more, random draws of so many are averaged over."""
 
 DRAWS: Final = 20
 """Those draws."""
 
+PANELS: Final = 400
+"""Simulated panels of each true distribution, where more votes than `DEGREE` make exact sums too long."""
+
 FOLDS: Final = 2
+"""Parts of the items, each bracketed by what the other chose."""
 
 LEVELS: Final = 4
 """Ranges that panel sizes beyond the degree are put into, where there are more of them."""
+
+
+@dataclass(frozen=True)
+class OfTruth:
+    """A function h_k(p) of a true distribution, and of the number of votes k.
+
+    Attributes:
+        exact: (points, classes) distributions, largest class first, and k, to (points,) values.
+        score: where `exact` takes too long beyond `DEGREE` votes, the score of shares of votes and of p whose mean over
+            votes is h, to be simulated; None where `exact` will do for any k.
+    """
+
+    exact: Callable[[Table, int], Floats]
+    score: Callable[[Any, Any], Any] | None = None
 
 
 def bracket_patterns(functions: Mapping[str, OfTruth], counts: Counts, *, seed: int) -> dict[str, Bracket]:
@@ -63,11 +78,11 @@ def bracket_patterns(functions: Mapping[str, OfTruth], counts: Counts, *, seed: 
         p, basis = (both, chances(both, few)) if few <= DEGREE else (points, beyond)
         where = _pattern_of(counts[some], min(few, DEGREE), rng)
         fold = rng.permutation(len(some)) % FOLDS
-        for name, function in functions.items():
-            bounds = np.stack([function(p, k) for k in {few, many}])
-            ends[name][:, some] = _ends(
-                np.array([bounds.min(axis=0), bounds.max(axis=0)]), basis, where, fold, len(points)
-            )
+        values = [_values(functions, p, k, rng) for k in sorted({few, many})]
+        for name in functions:
+            # Between the ends of a range of k, h lies between its values there.
+            bounds = np.stack([end([each[name] for each in values], axis=0) for end in (np.min, np.max)])
+            ends[name][:, some] = _ends(bounds, basis, where, fold, len(points))
     return {name: Bracket(low, (low + high) / 2, high) for name, (low, high) in ends.items()}
 
 
@@ -239,10 +254,13 @@ def entropy_missed(p: Table, k: int) -> Floats:
     return np.asarray((chances(p, k) * np.abs(own[:, None] - of_votes)).sum(axis=1))
 
 
-def simulated(score: Callable[[Any, Any], Any], p: Table, k: int, *, draws: int, seed: int) -> Floats:
-    """(points,) mean score of p against k votes drawn from it, over simulated panels."""
-    rng = np.random.default_rng(seed)
-    total = np.zeros(len(p))
-    for _ in range(draws):
-        total += score(rng.multinomial(k, p / p.sum(axis=1, keepdims=True)) / k, p)
-    return np.asarray(total / draws)
+def _values(functions: Mapping[str, OfTruth], p: Table, k: int, rng: np.random.Generator) -> dict[str, Floats]:
+    """By name, (points,) values of h; those that are simulated see the same panels."""
+    out = {name: function.exact(p, k) for name, function in functions.items() if k <= DEGREE or function.score is None}
+    scores = {name: function.score for name, function in functions.items() if name not in out and function.score}
+    out |= {name: np.zeros(len(p)) for name in scores}
+    for _ in range(PANELS if scores else 0):
+        shares = rng.multinomial(k, p / p.sum(axis=1, keepdims=True)) / k
+        for name, score in scores.items():
+            out[name] = out[name] + score(shares, p) / PANELS
+    return out

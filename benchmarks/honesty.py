@@ -1,0 +1,124 @@
+"""Are finite-panel statistics honest? Simulations with known truth.
+
+    python -m benchmarks.honesty [--trials 100] [--part ruler|best|corrected|shared]
+
+Prints how often 95 % intervals hold the truth:
+- worth in people, of models that are the posterior of exactly 1, 2 and 5 fresh votes, by score and seeds;
+- best achievable, by family of true distributions and votes an item;
+- corrected scores, likewise;
+- corrected scores where the same few people judged all items, with and without knowing who.
+"w" counts the trials in which a number was withheld; of an undefined truth (entropy correlation over two-way ties) to
+withhold it is right. Ends with exit code 1 where a bar is missed by more than chance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tests.evaluation.coverage import best_trials, corrected_trials, ruler_trials, share, shared_trials
+from tests.evaluation.simulated import FAMILIES
+
+if TYPE_CHECKING:
+    from tests.evaluation.coverage import Sizes
+
+    from dissensus.evaluation.finite_panel.people_ruler import Ruled
+
+BEST = ("soft_nll", "kl", "brier", "tvd", "jsd", "wasserstein", "accuracy", "expected_accuracy", "abs_entce")
+CORRECTED = ("soft_nll", "brier", "kl", "entce", "tvd", "jsd", "entropy_pearson")
+VOTES: tuple[Sizes, ...] = (2, 3, 5, 10, 50, (2, 3, 5, 8, 12))
+
+
+class Bars:
+    """Which bars were missed by more than three standard errors."""
+
+    def __init__(self) -> None:
+        self.missed: list[str] = []
+
+    def check(self, what: str, held: list[bool | None], *, least: float) -> str:
+        """The share of intervals that hold, for a table."""
+        known = [each for each in held if each is not None]
+        if known and np.mean(known) < least - 3 * np.sqrt(least * (1 - least) / len(known)):
+            self.missed.append(f"{what}: {np.mean(known):.3f} < {least}")
+        withheld = len(held) - len(known)
+        return f"{share(held):.2f}{f' w{withheld}' if withheld else ''}" if known else "withheld"
+
+
+def print_ruler(bars: Bars, trials: int) -> None:
+    print(f"worth in people, {trials} trials of 300 items: median, and how often the interval holds the truth")
+    scores: tuple[Ruled, ...] = ("soft_nll", "brier")
+    for score in scores:
+        for votes in (9, (5, 6, 7, 8, 9, 10, 11)):
+            for seeds in (1, 3):
+                cells = []
+                for people in (1, 2, 5):
+                    found = ruler_trials(people, score=score, votes=votes, seeds=seeds, trials=trials)
+                    told = bars.check(f"worth of {people}, {score}", [held for _, held in found], least=0.93)
+                    cells.append(f"{people}: {np.median([value for value, _ in found]):.2f} {told}")
+                print(f"  {score:9} votes {votes!s:24} seeds {seeds}   " + "   ".join(cells), flush=True)
+
+
+def print_best(bars: Bars, trials: int, *, classes: int) -> None:
+    print(f"best achievable, {trials} trials of 300 items, {classes} classes")
+    for votes in VOTES:
+        for family in FAMILIES:
+            found = best_trials(BEST, family, classes=classes, votes=votes, trials=trials)
+            cells = [
+                f"{name} {bars.check(f'best {name}, {family}, {votes}', found[name], least=0.93)}" for name in BEST
+            ]
+            print(f"  votes {votes!s:17} {family:17}" + "  ".join(cells), flush=True)
+
+
+def print_corrected(bars: Bars, trials: int, *, classes: int) -> None:
+    print(f"corrected scores, {trials} trials of 300 items, {classes} classes: coverage, and mean error")
+    for votes in (3, 5, 10, (2, 3, 5, 8, 12)):
+        for family in FAMILIES:
+            found = corrected_trials(CORRECTED, family, classes=classes, votes=votes, trials=trials)
+            cells = []
+            for name in CORRECTED:
+                held = [None if each is None else each[1] for each in found[name]]
+                off = [each[0] for each in found[name] if each is not None]
+                told = bars.check(f"corrected {name}, {family}, {votes}", held, least=0.93)
+                cells.append(f"{name} {told}" + (f" {np.mean(off):+.3f}" if off else ""))
+            print(f"  votes {votes!s:17} {family:17}" + "  ".join(cells), flush=True)
+
+
+def print_shared(bars: Bars, trials: int) -> None:
+    print(f"corrected scores where the same people judged 300 items, {trials} trials: with ids (without)")
+    names = ("soft_nll", "brier", "kl")
+    for habit in (0.0, 0.7, 1.2):
+        for people, votes in ((3, 3), (5, 5), (5, 3), (20, 5)):
+            known, unknown = (
+                shared_trials(names, people, votes=votes, habit=habit, trials=trials, ids=ids) for ids in (True, False)
+            )
+            cells = []
+            for name in names:
+                told = bars.check(f"shared {name}, {people} people", known[name], least=0.9)
+                cells.append(f"{name} {told} ({share(unknown[name]):.2f})")
+            print(f"  habits {habit}  {people:2} people, {votes} votes an item   " + "  ".join(cells), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=40)
+    parser.add_argument("--classes", type=int, default=5)
+    parser.add_argument("--part", choices=["ruler", "best", "corrected", "shared"])
+    options = parser.parse_args()
+    bars, begin = Bars(), time.perf_counter()
+    if options.part in (None, "ruler"):
+        print_ruler(bars, 2 * options.trials)
+    if options.part in (None, "best"):
+        print_best(bars, options.trials, classes=options.classes)
+    if options.part in (None, "corrected"):
+        print_corrected(bars, options.trials, classes=options.classes)
+    if options.part in (None, "shared"):
+        print_shared(bars, options.trials)
+    print(f"{time.perf_counter() - begin:.0f} s; bars missed: {len(bars.missed)}", *bars.missed, sep="\n  ")
+    sys.exit(bool(bars.missed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""How often intervals of finite-panel statistics hold a truth that is known: simulations for tests and benchmark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import entr, softmax
+
+from dissensus.evaluation.finite_panel.best_achievable import best_achievable
+from dissensus.evaluation.finite_panel.corrections import correct
+from dissensus.evaluation.finite_panel.panel import panel_of
+from dissensus.evaluation.finite_panel.people_ruler import Ruler, people_ruler, worth_in_people
+from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.labels.schemes import fit_concentration, frequency
+from dissensus.votes.table import Votes
+from tests.evaluation.simulated import counted, model_of, true_distributions
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Floats, Table
+    from dissensus.evaluation.finite_panel.finding import Finding
+    from dissensus.evaluation.finite_panel.panel import Panel
+    from dissensus.evaluation.finite_panel.people_ruler import Ruled
+
+    Sizes = int | tuple[int, ...]
+    """Votes an item: one number, or several that items draw from."""
+
+RESAMPLES = 300
+
+
+def holds(found: Finding, right: float) -> bool | None:
+    """Whether an interval holds the truth; None where the number is withheld."""
+    estimate = found.estimate
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return None
+    return estimate.low - 1e-9 <= right <= estimate.high + 1e-9
+
+
+def votes_of(truth: Table, votes: Sizes, rng: np.random.Generator) -> Panel:
+    return counted(rng.multinomial(rng.choice(np.atleast_1d(votes), len(truth)), truth))
+
+
+def ruler_trials(
+    people: int, *, score: Ruled, votes: Sizes, trials: int, seeds: int = 1, items: int = 300, seed: int = 0
+) -> list[tuple[float, bool]]:
+    """Worth, and whether its interval holds `people`, of models that are the posterior of so many fresh votes."""
+    alpha = np.array([2.0, 0.5, 0.3, 0.1, 0.1])
+    out = []
+    for trial in range(trials):
+        rng = np.random.default_rng([seed, people, trial])
+        training = rng.multinomial(5, rng.dirichlet(alpha, items)).astype(np.float64)
+        prior = fit_concentration(training)
+        truth = rng.dirichlet(alpha, items)
+        model = [(prior + rng.multinomial(people, truth)) / (prior.sum() + people) for _ in range(seeds)]
+        ruler = people_ruler(votes_of(truth, votes, rng), training=training, score=score, seed=trial)
+        assert isinstance(ruler, Ruler)
+        worth = worth_in_people(ruler, np.stack(model), resamples=RESAMPLES, seed=trial)
+        assert worth.estimate is not None
+        assert worth.estimate.low is not None
+        assert worth.estimate.high is not None
+        low = -np.inf if worth.low_open else worth.estimate.low
+        high = np.inf if worth.high_open else worth.estimate.high
+        out.append((worth.estimate.value, bool(low <= people <= high)))
+    return out
+
+
+def expected_scores(names: tuple[str, ...], truth: Table, votes: Sizes, *, rounds: int = 40) -> dict[str, float]:
+    """What the true distributions score against panels of these sizes, by simulating many."""
+    rng = np.random.default_rng(99)
+    total = dict.fromkeys(names, 0.0)
+    for _ in range(rounds):
+        panel = votes_of(truth, votes, rng)
+        for name in names:
+            total[name] += score_of(name, panel.shares, truth) / rounds
+    # These two need no panel, and so have no noise.
+    exact = {"soft_nll": float(entr(truth).sum(axis=1).mean()), "expected_accuracy": float(truth.max(axis=1).mean())}
+    return total | {name: value for name, value in exact.items() if name in total}
+
+
+def score_of(name: str, human: Table, model: Table) -> float:
+    """The plain score; NaN where it is undefined."""
+    metric = METRICS[name]
+    value = metric.per_item(human, model).mean() if metric.per_item else metric.over_items(human, model)  # type: ignore[misc]
+    return float("nan") if value is None else float(value)
+
+
+def best_trials(
+    names: tuple[str, ...], family: str, *, classes: int, votes: Sizes, trials: int, items: int = 300, seed: int = 0
+) -> dict[str, list[bool | None]]:
+    """By metric, for each trial, whether the interval of the best achievable score holds it."""
+    right = expected_scores(names, true_distributions(family, 20_000, classes=classes, seed=[seed, 1]), votes)
+    out: dict[str, list[bool | None]] = {name: [] for name in names}
+    for trial in range(trials):
+        truth = true_distributions(family, items, classes=classes, seed=[seed, 2, trial])
+        panel = votes_of(truth, votes, np.random.default_rng([seed, 3, trial]))
+        found = best_achievable(names, panel, resamples=RESAMPLES, seed=trial)
+        for name in names:
+            out[name].append(holds(found[name], right[name]))
+    return out
+
+
+def corrected_trials(
+    names: tuple[str, ...], family: str, *, classes: int, votes: Sizes, trials: int, items: int = 300, seed: int = 0
+) -> dict[str, list[tuple[float, bool] | None]]:
+    """By metric, for each trial, how far a corrected score is off and whether its interval holds the truth."""
+    population = true_distributions(family, 20_000, classes=classes, seed=[seed, 1])
+    right = {name: score_of(name, population, model_of(population, "perturbed")) for name in names}
+    out: dict[str, list[tuple[float, bool] | None]] = {name: [] for name in names}
+    for trial in range(trials):
+        truth = true_distributions(family, items, classes=classes, seed=[seed, 2, trial])
+        panel = votes_of(truth, votes, np.random.default_rng([seed, 3, trial]))
+        model = model_of(truth, "perturbed", seed=trial + 7)
+        for name in names:
+            found = correct(name, panel, model, resamples=RESAMPLES, splits=5, seed=trial)
+            if np.isnan(right[name]):
+                # Of a truth that is undefined there should be no number.
+                out[name].append((0.0, found.estimate is None))
+                continue
+            held = holds(found, right[name])
+            assert (held is None) == (found.estimate is None)
+            out[name].append(None if found.estimate is None else (found.estimate.value - right[name], bool(held)))
+    return out
+
+
+def shared_panel(people: int, votes: int, *, items: int, habit: float, rng: np.random.Generator) -> tuple[Votes, Table]:
+    """Votes of the same few people on all items, each with habits of their own, and what everybody would say.
+
+    An annotator leans to classes by a normal draw of standard deviation `habit` on the log scale.
+    """
+    classes = 4
+    base = np.log(rng.dirichlet(np.full(classes, 0.5), items) + 1e-3)
+
+    def said_by(leaning: Floats) -> Any:
+        return softmax(base + leaning, axis=1)
+
+    everybody = np.mean([said_by(each) for each in rng.normal(0, habit, (400, classes))], axis=0)
+    own = np.stack([said_by(each) for each in rng.normal(0, habit, (people, classes))])
+    who = np.argsort(rng.random((items, people)), axis=1)[:, :votes].ravel()
+    item = np.repeat(np.arange(items), votes)
+    reached = np.cumsum(own[who, item], axis=1)
+    label = np.minimum((reached < rng.random((len(item), 1))).sum(axis=1), classes - 1)
+    table = Votes(
+        item=item.astype(np.int32),
+        label=label.astype(np.int32),
+        annotator=who.astype(np.int32),
+        items=np.arange(items),
+        annotators=np.arange(people),
+        classes=tuple("abcd"),
+    )
+    return table, np.asarray(everybody)
+
+
+def shared_trials(
+    names: tuple[str, ...], people: int, *, votes: int, habit: float, trials: int, ids: bool, items: int = 300
+) -> dict[str, list[bool | None]]:
+    """By metric, for each trial, whether the corrected score's interval holds the score against everybody.
+
+    Args:
+        names: of metrics.
+        people: annotators of the whole panel.
+        votes: of an item.
+        habit: how much annotators differ.
+        trials: how many.
+        ids: whether it is known who voted.
+        items: in a panel.
+    """
+    out: dict[str, list[bool | None]] = {name: [] for name in names}
+    for trial in range(trials):
+        rng = np.random.default_rng([people, votes, trial])
+        table, everybody = shared_panel(people, votes, items=items, habit=habit, rng=rng)
+        model = model_of(everybody, "perturbed", seed=trial)
+        panel = panel_of(frequency(table), table if ids else None)
+        for name in names:
+            found = correct(name, panel, model, resamples=RESAMPLES, seed=trial)
+            out[name].append(holds(found, score_of(name, everybody, model)))
+    return out
+
+
+def share(held: list[bool | None]) -> float:
+    """Of the intervals that there are, how many hold the truth; NaN where there are none."""
+    known = [each for each in held if each is not None]
+    return float(np.mean(known)) if known else float("nan")

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.special import softmax
+
+from dissensus.errors import InputError
+from dissensus.evaluation.finite_panel import people_ruler as module
+from dissensus.evaluation.finite_panel.panel import Panel, panel_of
+from dissensus.evaluation.finite_panel.people_ruler import Ruler, people_ruler, worth_in_people
+from dissensus.labels.schemes import fit_concentration, frequency, weighted
+from dissensus.votes.official.chaosnli import read_chaosnli
+from dissensus.votes.simulate import simulate_responses
+from tests.evaluation.coverage import ruler_trials, shared_panel
+from tests.evaluation.simulated import counted, labels_of, model_of, true_distributions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.evaluation.finite_panel.people_ruler import Ruled
+
+TRAINING = np.random.default_rng(0).multinomial(6, true_distributions("sparse", 200, classes=3)).astype(np.float64)
+
+
+def ruler_of(panel: Panel, **options: Any) -> Ruler:
+    ruler = people_ruler(panel, **options)
+    assert isinstance(ruler, Ruler), ruler
+    return ruler
+
+
+def by_counting_out(vectors: Any, alpha: Any, n: int, score: Ruled) -> float:
+    """The mean over every scored judgement and every choice of n others."""
+    scores = []
+    for v, x in enumerate(vectors):
+        others = np.delete(vectors, v, axis=0)
+        for chosen in combinations(range(len(others)), n):
+            f = (alpha + others[list(chosen)].sum(axis=0)) / (alpha.sum() + n)
+            scores.append(-(x @ np.log(f)) if score == "soft_nll" else ((x - f) ** 2).sum())
+    return float(np.mean(scores))
+
+
+@pytest.mark.parametrize("score", ["soft_nll", "brier"])
+@settings(max_examples=20)
+@given(
+    counts=st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=2, max_size=5).filter(
+        lambda rows: all(sum(row) >= 2 for row in rows)
+    )
+)
+def test_the_ruler_is_the_mean_over_every_choice_of_people(score: Ruled, counts: list[list[int]]) -> None:
+    ruler = ruler_of(counted(np.array(counts)), training=TRAINING, score=score)
+    alpha = fit_concentration(TRAINING)
+    for n in range(ruler.most + 1):
+        for item, row in enumerate(counts):
+            if sum(row) > n:
+                right = by_counting_out(np.repeat(np.eye(3), row, axis=0), alpha, n, score)
+                assert ruler.per_item[n, item] == pytest.approx(right)
+            else:
+                assert np.isnan(ruler.per_item[n, item])
+
+
+@pytest.mark.parametrize("score", ["soft_nll", "brier"])
+def test_judgements_with_several_votes_are_drawn_whole(score: Ruled, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ORDERS", 3000)
+    votes = simulate_responses(true_distributions("flat", 6, classes=3), 4, annotators=30, seed=1)
+    panel = panel_of(weighted(votes, "uncertainty-weighted"), votes)
+    training = np.array([[3.0, 2.0, 1.0, 0.5], [1.0, 4.0, 1.0, 0.5], [0.0, 1.0, 5.0, 0.5]])
+    ruler = ruler_of(panel, training=training, score=score)
+    assert panel.vectors is not None
+    for item in range(6):
+        own = panel.vectors.toarray()[panel.item == item]
+        for n in range(4):
+            right = by_counting_out(own, fit_concentration(training), n, score)
+            assert ruler.per_item[n, item] == pytest.approx(right, rel=1e-9 if score == "brier" else 0.03)
+    assert any("random orders" in note for note in ruler.notes) == (score == "soft_nll")
+
+
+def test_random_orders_agree_with_the_exact_sums_for_single_votes() -> None:
+    panel = panel_of(labels := labels_of(true_distributions("flat", 50), 6), None)
+    alone = ruler_of(panel, training=labels.counts.astype(np.float64))
+    item = np.repeat(np.arange(50), 6).astype(np.int32)
+    vectors = one_hot_judgements(labels.counts)
+    several = Panel(mass=panel.mass, squares=panel.squares, size=panel.size, single=False, item=item, vectors=vectors)
+    orders = ruler_of(several, training=labels.counts.astype(np.float64))
+    np.testing.assert_allclose(orders.values, alone.values, rtol=0.01)
+
+
+def one_hot_judgements(counts: Any) -> Any:
+    return csr_array(np.repeat(np.tile(np.eye(counts.shape[1]), (len(counts), 1)), counts.ravel(), axis=0))
+
+
+@pytest.mark.parametrize("people", [1, 2, 5])
+@pytest.mark.parametrize("score", ["soft_nll", "brier"])
+def test_the_posterior_of_n_fresh_votes_is_worth_n_people(people: int, score: Ruled) -> None:
+    found = ruler_trials(people, score=score, votes=(7, 9, 11), trials=40)
+    assert np.median([value for value, _ in found]) == pytest.approx(people, rel=0.15)
+    # 40 trials at 95 %: 38 held, give or take 1.4; the whole table is in benchmarks/honesty.py.
+    assert sum(held for _, held in found) >= 34
+
+
+def test_the_marginal_is_worth_nobody_and_the_truth_more_than_the_panel() -> None:
+    truth = true_distributions("sparse", 500)
+    panel = counted(labels_of(truth, 5).counts)
+    training = labels_of(true_distributions("sparse", 500, seed=1), 5, seed=1).counts.astype(np.float64)
+    ruler = ruler_of(panel, training=training)
+    alpha = fit_concentration(training)
+    assert worth_in_people(ruler, np.tile(alpha / alpha.sum(), (500, 1))).estimate.value == pytest.approx(0, abs=1e-6)  # type: ignore[union-attr]
+    best = worth_in_people(ruler, np.clip(truth, 1e-6, 1))
+    assert best.more
+    assert best.high_open
+    assert str(best).startswith("more than 4 people")
+    worst = worth_in_people(ruler, np.tile([0.97, 0.01, 0.01, 0.01], (500, 1)))
+    assert worst.fewer
+    assert worst.low_open
+    assert str(worst) == "fewer than 0 people"
+    assert worst.estimate is not None
+    assert worst.estimate.value == 0.0
+    assert json.loads(json.dumps(worst.to_dict()))["words"] == "fewer than 0 people"
+
+
+def test_the_ruler_runs_to_what_half_of_the_items_reach_and_says_so() -> None:
+    sizes = np.array([2] * 5 + [4] * 3 + [9] * 2)
+    panel = counted(labels_of(true_distributions("flat", 10), sizes).counts)
+    ruler = ruler_of(panel, training=TRAINING[:, [0, 1, 2, 2]])
+    assert ruler.most == 3
+    assert ruler.items.tolist() == [10, 10, 5, 5]
+    assert ruler.notes[0].startswith("the ruler runs to 3 people, which 5 of 10 items reach")
+    at_two = ruler.per_item[2, sizes > 2]
+    assert ruler.values[2] == pytest.approx(at_two.mean())
+
+
+def test_without_training_items_the_prior_of_an_item_never_sees_it() -> None:
+    counts = labels_of(true_distributions("sparse", 40), 4).counts
+    ruler = ruler_of(counted(counts), seed=3)
+    assert "5 folds" in ruler.notes[1]
+    changed = counts.copy()
+    changed[7] = [0, 0, 0, 4]
+    np.testing.assert_allclose(ruler_of(counted(changed), seed=3).prior[7], ruler.prior[7])
+    with pytest.raises(InputError, match="give training items"):
+        people_ruler(counted(counts[:5]))
+
+
+def test_a_class_that_no_training_item_has_is_not_impossible() -> None:
+    counts = np.array([[3, 0, 1], [2, 2, 0], [0, 1, 3]])
+    training = np.array([[3.0, 1.0, 0.0], [1.0, 3.0, 0.0]])
+    assert ruler_of(counted(counts), training=training).per_item[0].max() < 6
+
+
+def test_single_judgements_have_no_ruler() -> None:
+    reason = people_ruler(counted(np.array([[1, 0], [0, 1], [1, 0]])), training=TRAINING[:, :2])
+    assert reason == "most items have a single judgement: nobody is left to score a person's forecast on"
+    with pytest.raises(InputError, match="choose soft_nll or brier"):
+        people_ruler(counted(np.array([[2, 0]])), score="kl")  # type: ignore[arg-type]
+
+
+def test_predictions_of_another_shape_are_refused() -> None:
+    ruler = ruler_of(counted(labels_of(true_distributions("flat", 20), 4).counts))
+    with pytest.raises(InputError, match="one distribution an item"):
+        worth_in_people(ruler, np.full((20, 3), 1 / 3))
+
+
+@pytest.mark.parametrize("score", ["soft_nll", "brier"])
+def test_the_same_few_people_on_all_items_widen_the_interval_of_the_gap(score: Ruled) -> None:
+    wider = {}
+    for habit in (0.0, 1.5):
+        votes, everybody = shared_panel(5, 5, items=300, habit=habit, rng=np.random.default_rng(0))
+        labels, model = frequency(votes), model_of(everybody, "perturbed")[None]
+        widths = []
+        for panel in (panel_of(labels, votes), panel_of(labels)):
+            ruler = ruler_of(panel, training=labels.counts.astype(np.float64), score=score)
+            scores = module._model_score(score, panel, model[0])[None]
+            low, _, high = module._gaps(ruler, model, scores, resamples=300, seed=0)
+            widths.append(high - low)
+        wider[habit] = widths[0] / widths[1]
+    assert (wider[0.0] < 2).all()
+    assert (wider[1.5] > wider[0.0]).all()
+    assert wider[1.5].mean() > 2
+
+
+@pytest.mark.parametrize("score", ["soft_nll", "brier"])
+def test_what_leaving_out_a_judgement_does_is_what_a_smaller_panel_gives(score: Ruled) -> None:
+    votes, everybody = shared_panel(6, 4, items=12, habit=0.5, rng=np.random.default_rng(1))
+    panel = panel_of(frequency(votes), votes)
+    model = model_of(everybody, "perturbed")
+    prior = np.tile([0.5, 0.4, 0.3, 0.2], (12, 1))
+
+    def gap(mass: Any) -> Any:
+        part = counted(np.rint(mass).astype(np.int64))
+        ours = module._model_score(score, part, model)
+        ruler = module._nll_of_votes(part, 2, prior) if score == "soft_nll" else module._brier(part, 2, prior)
+        return ours - ruler
+
+    whole = gap(panel.mass)
+    found = module._deletions(panel, prior, model[None], 2, score)
+    assert panel.item is not None
+    assert panel.vectors is not None
+    for judgement in range(0, 48, 5):
+        mass = panel.mass.copy()
+        item = panel.item[judgement]
+        mass[item] -= panel.vectors[[judgement]].toarray()[0]
+        assert found[judgement] == pytest.approx((gap(mass) - whole)[item])
+
+
+def test_roberta_on_chaosnli_is_worth_less_than_nobody_until_its_temperature_is_mended(data: Path) -> None:
+    folder = data / "chaosNLI_v1.0"
+    labels = frequency(read_chaosnli(folder / "chaosNLI_snli.jsonl"))
+    rows = map(json.loads, (folder / "model_logits.jsonl").read_text().splitlines())
+    logits = {row["uid"]: row["logits"]["roberta-base_0"] for row in rows if row["subset"] == "snli"}
+    table = np.array([logits[str(item)] for item in labels.items])
+    ruler = ruler_of(panel_of(labels))
+    np.testing.assert_allclose(ruler.values[:4], [1.028, 0.845, 0.765, 0.720], atol=0.004)
+    assert worth_in_people(ruler, softmax(table, axis=1)).fewer
+    mended = worth_in_people(ruler, softmax(table / 3, axis=1)).estimate
+    assert mended is not None
+    assert mended.value == pytest.approx(1.8, abs=0.15)
