@@ -59,7 +59,7 @@ def dots(evaluation: Evaluation) -> Section:
     title = f"{metric.title}{f', {metric.unit}' if metric.unit else ''} {arrow(metric.name)}"
     base = alt.Chart(alt.NamedData(name=DATA)).encode(
         y=alt.Y("place:O", title=None)
-        .axis(labelExpr=f"data('{DATA}')[datum.value].system", labelLimit=200, ticks=False, domain=False)
+        .axis(labelExpr=f"data('{DATA}')[datum.value].system", ticks=False, domain=False)
         .sort("ascending"),
         color=alt.Color("kind:N", title=None)
         .scale(domain=list(KINDS), range=list(KINDS.values()))

@@ -40,7 +40,9 @@ CONFIG: Final[dict[str, Any]] = {
     "mark": {"color": PALETTE[0]},
     "rule": {"color": PALETTE[0]},
     "text": {"fontSize": 11},
+    # Labels are cut where they are made: Vega would cut an emoji in two, and then refuse to draw it.
     "axis": {
+        "labelLimit": 0,
         "labelColor": SOFT,
         "titleColor": SOFT,
         "gridColor": LINE,
@@ -52,6 +54,7 @@ CONFIG: Final[dict[str, Any]] = {
         "titlePadding": 8,
     },
     "legend": {
+        "labelLimit": 0,
         "labelColor": INK,
         "titleColor": SOFT,
         "labelFontSize": 12,
@@ -63,6 +66,7 @@ CONFIG: Final[dict[str, Any]] = {
     "title": {"color": INK, "subtitleColor": SOFT, "fontSize": 12, "anchor": "start"},
 }
 
+_ILLEGAL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff\u2028\u2029]")
 _TAG: Final = re.compile(r"<[a-z][^>]*>")
 _LABEL: Final = re.compile(r' aria-label="([^"]*)"')
 _NOT_NEEDED: Final = re.compile(
@@ -74,6 +78,7 @@ _LONG: Final = re.compile(r"-?\d+\.\d{3,}")
 _SYMBOL: Final = re.compile(
     r'<path data-tip="[^"]*" transform="translate\((-?[\d.]+),(-?[\d.]+)\)" d="([^"]*)" fill="([^"]*)"([^>]*)/>'
 )
+_NAMED: Final = re.compile(r'(<[^<>]* id="|url\(#)((?:gradient|clip)[\w-]*)')
 _DOT: Final = re.compile(r"^M([\d.]+),0A")
 
 
@@ -82,15 +87,16 @@ def drawn(figure: Figure, rows: list[Record]) -> str:
     return vl_convert.vegalite_to_svg(standalone(figure, rows), allowed_base_urls=[])
 
 
-def for_page(svg: str, *, points: bool = False) -> str:
+def for_page(svg: str, *, slug: str, points: bool = False) -> str:
     """A drawing as it stands in a page: no more than is seen, and each mark's values in `data-tip`, for hovering.
 
     Args:
         svg: from `drawn`.
+        slug: of the figure; names within the drawing begin with it, as a page has many drawings.
         points: whether it is a cloud of points whose places are kept in `data-places` in the order of the data, and
             which are drawn in a few strokes, as one element a point would make the page heavy.
     """
-    text = _TAG.sub(_slim, svg)
+    text = _NAMED.sub(rf"\1{slug}-\2", _TAG.sub(_slim, svg))
     text = _EMPTY.sub("", text)
     text = _LONG.sub(lambda found: f"{float(found.group()):.2f}".rstrip("0").rstrip("."), text)
     # Groups that hold nothing any more.
@@ -132,7 +138,21 @@ def standalone(figure: Figure, rows: list[Record]) -> dict[str, Any]:
     data = [{name: row[name] for name in shown if name in row} for row in rows]
     spec = _without_tooltips(figure.spec)
     width = WIDE if figure.wide else WIDTH
-    return {**spec, "width": width, "datasets": {**_datasets(spec), figure.data: data}, "config": CONFIG}
+    made = {**spec, "width": width, "datasets": {**_datasets(spec), figure.data: data}, "config": CONFIG}
+    legal: dict[str, Any] = _legal(made)
+    return legal
+
+
+def _legal(value: Any) -> Any:
+    """The same, with every character replaced that neither XML nor a Vega expression may hold.
+
+    The first would end the whole process, the second refuse the drawing.
+    """
+    if isinstance(value, str):
+        return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, dict):
+        return {key: _legal(each) for key, each in value.items()}
+    return [_legal(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _datasets(spec: Mapping[str, Any]) -> dict[str, Any]:

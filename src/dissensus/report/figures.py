@@ -382,7 +382,7 @@ def panel(table: Table, *, shown: int) -> Section:
     ]
     who = (
         alt.Y("place:O", title=None)
-        .axis(labelExpr="data('annotators')[datum.value].who", labelLimit=140, ticks=False, domain=False)
+        .axis(labelExpr="data('annotators')[datum.value].who", ticks=False, domain=False)
         .sort("ascending")
     )
     base = alt.Chart(alt.NamedData(name="annotators")).encode(y=who)
@@ -442,13 +442,11 @@ def named_colours(names: Sequence[str]) -> Any:
     """A colour for each name, with a legend; field `method`."""
     colours = [PALETTE[k % len(PALETTE)] for k in range(len(names))]
     scale = alt.Scale(domain=names, range=colours)
-    return alt.Color("method:N", title=None, scale=scale).legend(
-        orient="top", columns=4, labelLimit=220, symbolOpacity=1
-    )
+    return alt.Color("method:N", title=None, scale=scale).legend(orient="top", columns=4, symbolOpacity=1)
 
 
 def spec_of(chart: Any, *, height: int = HEIGHT) -> dict[str, Any]:
-    """The chart as Vega-Lite, as wide as its place on the page."""
-    spec: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
+    """The chart as Vega-Lite, as wide as its place; not validated, which takes longer than drawing it does."""
+    spec: dict[str, Any] = chart.properties(width="container", height=height).to_dict(validate=False)
     spec.pop("config", None)
     return spec

@@ -104,15 +104,17 @@ def gains(subject: Subject, found: Mapping[tuple[str, str], list[Difference]]) -
             if not rows:
                 continue
             data[slug] = rows
-            title = f"By {idea}" + (f", {model}" if len(subject.models) > 1 else "")
             reference = subject.method(subject.references[model])
+            title = f"By {idea}, minus {reference}" + (f", {model}" if len(subject.models) > 1 else "")
             about = f"{metric.short} of each method minus that of {reference}, by {idea}, with 95 % intervals"
-            spec = _dots(slug, methods, f"{metric.short} minus that of {clipped(reference, 24)}", len(strata))
+            # Titles of axes become part of expressions: the reference's name stands in the caption.
+            spec = _dots(slug, methods, f"{metric.short} minus that of the reference", len(strata))
             figures.append(Figure(slug=slug, title=title, spec=spec, data=slug, about=about))
     note = (
         f"{capital(metric.short)} of each method minus that of the reference, with its 95 % interval over items and "
         "seeds: left of 0 the method is closer to people, right of 0 it is further. In brackets: items. A class is "
-        "that of the majority of people; strata are chosen by the votes that are scored, so read the differences, not the heights."
+        "that of the majority of people; strata are chosen by the votes that are scored, so read the differences, not "
+        "the heights."
     )
     return Section(figures=tuple(figures), data=data, note=note), _table(subject, found, sizes)
 
@@ -123,7 +125,7 @@ def _end(end: float | None, row: Difference) -> float:
 
 def _dots(slug: str, methods: list[str], title: str, strata: int) -> dict[str, Any]:
     base = alt.Chart(alt.NamedData(name=slug)).encode(
-        y=alt.Y("stratum:N", title=None).axis(labelLimit=170, ticks=False, domain=False).sort(field="place"),
+        y=alt.Y("stratum:N", title=None).axis(ticks=False, domain=False).sort(field="place"),
         yOffset=alt.YOffset("method:N").scale(domain=methods),
         color=named_colours(methods),
     )
@@ -267,8 +269,8 @@ def disagreement(subject: Subject) -> Section:
             alt.Chart(alt.NamedData(name=slug))
             .mark_rect()
             .encode(
-                x=alt.X("one:N", title=None).sort(field="i").axis(labelAngle=-40, labelLimit=110, grid=False),
-                y=alt.Y("other:N", title=None).sort(field="j").axis(labelLimit=110, grid=False),
+                x=alt.X("one:N", title=None).sort(field="i").axis(labelAngle=-40, grid=False),
+                y=alt.Y("other:N", title=None).sort(field="j").axis(grid=False),
                 color=alt.Color("share:Q", title="% of pairs")
                 .scale(domain=[0, largest], range=SHADES)
                 .legend(orient="right", gradientLength=120, tickCount=4),

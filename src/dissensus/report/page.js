@@ -143,7 +143,9 @@ new Map([...links.keys()].map(name => [name, document.getElementById(name)])).fo
 });
 function unfold() {
   const part = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (part instanceof HTMLDetailsElement) part.open = true;
+  if (!(part instanceof HTMLDetailsElement) || part.open) return;
+  part.open = true;
+  part.scrollIntoView();
 }
 addEventListener("hashchange", unfold);
 for (const link of links.values()) link.addEventListener("click", () => setTimeout(unfold));

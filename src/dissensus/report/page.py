@@ -166,7 +166,7 @@ def render(page: Page, drawings: Mapping[str, str]) -> str:
     assert used <= set(drawings)
 
     def svg(figure: Figure) -> Markup:
-        return Markup(for_page(drawings[figure.slug], points=figure.points))
+        return Markup(for_page(drawings[figure.slug], slug=figure.slug, points=figure.points))
 
     return environment.get_template("page.html.jinja").render(
         page=page,

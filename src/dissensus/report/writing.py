@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.evaluation.comparison.resampling import ENOUGH
 from dissensus.report import figures
 from dissensus.report.citation import bibliography
 from dissensus.report.dots import dots
@@ -76,7 +77,8 @@ def write_report(about: Subject | ScoredStudy, path: str | Path, *, seed: int = 
 def make_page(subject: Subject, *, files: str, seed: int) -> Page:
     """Everything that a page shows."""
     evaluation = subject.evaluation
-    resamples = max(evaluation.resamples, 2)
+    # Intervals take the variance of the resamples alone, which ENOUGH of them tell.
+    resamples = min(max(evaluation.resamples, 2), ENOUGH)
     found = differences_by_stratum(subject, resamples=resamples, seed=seed)
     gained = gains(subject, found)
     best = evaluation.closest()
