@@ -29,10 +29,22 @@ def labels(
     concentration: Annotated[
         float | None, typer.Option(help="Dirichlet: pseudo-votes for each class; fitted if not given.")
     ] = None,
-    gold: Annotated[
-        Path | None, typer.Option(help="Annotator models: a table of items whose class is known (columns item, label).")
+    gold: Annotated[Path | None, typer.Option(help="Annotator models: a table of items whose class is known.")] = None,
+    gold_columns: Annotated[
+        str | None, typer.Option(help="The columns of --gold that hold the item and its class, separated by a comma.")
     ] = None,
-    annotators: Annotated[
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            help="dawid-skene: pseudo-votes that smooth each annotator's confusions (default 4, 0 for none); mace: "
+            "learned or even, how likely classes are before any vote (default learned)."
+        ),
+    ] = None,
+    method: Annotated[
+        Literal["vb", "em"] | None, typer.Option(help="mace: variational Bayes, or expectation-maximisation.")
+    ] = None,
+    max_iterations: Annotated[int | None, typer.Option(help="Annotator models: the most iterations.", min=1)] = None,
+    skills: Annotated[
         Path | None, typer.Option(help="Annotator models: where to write each annotator's skill or accuracy.")
     ] = None,
     stream: Annotated[
@@ -44,6 +56,10 @@ def labels(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    keep: opt.Keep = None,
+    annotators: opt.Annotators = None,
+    columns: opt.ColumnNames = None,
+    missing: opt.Missing = None,
     classes: opt.Classes = None,
     ordered: opt.Ordered = None,
     separator: opt.Separator = None,
@@ -54,6 +70,7 @@ def labels(
     from dissensus.errors import InputError
     from dissensus.labels.labelling import SCHEMES
     from dissensus.labels.labelling import label as make
+    from dissensus.labels.schemes import UNSURE_WEIGHT
     from dissensus.labels.writing import annotator_table, write_labels
     from dissensus.table_file import write_table
 
@@ -66,16 +83,24 @@ def labels(
         options = {"tie": tie, "seed": seed}
     if concentration is not None:
         options["concentration"] = concentration
-    if gold is not None:
-        options["gold"] = opt.read_gold(gold)
+    if prior is not None:
+        options |= _prior(scheme, prior)
+    if method is not None:
+        options["method"] = method
+    if max_iterations is not None:
+        options["max_iterations"] = max_iterations
     reading = opt.reading_options(locals())
     if stream:
         made = _streamed(source, scheme, reading, options)
     else:
         votes, understood = opt.votes_named(source, reading)
         opt.show_reading(understood)
+        if gold is not None:
+            options["gold"] = opt.read_gold(gold, votes, gold_columns)
+        if scheme in UNSURE_WEIGHT and votes.unsure is None:
+            note(f"the votes hold no responses of unsure: {scheme} makes no difference to equal-weighted")
         made = make(votes, scheme, **options)
-    if annotators is not None and made.model is None:
+    if skills is not None and made.model is None:
         raise InputError(
             f"scheme {scheme} has no annotators to write; choose dawid-skene, one-coin, mace, glad or wawa"
         )
@@ -83,9 +108,23 @@ def labels(
     if out is not None:
         write_labels(made, out, tie=tie, seed=seed)
         note(f"label distributions of {len(made):,} items written to {out}")
-    if annotators is not None:
-        write_table(annotator_table(made.model), annotators)
-        note(f"{len(made.model.annotators):,} annotators written to {annotators}")
+    if skills is not None:
+        write_table(annotator_table(made.model), skills)
+        note(f"{len(made.model.annotators):,} annotators written to {skills}")
+
+
+def _prior(scheme: str, prior: str) -> dict[str, Any]:
+    """The option of a scheme that --prior gives."""
+    from dissensus.errors import InputError
+
+    if scheme == "mace":
+        return {"class_prior": prior}
+    if scheme != "dawid-skene":
+        raise InputError(f"scheme {scheme} has no prior to choose; --prior is for dawid-skene and mace")
+    try:
+        return {"smoothing": float(prior)}
+    except ValueError:
+        raise InputError(f"--prior {prior}: for dawid-skene give a number of pseudo-votes, such as 4, or 0") from None
 
 
 def _streamed(source: str, scheme: str, reading: dict[str, Any], options: dict[str, Any]) -> LabelDistribution:
