@@ -273,7 +273,27 @@ def open_bytes(path: Path) -> BinaryIO:
         import zstandard
     except ImportError:
         raise InputError(f"{path}: this needs the package zstandard; pip install 'dissensus[files]'") from None
-    return cast("BinaryIO", io.BufferedReader(zstandard.open(path, "rb")))
+    return cast("BinaryIO", io.BufferedReader(_Decompressed(zstandard.open(path, "rb"))))
+
+
+class _Decompressed(io.RawIOBase):
+    """What zstandard decompresses; damage is an `OSError`, as with any other file."""
+
+    def __init__(self, reader: Any) -> None:
+        self.reader = reader
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.reader.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return int(self.reader.readinto(buffer))
+        except Exception as error:
+            raise OSError(str(error)) from None
 
 
 def kind_of(path: Path, *, also: Sequence[str] = ()) -> str:
@@ -541,11 +561,6 @@ def _is_cut_short(path: Path) -> bool:
                 pass
     except (OSError, EOFError, zlib.error):
         return True
-    except Exception as error:
-        # zstandard is imported only where it is needed, and so its errors have no name here.
-        if type(error).__module__.partition(".")[0] == "zstandard":
-            return True
-        raise
     return False
 
 
