@@ -257,8 +257,8 @@ def open_file(path: str | Path) -> Path:
     compression = COMPRESSIONS.get(path.suffix.lower())
     if compression is not None and not first.startswith(compression):
         raise InputError(f"{path}: the file is not compressed as its name says; rename it, or download it again")
-    # An npz and an xlsx are zip archives by nature.
-    if first.startswith(_ARCHIVES) and compression is None and path.suffix.lower() not in (".npz", ".xlsx"):
+    # An npz, an xlsx and a pt are zip archives by nature.
+    if first.startswith(_ARCHIVES) and compression is None and path.suffix.lower() not in (".npz", ".xlsx", ".pt"):
         raise InputError(f"{path}: the file is compressed; decompress it first, or let its name end in .gz or .zst")
     return path
 
