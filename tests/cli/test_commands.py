@@ -33,7 +33,7 @@ def votes(tmp_path: Path) -> Path:
 def test_inspect_prints_agreement_and_says_how_it_read_the_file(votes: Path) -> None:
     done = dissensus("votes", "inspect", votes)
     assert done.returncode == 0
-    assert "6 votes, 2 items, 2 classes, 3 annotators" in done.stdout
+    assert "6 votes, 2 items, 2 classes, 3 annotators" in " ".join(done.stdout.split())
     assert "Krippendorff's alpha, nominal" in done.stdout
     assert "eve" in done.stdout
     assert "item = item, annotator = annotator, label = label" in done.stderr
@@ -133,6 +133,44 @@ def test_the_options_of_annotator_models_reach_them(votes: Path) -> None:
 def test_a_scheme_for_unsure_says_that_nobody_was(votes: Path) -> None:
     done = dissensus("labels", votes, "--scheme", "uncertainty-weighted")
     assert "the votes hold no responses of unsure" in done.stderr
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "120", "200"])
+def test_inspect_opens_with_three_sentences_and_fits_the_screen(votes: Path, columns: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "COLUMNS": columns}
+    done = subprocess.run(
+        [sys.executable, "-m", "dissensus", "votes", "inspect", str(votes), "--html", str(tmp_path / "page.html")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert max(map(len, done.stdout.splitlines())) <= int(columns)
+    said = " ".join(done.stdout.split())
+    assert said.index("Two people who judge") < said.index("would have another majority") < said.index("Agreement")
+    assert "too few to say whom to look at" in said
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") == 3
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_a_long_list_of_classes_is_folded(tmp_path: Path) -> None:
+    rows = "".join(f"{k % 40},{k % 3},class {k % 96:02}\n" for k in range(960) if k % 40 * 3 + k % 3 == k % 120)
+    (tmp_path / "many.csv").write_text("item,annotator,label\n" + rows)
+    done = dissensus("votes", "inspect", tmp_path / "many.csv", "--resamples", "0", "--duplicates", "first")
+    assert done.returncode == 0, done.stderr
+    assert "more" in done.stdout
+    assert len(done.stdout.splitlines()) < 60
+
+
+def test_original_labels_and_groups_are_shown(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{a},{'xy'[(i + a) % 2]},{'web' if i % 2 else 'book'},x\n" for i in range(6) for a in range(3))
+    (tmp_path / "v.csv").write_text("item,annotator,label,source,old\n" + rows)
+    done = dissensus("votes", "inspect", tmp_path / "v.csv", "--by", "source", "--original", "old", "--json", "-")
+    found = json.loads(done.stdout)
+    assert [(group["name"], group["items"]) for group in found["by"]["groups"]] == [("book", 3), ("web", 3)]
+    assert (found["original"]["items"], found["original"]["same"]) == (6, 0.5)
+    assert len(found["sentences"]) == 3
 
 
 def test_a_stream_counts_the_same(votes: Path, tmp_path: Path) -> None:

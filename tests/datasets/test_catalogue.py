@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dissensus.datasets import catalogue
 from dissensus.datasets.catalogue import DATASETS, get
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from dissensus.datasets import catalogue
 
 
 @pytest.mark.parametrize("name", [name for name, each in DATASETS.items() if each.read is not None])

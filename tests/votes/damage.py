@@ -277,7 +277,7 @@ def ours(path: Path, shape: Shape) -> tuple[Said, tuple[str, ...], str] | str:
     except InputError as error:
         return str(error)
     votes = reading.votes
-    who = [None] * len(votes)
+    who: list[str | None] = [None] * len(votes)
     if votes.annotator is not None and votes.annotators is not None:
         who = [str(name) for name in votes.annotators[votes.annotator].tolist()]
     items = [str(name) for name in votes.items[votes.item].tolist()]

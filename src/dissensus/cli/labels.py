@@ -47,6 +47,21 @@ def labels(
     skills: Annotated[
         Path | None, typer.Option(help="Annotator models: where to write each annotator's skill or accuracy.")
     ] = None,
+    by: Annotated[
+        Literal["item", "judgement"],
+        typer.Option(help="A row per item, or each judgement's own distribution (weighting schemes only)."),
+    ] = "item",
+    release: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a folder ready for the Hugging Face Hub: every weighting as Parquet, votes and a card."
+        ),
+    ] = None,
+    licence: Annotated[str | None, typer.Option(help="The licence that the card of --release names.")] = None,
+    probabilities: Annotated[
+        bool,
+        typer.Option("--probabilities", help="The file holds probabilities, a column per class, and no votes."),
+    ] = False,
     stream: Annotated[
         bool, typer.Option("--stream", help="Count a file larger than memory; who voted is not looked at.")
     ] = False,
@@ -70,8 +85,10 @@ def labels(
     from dissensus.errors import InputError
     from dissensus.labels.labelling import SCHEMES
     from dissensus.labels.labelling import label as make
+    from dissensus.labels.reading import read_labels
+    from dissensus.labels.release import write_release
     from dissensus.labels.schemes import UNSURE_WEIGHT
-    from dissensus.labels.writing import annotator_table, write_labels
+    from dissensus.labels.writing import annotator_table, judgement_table, write_labels
     from dissensus.table_file import write_table
 
     if list_schemes:
@@ -90,7 +107,15 @@ def labels(
     if max_iterations is not None:
         options["max_iterations"] = max_iterations
     reading = opt.reading_options(locals())
-    if stream:
+    if probabilities:
+        if release is not None or by != "item" or gold is not None or scheme != "frequency":
+            raise InputError(
+                "--probabilities reads distributions without votes; leave out --scheme, --by, --gold, --release"
+            )
+        made = read_labels(Path(source), item=item, classes=reading["classes"], ordered=bool(ordered))
+    elif stream:
+        if release is not None or by != "item":
+            raise InputError("--stream counts votes without looking at judgements; leave out --by and --release")
         made = _streamed(source, scheme, reading, options)
     else:
         votes, understood = opt.votes_named(source, reading)
@@ -99,6 +124,16 @@ def labels(
             options["gold"] = opt.read_gold(gold, votes, gold_columns)
         if scheme in UNSURE_WEIGHT and votes.unsure is None:
             note(f"the votes hold no responses of unsure: {scheme} makes no difference to equal-weighted")
+        if release is not None:
+            for written in write_release(votes, release, name=Path(source).stem, licence=licence):
+                note(f"{written} written")
+        if by == "judgement":
+            if out is None:
+                raise InputError("--by judgement writes a row per judgement; name the file with -o")
+            weighting = "equal-weighted" if scheme == "frequency" else scheme
+            write_table(judgement_table(votes, weighting), out)
+            note(f"{votes.n_judgements:,} judgements, {weighting}, written to {out}")
+            return
         made = make(votes, scheme, **options)
     if skills is not None and made.model is None:
         raise InputError(
@@ -161,6 +196,11 @@ def _print(made: LabelDistribution) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("class")
     table.add_column("mean probability", justify="right")
-    for name, share in zip(made.classes, made.probabilities.mean(axis=0), strict=True):
+    means = list(zip(made.classes, made.probabilities.mean(axis=0).tolist(), strict=True))
+    if len(means) > 15:
+        means.sort(key=lambda each: -each[1])
+    for name, share in means[: 15 if len(means) <= 15 else 12]:
         table.add_row(plain(name), f"{share:.3f}")
+    if len(means) > 15:
+        table.add_row(f"{len(means) - 12:,} more", f"{sum(share for _, share in means[12:]):.3f}")
     out.print(table)

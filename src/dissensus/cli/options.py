@@ -86,6 +86,23 @@ def reading_options(given: dict[str, Any]) -> dict[str, Any]:
     return chosen
 
 
+def is_known(source: str) -> bool:
+    """Whether a source names a known dataset rather than a file."""
+    from dissensus.datasets import DATASETS
+
+    return source in DATASETS and not Path(source).exists()
+
+
+def item_attribute(votes: Votes, name: str) -> Any:
+    """(items,) one of the attributes of items."""
+    from dissensus.errors import InputError
+
+    if name not in votes.item_attributes:
+        known = ", ".join(votes.item_attributes) or "none"
+        raise InputError(f"items have no attribute '{name}'; they have: {known}")
+    return votes.item_attributes[name]
+
+
 def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
     """The votes of a file, with how it was understood, or those of a known dataset."""
     from dissensus.datasets import DATASETS
@@ -93,7 +110,7 @@ def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | 
     from dissensus.votes.reading import Options, understand
 
     path = Path(source)
-    if source in DATASETS and not path.exists():
+    if is_known(source):
         given = [name for name, value in options.items() if value not in (None, "refuse", ())]
         if given:
             raise InputError(f"{source} is a known dataset and needs no --{given[0]}; leave it out, or name a file")

@@ -654,7 +654,8 @@ def _download(address: str, part: Path, progress: Callable[[int, int | None], No
         if error.code != 416 or not here:
             raise
         part.unlink()
-        return _download(address, part, progress)
+        _download(address, part, progress)
+        return
     with response:
         if response.status != 206:
             here = 0

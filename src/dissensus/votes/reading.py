@@ -237,8 +237,8 @@ def _understand_table(table: Table, options: Options) -> Reading:
         unseen = [name for name in votes.classes if not name.isprintable()]
         alike += [f"the label {name!r} holds characters that cannot be seen" for name in unseen]
     if votes.annotators is not None and votes.annotator is not None and votes.annotators.dtype.kind == "T":
-        names, often = votes.annotators.tolist(), np.bincount(votes.annotator, minlength=len(votes.annotators))
-        alike += variants(names, often.tolist(), what="annotators")
+        often = np.bincount(votes.annotator, minlength=len(votes.annotators))
+        alike += variants(votes.annotators.tolist(), often.tolist(), what="annotators")
     for what, names in (("item", votes.items), ("annotator", votes.annotators)):
         if names is not None and names.dtype.kind == "T":
             odd = [word for word in MISSING if (names == word).any()]

@@ -163,7 +163,7 @@ def _sets(votes: Votes, path: Path) -> pl.DataFrame:
 
 def _separator(votes: Votes) -> str:
     """A mark that no class name holds."""
-    marks = (*SEPARATORS, *map(chr, range(0x2022, 0x2F00)))
+    marks: list[str] = [*SEPARATORS, *map(chr, range(0x2022, 0x2F00))]
     return next(mark for mark in marks if not any(mark in name for name in votes.classes))
 
 
