@@ -199,10 +199,10 @@ def test_an_own_loss_beside_the_study_trains_and_is_in_the_key(tmp_path: Path) -
         ({"class_weights": "even"}, "choose 'balanced'"),
         ({"class_weights": {"a": -1}}, "gives 'a' -1"),
         ({"class_weights": {"a": 0}}, "every class 0"),
-        ({"epochs": 2.5}, "epochs is 2.5; it must be a whole number"),
+        ({"epochs": 2.5}, "epochs is 2.5; give a whole number"),
         ({"batch_size": True}, "batch_size is True"),
-        ({"dynamics": "false"}, "dynamics is 'false'; it must be true or false"),
-        ({"learning_rate": "fast"}, "learning_rate is 'fast'; it must be a number"),
+        ({"dynamics": "false"}, "dynamics is 'false'; give true or false"),
+        ({"learning_rate": "fast"}, "learning_rate is 'fast'; give a number"),
         ({"patience": "3"}, "patience is '3'"),
     ],
 )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.progress import show_status, train_with_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from dissensus.studies import OpenStudy, Plan, ScoredStudy, Study
-    from dissensus.training.run import RunResult
 
 SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation ↑"}
 """What the short table shows of a study; the report has the rest."""
@@ -76,20 +75,6 @@ def _measure(plan: Plan, *, quiet: bool) -> None:
             show_ood(result)
 
 
-def train_with_progress(plan: Plan) -> None:
-    """Train what is left of a study, with a bar on a terminal."""
-    from dissensus.studies import run_plan
-
-    opened = plan.opened
-    done = len(opened.runs) - len(plan.waiting)
-    note(
-        f"{opened.study.name}: {len(opened.runs)} runs, {done} in {opened.store.folder} already; {plan.choice.engine} "
-        f"on {plan.choice.device} ({plan.choice.why})"
-    )
-    if plan.waiting:
-        _with_progress(run_plan(plan), total=len(opened.runs), done=done)
-
-
 @app.command("list")
 def list_() -> None:
     """The studies that are shipped."""
@@ -124,33 +109,11 @@ def show(source: Source) -> None:
 
 @app.command()
 def status(source: Source, store: Store = Path("dissensus-runs")) -> None:
-    """How much of a study is in the store."""
+    """How much of a study is in the store, and how far those are who train it now, here or elsewhere."""
     from dissensus.studies import open_study, read_study
 
     for study in read_study(source).parts:
-        opened = open_study(study, store)
-        done = len(opened.runs) - len(opened.waiting)
-        console().print(f"{plain(study.name)}: {done} of {len(opened.runs)} runs are in {plain(str(store))}")
-
-
-def _with_progress(results: Iterable[RunResult], *, total: int, done: int) -> None:
-    """Take results as they come, with a bar on a terminal and nothing in a pipe."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("runs", total=total, completed=done, rate="")
-        for _ in results:
-            bar.advance(task)
-            speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
-            bar.update(task, rate="" if not speed else f"{60 * speed:.1f} a minute")
+        show_status(open_study(study, store))
 
 
 def _show_results(opened: Sequence[OpenStudy], json: Path | None) -> None:

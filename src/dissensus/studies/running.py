@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,17 @@ from dissensus.training.engine import choose_engine, loop_only, train
 from dissensus.training.losses import loss_of
 from dissensus.training.models import network_of
 from dissensus.training.run import RunResult, class_weights, delivery_of, selection_target
+from dissensus.training.standing import Standing
 from dissensus.training.store import RunWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from dissensus.studies.spec import Study
     from dissensus.training.data import TrainingData
     from dissensus.training.engine import Choice
+    from dissensus.training.events import EpochEnded
     from dissensus.training.run import Run
 
 
@@ -62,8 +65,31 @@ def _check(runs: Sequence[Run], data: TrainingData) -> None:
         selection_target(run, data)
 
 
-def run_plan(plan: Plan) -> Iterator[RunResult]:
-    """Train what is left to do; each result is in the store when it is handed on."""
-    for result in train(plan.waiting, plan.opened.data, engine=plan.choice.engine, device=plan.choice.device):
+def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -> Iterator[RunResult]:
+    """Train what is left to do; each result is in the store when it is handed on.
+
+    Args:
+        plan: of the study.
+        told: called with where the study stands when an epoch or a run has ended. The same is kept in the store, for
+            whoever asks from another process.
+    """
+    opened = plan.opened
+    standing = Standing(
+        study=opened.study.name, total=len(opened.runs), before=len(opened.runs) - len(plan.waiting), began=time.time()
+    )
+
+    def say() -> None:
+        plan.writer.note_progress(standing.to_dict())
+        told(standing)
+
+    def heard(event: EpochEnded) -> None:
+        standing.hear(event)
+        say()
+
+    say()
+    choice = plan.choice
+    for result in train(plan.waiting, opened.data, engine=choice.engine, device=choice.device, told=heard):
         plan.writer.save(result)
+        standing.finish(result.run.key)
+        say()
         yield result

@@ -235,9 +235,7 @@ class _StudyFile(TomlFile):
             methods=self.distinct(
                 "deliveries",
                 [self.method(each) for each in self.listed(grid, "deliveries", ["soft"])],
-                lambda method: (
-                    f"{method.delivery} {sorted({**delivery_options(method.delivery), **method.options}.items())}"
-                ),
+                self.meant,
             ),
             models=self.distinct(
                 "models", [self.model(each) for each in self.listed(grid, "models", ["simple-ffn"])], str
@@ -374,17 +372,22 @@ class _StudyFile(TomlFile):
             )
         return target
 
+    def meant(self, method: Method) -> str:
+        """A delivery with all its options, those that were left to their defaults too."""
+        defaults = delivery_options(method.delivery, folder=self.path.parent)
+        return f"{method.delivery} {sorted({**defaults, **method.options}.items())}"
+
     def method(self, given: Any) -> Method:
         table = dict(given) if isinstance(given, dict) else {"name": given}
         name = table.pop("name", None)
-        if not isinstance(name, str) or name not in DELIVERIES:
+        if not isinstance(name, str) or (name not in DELIVERIES and ":" not in name):
             raise self.no_such("grid", "deliveries", name if name is not None else given, DELIVERIES)
         for key, value in table.items():
-            options = delivery_options(name)
+            options = delivery_options(name, folder=self.path.parent)
             self.known(key, tuple(options), "grid", beside="deliveries")
             # What is None by default is a seed.
             hint = int if options[key] is None else type(options[key])
-            if not fits(value, hint):
+            if name in DELIVERIES and not fits(value, hint):
                 raise self.refuse("grid", "deliveries", f"gives {name} {key} = {value!r}; give {in_words(hint)}")
         return Method(name, table)
 

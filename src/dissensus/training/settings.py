@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args, get_type_hints
 
 from dissensus.errors import InputError
+from dissensus.toml_file import fits, in_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +66,9 @@ class Training:
     class_weights: Literal["balanced"] | Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        for name, kinds in _KINDS.items():
-            value = getattr(self, name)
-            # True is a whole number to Python, and hardly ever what was meant.
-            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-                word = next(_WORDS[kind] for kind in _WORDS if kind in kinds)
-                raise InputError(f"training: {name} is {value!r}; it must be {word}")
+        for name, hint in _HINTS.items():
+            if not fits(getattr(self, name), hint):
+                raise InputError(f"training: {name} is {getattr(self, name)!r}; give {in_words(hint)}")
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise InputError(
@@ -107,14 +105,7 @@ class Training:
 _CHOICES: Final = {
     name: get_args(hint) for name, hint in get_type_hints(Training).items() if str(hint).startswith("typing.Literal")
 }
-_KINDS: Final = {
-    name: (*(get_args(hint) or (hint,)), *((int,) if "float" in str(hint) else ()))
-    for name, hint in get_type_hints(Training).items()
-    if name not in _CHOICES and name != "class_weights"
-}
-"""By setting, the types of its value; a whole number is a number too."""
-
-_WORDS: Final = {float: "a number", int: "a whole number such as 10", bool: "true or false", str: "a name"}
+_HINTS: Final = get_type_hints(Training)
 _LEAST: Final = {
     "batch_size": 1,
     "epochs": 1,
