@@ -1,4 +1,4 @@
-"""What networks are given: sparse rows made dense batch by batch, items read by the network, and code beside a study."""
+"""What networks are given: sparse rows made dense by batch, items that they read themselves; code beside a study."""
 
 from __future__ import annotations
 
