@@ -16,13 +16,13 @@ import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
 
 from dissensus.cores import available_cores, clean_processes
+from dissensus.errors import InputError
 from dissensus.training.events import silent
 from dissensus.training.loop import train_loop
 
@@ -41,6 +41,9 @@ Result = TypeVar("Result")
 HEARD_EVERY: Final = 0.05
 """Seconds between looks at what workers have said."""
 
+_LAZY: Final = ("torch._dynamo",)
+"""What PyTorch imports at a worker's first step, 75 MB and two seconds; imported before, it is there once for all."""
+
 _shared: Any = None
 _words: Any = None
 
@@ -48,9 +51,11 @@ _words: Any = None
 def train_in_workers(runs: Sequence[Run], data: TrainingData, *, told: Told = silent) -> Iterator[RunResult]:
     """Train runs side by side; results come as they are finished, not in order."""
     together = worker_count(len(runs))
-    # Normalised once and shared, in place of a copy of all features in every worker.
-    seen = replace(data, features=data.normalised(), normalise=False)
-    for _, result in in_workers(_train, runs, shared=seen, told=told):
+    # Normalised once and shared, in place of a copy of all features in every worker; nothing here holds on to it.
+    found = in_workers(
+        _train, runs, shared=replace(data, features=data.normalised(), normalise=False, encoder=None), told=told
+    )
+    for _, result in found:
         yield replace(result, timing={**result.timing, "engine": "fleet", "together": together})
 
 
@@ -75,28 +80,27 @@ def in_workers(
             writes to one changes its own copy.
         told: called in a thread of this process with what a job says by `tell`, as it says it.
     """
-    context = clean_processes(preload="dissensus.training.loop")
-    with (
-        _in_file(shared) as path,
-        _listening(context, told) as words,
-        ProcessPoolExecutor(
-            worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(path, words)
-        ) as pool,
-    ):
-        # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
-        futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        finally:
-            for future in futures:
-                future.cancel()
-
-
-def tell(word: Any) -> None:
-    """Say something to the process that handed out the job, while the job goes on."""
-    if _words is not None:
-        _words.put(word)
+    context = clean_processes("dissensus.training.loop", *_LAZY)
+    path = _in_file(shared)
+    # The file holds it now.
+    del shared
+    try:
+        with (
+            _listening(context, told) as words,
+            ProcessPoolExecutor(
+                worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(path, words)
+            ) as pool,
+        ):
+            # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
+            futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
+            try:
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            finally:
+                for future in futures:
+                    future.cancel()
+    finally:
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -122,38 +126,44 @@ def _listening(context: BaseContext, told: Callable[[Any], None] | None) -> Iter
         listener.join(timeout=1.0)
 
 
-@contextmanager
-def _in_file(shared: Any) -> Iterator[Path]:
-    """A file that holds a value for other processes of this program: its arrays as they are, and then the rest."""
+def _in_file(shared: Any) -> Path:
+    """A new file that holds a value for other processes of this program: its arrays as they are, and then the rest."""
     buffers: list[pickle.PickleBuffer] = []
     body = pickle.dumps(shared, protocol=5, buffer_callback=buffers.append)
-    parts = [*(buffer.raw() for buffer in buffers), body]
+    parts = [*(buffer.raw() for buffer in buffers), memoryview(body)]
     with tempfile.NamedTemporaryFile(prefix="dissensus-", suffix=".shared", delete=False) as file:
-        path = Path(file.name)
-    try:
-        with path.open("wb") as file:
-            ends = [0]
+        try:
+            starts = [0]
             for part in parts:
                 file.write(part)
                 # Arrays begin where any kind of number may.
                 file.write(b"\0" * (-file.tell() % 64))
-                ends.append(file.tell())
-            pickle.dump((ends, [len(part) for part in parts]), file)
-            file.write(ends[-1].to_bytes(8, "little"))
-        buffers.clear()
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
+                starts.append(file.tell())
+            pickle.dump([(start, len(part)) for start, part in zip(starts, parts, strict=False)], file)
+            file.write(starts[-1].to_bytes(8, "little"))
+        except OSError as error:
+            Path(file.name).unlink(missing_ok=True)
+            raise InputError(
+                f"{file.name}: what workers share cannot be written ({error.strerror}); make room, or set TMPDIR to a "
+                "folder with more"
+            ) from error
+        return Path(file.name)
 
 
 def _from_file(path: Path) -> Any:
     """The value in a file of `_in_file`; its arrays are mapped, and read when they are used."""
     with path.open("rb") as file:
         # A private map: what a worker writes is its own, and all else is one memory for all.
-        held = memoryview(mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE) if os.name == "posix" else file.read())
-    ends, lengths = pickle.loads(held[int.from_bytes(held[-8:], "little") : -8])
-    parts = [held[start : start + length] for (start, _), length in zip(pairwise(ends), lengths, strict=True)]
+        held = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    places = pickle.loads(held[int.from_bytes(held[-8:], "little") : -8])
+    parts = [held[start : start + length] for start, length in places]
     return pickle.loads(parts[-1], buffers=parts[:-1])
+
+
+def tell(word: Any) -> None:
+    """Say something to the process that handed out the job, while the job goes on."""
+    if _words is not None:
+        _words.put(word)
 
 
 def _begin(path: Path, words: Any) -> None:
