@@ -27,7 +27,7 @@ def documented_loop(delivery: str) -> str:
     (code,) = (
         block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.S) if "deliver(" in block
     )
-    changed = code.replace('"multipass"', f'"{delivery}"').replace("range(40)", f"range({EPOCHS})")
+    changed: str = code.replace('"multipass"', f'"{delivery}"').replace("range(40)", f"range({EPOCHS})")
     assert f'deliver("{delivery}"' in changed
     assert f"range({EPOCHS})" in changed
     return changed
