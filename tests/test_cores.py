@@ -27,7 +27,7 @@ def test_where_the_system_cannot_tell_all_cores_count(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("methods", [["fork", "spawn", "forkserver"], ["spawn"]])
 def test_workers_start_with_and_without_a_fork_server(methods: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: methods)
-    context = clean_processes(preload="dissensus.errors")
+    context = clean_processes("dissensus.errors")
     assert context.get_start_method() == methods[-1]
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         assert pool.submit(abs, -2).result() == 2

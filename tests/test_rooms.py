@@ -26,6 +26,7 @@ ROOMS = [
     ".studies",
     ".report",
     ".datasets",
+    ".items",
 ]
 
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus.bundles import load_model as load_model
     from dissensus.datasets import load as load
     from dissensus.delivery import deliver as deliver
     from dissensus.errors import InputError as InputError
     from dissensus.evaluation import evaluate as evaluate
     from dissensus.labels import LabelDistribution as LabelDistribution
     from dissensus.labels import label as label
+    from dissensus.version import __version__ as __version__
     from dissensus.votes import Votes as Votes
     from dissensus.votes import count_votes as count_votes
     from dissensus.votes import inspect as inspect
@@ -36,7 +38,9 @@ __getattr__, __dir__ = lazy_names(
         "evaluate": "evaluation",
         "inspect": "votes",
         "label": "labels",
+        "__version__": "version",
         "load": "datasets",
+        "load_model": "bundles",
         "read_votes": "votes",
         "simulate_responses": "votes",
         "simulate_votes": "votes",

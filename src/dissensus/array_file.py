@@ -75,6 +75,8 @@ def read_npy(path: Path, *, remedy: str = "write or download it again") -> Array
         if not isinstance(opened, np.ndarray):
             opened.close()
             raise ValueError("it holds several arrays with names")
+        if isinstance(opened, np.memmap) and opened.offset + opened.nbytes != path.stat().st_size:
+            raise ValueError("it is longer than its header says")
         return opened
 
 

@@ -27,6 +27,9 @@ Table: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Confusions: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
 """(annotators, true classes, said classes) probabilities."""
 
+Features: TypeAlias = Any
+"""(items, ...) float32: an array, or a `scipy.sparse.csr_matrix`; no type says what both can do."""
+
 Names: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 """(n,) distinct names: int64 where the file holds whole numbers, else numpy's variable-width StringDType."""
 

@@ -17,14 +17,15 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def clean_processes(*, preload: str) -> BaseContext:
+def clean_processes(*preload: str) -> BaseContext:
     """The way to start worker processes that inherit no threads from this one.
 
-    A forked child would inherit thread pools in whatever state they are. The fork server has imported `preload` and
-    run nothing, so its children start clean and at once; where there is none (Windows), each worker starts afresh.
+    A forked child would inherit thread pools in whatever state they are. The fork server has imported the modules
+    `preload`, which its children then share, and run nothing, so they start clean and at once; where there is none
+    (Windows), each worker starts afresh.
     """
     if "forkserver" in multiprocessing.get_all_start_methods():
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([preload])
+        context.set_forkserver_preload(list(preload))
         return context
     return multiprocessing.get_context("spawn")

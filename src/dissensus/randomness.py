@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     SPLIT = 5
     LAYERS = 6
     PROBES = 7
+    BATCHES = 8
 
 
 def stream(seed: int, purpose: Purpose, epoch: int = 0) -> np.random.Generator:

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 import csv
 import glob
+import gzip
+import io
 import json
+import os
+import re
+import sys
+import tempfile
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
@@ -19,7 +26,7 @@ from dissensus.errors import InputError
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -32,10 +39,20 @@ KINDS: Final = {
     ".pq": "Parquet",
     ".jsonl": "JSONL",
     ".ndjson": "JSONL",
+    ".txt": "text",
+    ".json": "JSON",
+    ".xlsx": "Excel",
 }
-"""The kind of table by the extension of its file."""
+"""The kind of table by the extension of its file, which may be followed by one of `COMPRESSIONS`."""
 
-_COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
+COMPRESSIONS: Final = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
+"""The first bytes of a compressed file, by the extension that it carries behind its own."""
+
+TEXT: Final = ("CSV", "TSV", "text", "Excel")
+"""The kinds whose cells are all text."""
+
+_ARCHIVES: Final = (*COMPRESSIONS.values(), b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
+_MARKS: Final = {"TSV": "\t"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +60,16 @@ class Rows:
     """Rows of a file, and where each stands in it.
 
     Attributes:
-        path: the file.
+        path: the file, or a word for a table that came in memory.
         table: the rows.
         numbers: (rows,) the place of each row among the file's rows, from 0; None where no row was left out.
+        header: whether the file's first line holds the names of its columns.
     """
 
     path: Path
     table: pl.DataFrame
     numbers: Ints | None = None
+    header: bool = True
 
     def number(self, row: int) -> int:
         """The place of a row among the file's rows, from 0."""
@@ -58,17 +77,170 @@ class Rows:
 
     def where(self, row: int) -> str:
         """The file and the line of a row, for a sentence."""
-        return place(self.path, self.number(row))
+        return place(self.path, self.number(row), header=self.header)
 
 
-def place(path: Path, number: int) -> str:
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table that has been opened, and of which only the names of its columns have been read.
+
+    Attributes:
+        path: the file, or a word for a table that came in memory.
+        columns: the names of its columns.
+        header: whether the file's first line holds them.
+        held: the rows, of a table that came in memory.
+    """
+
+    path: Path
+    columns: list[str]
+    header: bool = True
+    held: pl.DataFrame | None = None
+
+    @property
+    def kind(self) -> str:
+        """CSV, TSV, text, Parquet, JSONL, JSON or Excel; or a table in memory."""
+        return "table in memory" if self.held is not None else kind_of(self.path)
+
+    def rows(self, columns: Sequence[str] | None = None, *, as_text: Collection[str] = ()) -> Rows:
+        """The chosen columns.
+
+        Text columns of text become whole numbers where every cell is written as one (`7`, not `007`, `7.0`), so that
+        codes with leading zeros stay as they are; those named in `as_text` never do. Blank lines are left out.
+        """
+        if self.held is not None:
+            rows = Rows(self.path, self.held if columns is None else self.held.select(columns))
+        else:
+            with explained(self.path):
+                lazy = scan(self.path, columns=None if self.header else self.columns)
+                rows = Rows(self.path, (lazy if columns is None else lazy.select(columns)).collect(), None, self.header)
+            rows = without_blank(rows)
+            if is_text(self.path):
+                numbers = (each if each.name in as_text else whole_numbers(each) for each in rows.table)
+                rows = replace(rows, table=rows.table.select(numbers))
+        if not rows.table.height:
+            raise InputError(f"{self.path}: the table holds no rows; give one with at least one")
+        return rows
+
+
+def open_table(path: str | Path, *, columns: Sequence[str] | None = None) -> Table:
+    """Open a file as a table.
+
+    Args:
+        path: the file.
+        columns: the names of its columns, where its first line does not hold them.
+    """
+    path = open_file(path)
+    if columns is None:
+        return Table(path, columns_of(path))
+    if not is_text(path) or kind_of(path) == "Excel":
+        raise InputError(f"{path}: a {kind_of(path)} file names its columns itself; leave out --columns")
+    with explained(path):
+        found = len(scan(path, columns=columns).collect_schema().names())
+    if found != len(columns):
+        raise InputError(f"{path}: the first line has {found} cells and --columns names {len(columns)}; name each one")
+    return Table(path, list(columns), header=False)
+
+
+def table_in_memory(source: Any) -> Table:
+    """A frame of Polars, pandas or Arrow, a Hugging Face dataset, a list of dictionaries or a dictionary of columns."""
+    import polars as pl
+
+    frame: Any = source
+    module = type(source).__module__.partition(".")[0]
+    try:
+        if module == "datasets":
+            frame = _named_classes(source)
+        elif module == "pandas":
+            frame = pl.from_pandas(source)
+            for name in frame.columns:
+                ranked = getattr(source[name], "cat", None)
+                if ranked is not None and ranked.categories.map(lambda each: isinstance(each, str)).all():
+                    frame = frame.with_columns(pl.col(name).cast(pl.Enum(ranked.categories.tolist())))
+        elif module == "pyarrow":
+            frame = pl.from_arrow(source)
+        elif isinstance(source, pl.LazyFrame):
+            frame = source.collect()
+        elif isinstance(source, list | tuple) and all(isinstance(each, dict) for each in source):
+            frame = pl.DataFrame(source, infer_schema_length=None, strict=False)
+        elif isinstance(source, dict):
+            frame = pl.DataFrame(source, strict=False)
+    except Exception as error:
+        raise InputError(f"{_TABLE}: the {type(source).__name__} is no table ({_first_line(error)})") from None
+    if not isinstance(frame, pl.DataFrame):
+        raise InputError(
+            f"{_TABLE}: a {type(source).__name__} cannot be read as one; give a path, an open file, a frame of pandas, "
+            "Polars or Arrow, a Hugging Face dataset, or a list of dictionaries"
+        )
+    return Table(_TABLE, frame.columns, held=frame)
+
+
+_TABLE: Final = Path("table")
+
+
+def hugging_face(table: pl.DataFrame) -> Any:
+    """A table as a Hugging Face dataset; an Enum, or a list of them, becomes a `ClassLabel` that knows its names."""
+    import polars as pl
+
+    try:
+        import datasets
+    except ImportError:
+        raise InputError("a Hugging Face dataset needs the package datasets; pip install datasets") from None
+    named = {
+        name: inner
+        for name, dtype in table.schema.items()
+        if isinstance(inner := dtype.inner if isinstance(dtype, pl.List) else dtype, pl.Enum)
+    }
+    codes = [
+        pl.col(name).list.eval(pl.element().to_physical().cast(pl.Int64))
+        if table.schema[name] == pl.List
+        else pl.col(name).to_physical().cast(pl.Int64)
+        for name in named
+    ]
+    found = datasets.Dataset(table.with_columns(*codes).to_arrow())
+    features = found.features.copy()
+    for name, dtype in named.items():
+        label = datasets.ClassLabel(names=dtype.categories.to_list())
+        features[name] = datasets.List(label) if table.schema[name] == pl.List else label
+    silent = datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        return found.cast(features)
+    finally:
+        if not silent:
+            datasets.enable_progress_bars()
+
+
+def _named_classes(source: Any) -> pl.DataFrame:
+    """The rows of a Hugging Face dataset, with names in place of the codes of a `ClassLabel`."""
+    import polars as pl
+
+    # A dataset that was filtered or shuffled keeps its rows elsewhere; the Arrow format brings them together.
+    frame = pl.DataFrame(pl.from_arrow(source.with_format("arrow")[:]))
+    for name, feature in source.features.items():
+        names = getattr(getattr(feature, "feature", feature), "names", None)
+        if names is None:
+            continue
+        told = dict(enumerate(names))
+        cells = pl.element() if frame.schema[name] == pl.List else pl.col(name)
+        words = cells.replace_strict(told, default=None, return_dtype=pl.Enum(names))
+        frame = frame.with_columns(pl.col(name).list.eval(words) if frame.schema[name] == pl.List else words)
+    return frame
+
+
+def place(path: Path, number: int, *, header: bool = True) -> str:
     """The file and the line of one of its rows, numbered from 0, for a sentence."""
-    kind = KINDS.get(path.suffix.lower())
-    if kind in ("CSV", "TSV"):
-        return f"{path}, line {_line_of_record(path, number)}"
+    kind = KINDS.get(extension(path))
+    if kind in ("CSV", "TSV", "text"):
+        return f"{path}, line {_line_of_record(path, number + header)}"
     if kind == "JSONL":
         return f"{path}, line {_line_of_object(path, number)}"
-    return f"{path}, row {number + 1}"
+    return f"{path}, row {number + 1 + (kind == 'Excel')}"
+
+
+def extension(path: Path) -> str:
+    """The extension that says the kind: `.csv` of `votes.csv` and of `votes.csv.gz`."""
+    inner = path.suffix.lower() in COMPRESSIONS
+    return Path(path.stem).suffix.lower() if inner else path.suffix.lower()
 
 
 def open_file(path: str | Path) -> Path:
@@ -82,34 +254,75 @@ def open_file(path: str | Path) -> Path:
         first = file.read(1 << 16)
     if not first.strip():
         raise InputError(f"{path}: the file is empty; give one that holds something")
-    # An npz is a zip archive by nature.
-    if first.startswith(_COMPRESSED) and path.suffix.lower() != ".npz":
-        raise InputError(f"{path}: the file is compressed; decompress it first")
+    compression = COMPRESSIONS.get(path.suffix.lower())
+    if compression is not None and not first.startswith(compression):
+        raise InputError(f"{path}: the file is not compressed as its name says; rename it, or download it again")
+    # An npz, an xlsx and a pt are zip archives by nature.
+    if first.startswith(_ARCHIVES) and compression is None and path.suffix.lower() not in (".npz", ".xlsx", ".pt"):
+        raise InputError(f"{path}: the file is compressed; decompress it first, or let its name end in .gz or .zst")
     return path
 
 
+def open_bytes(path: Path) -> BinaryIO:
+    """The bytes of a file, decompressed where its name ends in .gz or .zst."""
+    if path.suffix.lower() == ".gz":
+        return cast("BinaryIO", gzip.open(path, "rb"))
+    if path.suffix.lower() != ".zst":
+        return path.open("rb")
+    try:
+        import zstandard
+    except ImportError:
+        raise InputError(f"{path}: this needs the package zstandard; pip install 'dissensus[files]'") from None
+    return cast("BinaryIO", io.BufferedReader(_Decompressed(zstandard.open(path, "rb"))))
+
+
+class _Decompressed(io.RawIOBase):
+    """What zstandard decompresses; damage is an `OSError`, as with any other file."""
+
+    def __init__(self, reader: Any) -> None:
+        self.reader = reader
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.reader.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return int(self.reader.readinto(buffer))
+        except Exception as error:
+            raise OSError(str(error)) from None
+
+
 def kind_of(path: Path, *, also: Sequence[str] = ()) -> str:
-    """CSV, TSV, Parquet or JSONL, by the extension.
+    """CSV, TSV, Parquet, JSONL and so on, by the extension.
 
     Args:
         path: the file.
         also: further extensions that the caller deals with, such as `.npy`; of these the kind is `npy`.
     """
-    extension = path.suffix.lower()
-    if extension in also:
-        return extension[1:]
-    if extension not in KINDS:
+    ending = extension(path)
+    if ending in also:
+        return ending[1:]
+    if ending not in KINDS:
         raise InputError(f"{path}: unknown extension '{path.suffix}'; choose one of {', '.join((*KINDS, *also))}")
-    return KINDS[extension]
+    return KINDS[ending]
 
 
 def is_text(path: Path) -> bool:
-    """Whether the file is CSV or TSV, whose cells are all text."""
-    return kind_of(path) in ("CSV", "TSV")
+    """Whether the file is CSV, TSV or the like, whose cells are all text."""
+    return KINDS.get(extension(path)) in TEXT
 
 
-def scan(path: Path) -> pl.LazyFrame:
-    """The rows of a file, lazily; CSV and TSV as text in every column."""
+def scan(path: Path, *, columns: Sequence[str] | None = None) -> pl.LazyFrame:
+    """The rows of a file, lazily; CSV, TSV, text and Excel as text in every column.
+
+    Args:
+        path: the file.
+        columns: the names of the columns of a file of text, where its first line does not hold them.
+    """
     import polars as pl
 
     kind, literal = kind_of(path), glob.escape(str(path))
@@ -117,44 +330,76 @@ def scan(path: Path) -> pl.LazyFrame:
         return pl.scan_parquet(path, glob=False)
     if kind == "JSONL":
         return pl.scan_ndjson(literal, infer_schema_length=None)
+    if kind == "JSON":
+        return _read_objects(path).lazy()
+    if kind == "Excel":
+        return _read_excel(path).lazy()
+    names = list(columns or ())
     return pl.scan_csv(
         path,
         glob=False,
+        has_header=columns is None,
         separator=_delimiter(path, kind),
         infer_schema=False,
         # Polars leaves the doubled quotes of a quoted header as they stand.
-        with_column_names=lambda names: [name.replace('""', '"') for name in names],
+        with_column_names=lambda found: [
+            *names[: len(found)],
+            *(name.replace('""', '"') for name in found[len(names) :]),
+        ],
     )
 
 
+def _read_objects(path: Path) -> pl.DataFrame:
+    """A JSON file that holds a list of objects."""
+    import polars as pl
+
+    with open_bytes(path) as file:
+        text = file.read()
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: this is not JSON ({_first_line(error)}); write or download it again") from None
+    if not isinstance(found, list) or not found or not all(isinstance(each, dict) for each in found):
+        raise InputError(f"{path}: expected a list of objects, one for each row; write the table as JSONL or CSV")
+    return pl.DataFrame(found, infer_schema_length=None)
+
+
+def _read_excel(path: Path) -> pl.DataFrame:
+    """The first sheet of a workbook, every cell as text."""
+    import polars as pl
+
+    try:
+        import fastexcel
+    except ImportError:
+        raise InputError(
+            f"{path}: Excel files need the package fastexcel; pip install 'dissensus[files]', or save the sheet as CSV"
+        ) from None
+    try:
+        return pl.DataFrame(fastexcel.read_excel(path).load_sheet(0, dtypes="string").to_polars())
+    except fastexcel.FastExcelError as error:
+        raise InputError(f"{path}: this is not a whole Excel file ({_first_line(error)}); save it again") from None
+
+
 def columns_of(path: Path) -> list[str]:
-    """The names of a file's columns."""
+    """The names of a file's columns; each may occur once."""
     with explained(path):
-        names = scan(path).collect_schema().names()
+        names: list[str] = scan(path).collect_schema().names()
     if any("\ufffd" in name for name in names):
         _refuse_broken_text(path)
+    # What Polars calls the second of two columns with one name.
+    again = next((each for name in names if (each := re.sub(r"_duplicated_\d+$", "", name)) != name), None)
+    if again is not None and again in names and is_text(path):
+        raise InputError(f"{path}: two columns are called '{again}'; give each its own name")
     return names
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> Rows:
-    """The chosen columns of a file.
-
-    Text columns of CSV and TSV become whole numbers where every cell is written as one (`7`, not `007`, `7.0`),
-    so that codes with leading zeros stay as they are. Blank lines are left out.
-    """
-    with explained(path):
-        lazy = scan(path)
-        table = (lazy if columns is None else lazy.select(columns)).collect()
-    rows = without_blank(Rows(path, table))
-    if is_text(path):
-        rows = replace(rows, table=rows.table.select(whole_numbers(column) for column in rows.table))
-    if not rows.table.height:
-        raise InputError(f"{path}: the file holds no rows; give a file with at least one")
-    return rows
+    """The chosen columns of a file; see `Table.rows`."""
+    return Table(path, []).rows(columns)
 
 
 def without_blank(rows: Rows) -> Rows:
-    """The rows of a CSV or TSV file that hold anything; all rows of another."""
+    """The rows of a file of text that hold anything; all rows of another."""
     if not is_text(rows.path):
         return rows
     import polars as pl
@@ -162,8 +407,27 @@ def without_blank(rows: Rows) -> Rows:
     filled = ~rows.table.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if filled.all():
         return rows
-    place = np.flatnonzero(filled.to_numpy())
-    return Rows(rows.path, rows.table.filter(filled), place if rows.numbers is None else rows.numbers[place])
+    kept = np.flatnonzero(filled.to_numpy())
+    return replace(rows, table=rows.table.filter(filled), numbers=kept if rows.numbers is None else rows.numbers[kept])
+
+
+def refuse_short_rows(rows: Rows) -> None:
+    """Refuse a CSV or TSV file with a row that ends before its last column: which cells it lacks is not known."""
+    if KINDS.get(extension(rows.path)) not in ("CSV", "TSV", "text"):
+        return
+    with open_text(rows.path) as file:
+        reader = csv.reader(file, delimiter=_delimiter(rows.path, kind_of(rows.path)))
+        width = 0
+        try:
+            for cells in reader:
+                width = width or len(cells)
+                if cells and len(cells) < width:
+                    raise InputError(
+                        f"{rows.path}, line {reader.line_num}: {len(cells)} cells, and the first line has {width}; "
+                        "write an empty cell where there is nothing"
+                    )
+        except csv.Error:
+            return
 
 
 def whole_numbers(text: pl.Series) -> pl.Series:
@@ -188,19 +452,68 @@ def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str,
     from polars.exceptions import PolarsError
 
     path = Path(path)
-    kind = kind_of(path)
+    kind = writable_kind(path)
     with whole_file(path) as part:
         try:
             if kind == "Parquet":
                 table.write_parquet(part, metadata=None if metadata is None else dict(metadata))
-            elif kind == "JSONL":
-                table.write_ndjson(part)
+            elif path.suffix.lower() == ".gz":
+                with gzip.open(part, "wb") as file:
+                    _write_text(table, cast("BinaryIO", file), kind)
             else:
-                table.write_csv(part, separator="\t" if kind == "TSV" else ",")
+                with part.open("wb") as file:
+                    _write_text(table, file, kind)
         except PolarsError as error:
             raise InputError(
                 f"{path}: the file cannot be written ({_first_line(error)}); nothing was changed"
             ) from None
+
+
+def writable_kind(path: Path, *, also: Sequence[str] = ()) -> str:
+    """The kind of a file to be written; refuses those that are only read."""
+    kind = kind_of(path, also=also)
+    if kind in ("text", "JSON", "Excel") or (path.suffix.lower() in COMPRESSIONS and not _writes_compressed(path)):
+        endings = ", ".join((".csv", ".tsv", ".csv.gz", ".parquet", ".jsonl", *also))
+        raise InputError(f"{path}: {path.name} can be read but not written; choose one of {endings}")
+    return kind
+
+
+def _writes_compressed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz" and KINDS.get(extension(path)) in ("CSV", "TSV", "JSONL")
+
+
+def _write_text(table: pl.DataFrame, file: BinaryIO, kind: str) -> None:
+    if kind == "JSONL":
+        table.write_ndjson(file)
+    else:
+        table.write_csv(file, separator=_MARKS.get(kind, ","))
+
+
+@contextmanager
+def _panics_kept_quiet() -> Iterator[None]:
+    """Keep the trace that Rust prints when Polars meets a damaged Parquet file off the screen.
+
+    It is written to the process's standard error, past Python; whatever else is written there in the meantime is
+    passed on.
+    """
+    try:
+        screen = os.dup(2)
+    except OSError:
+        yield
+        return
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as kept:
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(screen, 2)
+            os.close(screen)
+            kept.seek(0)
+            written = kept.read()
+            if b"panicked at" not in written and written:
+                os.write(2, written)
 
 
 @contextmanager
@@ -209,19 +522,25 @@ def explained(path: Path) -> Iterator[None]:
     import polars as pl
 
     try:
-        yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        kind = KINDS.get(path.suffix.lower())
+        if extension(path) in (".parquet", ".pq"):
+            with _panics_kept_quiet():
+                yield
+        else:
+            yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError, zlib.error) as error:
+        kind = KINDS.get(extension(path))
         reason = _first_line(error)
         if isinstance(error, PermissionError):
             sentence = f"{path}: the file may not be read; change its permissions"
         elif kind == "Parquet":
             sentence = f"{path}: this is not a whole Parquet file ({reason}); write or download it again"
+        elif path.suffix.lower() in COMPRESSIONS and _is_cut_short(path):
+            sentence = f"{path}: the compressed file is damaged; compress or download it again"
         elif kind == "JSONL":
             _refuse_broken_text(path)
             _refuse_broken_json(path)
             sentence = f"{path}: the lines do not hold the same kinds of values ({reason}); give all the same keys"
-        elif kind in ("CSV", "TSV"):
+        elif kind in ("CSV", "TSV", "text"):
             _refuse_broken_text(path)
             _refuse_ragged(path, kind)
             sentence = f"{path}: this is not a table of text ({reason}); write it again as {kind} in UTF-8"
@@ -235,37 +554,52 @@ def _first_line(error: BaseException) -> str:
     return lines[0].rstrip(".:;")[:200] if lines else type(error).__name__
 
 
+def _is_cut_short(path: Path) -> bool:
+    try:
+        with open_bytes(path) as file:
+            while file.read(1 << 20):
+                pass
+    except (OSError, EOFError, zlib.error):
+        return True
+    return False
+
+
 def _delimiter(path: Path, kind: str) -> str:
     """The character between cells: what the extension says, unless the header has none of it but others."""
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         header = file.readline(1 << 20)
-    usual = "\t" if kind == "TSV" else ","
+    usual = _MARKS.get(kind, ",")
     return next((mark for mark in (usual, ",", ";", "\t") if mark.encode() in header), usual)
 
 
+def open_text(path: Path, *, errors: str = "replace") -> io.TextIOWrapper:
+    """The text of a file in UTF-8, decompressed where its name says so, line ends as they are."""
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", errors=errors, newline="")
+
+
 def _line_of_record(path: Path, number: int) -> int:
-    """The line where a CSV record starts; cells may hold line breaks."""
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    """The line where a record of CSV starts, from 0 with the header among them; cells may hold line breaks."""
+    with open_text(path) as file:
         reader = csv.reader(file, delimiter=_delimiter(path, kind_of(path)))
         end = 0
         try:
             for record, _ in enumerate(reader):
-                if record == number + 1:
+                if record == number:
                     return end + 1
                 end = reader.line_num
         except csv.Error:
             pass
-    return number + 2
+    return number + 1
 
 
 def _line_of_object(path: Path, number: int) -> int:
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         filled = (line for line, text in enumerate(file, start=1) if text.strip())
         return next((line for index, line in enumerate(filled) if index == number), number + 1)
 
 
 def _refuse_broken_text(path: Path) -> None:
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         for line, text in enumerate(file, start=1):
             try:
                 text.decode()
@@ -279,7 +613,7 @@ def _refuse_broken_json(path: Path) -> None:
     def refuse_constant(name: str) -> Any:
         raise ValueError(f"{name} is not JSON")
 
-    with path.open(encoding="utf-8") as file:
+    with open_text(path) as file:
         for line, text in enumerate(file, start=1):
             try:
                 value = json.loads(text, parse_constant=refuse_constant) if text.strip() else {}
@@ -293,7 +627,7 @@ def _refuse_broken_json(path: Path) -> None:
 
 
 def _refuse_ragged(path: Path, kind: str) -> None:
-    with path.open(encoding="utf-8", newline="") as file:
+    with open_text(path) as file:
         reader = csv.reader(file, delimiter=_delimiter(path, kind))
         try:
             header = len(next(reader, []))

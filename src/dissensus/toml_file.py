@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from dissensus.errors import InputError
 
@@ -48,6 +50,13 @@ class TomlFile:
             raise self.refuse("", name, "must be a table, written as [" + name + "]")
         return inside
 
+    def typed(self, table: str, key: str, hint: Any, default: Any) -> Any:
+        """The value of a key, which must be of a type; `default` where the key is not written."""
+        given = (self.table(table) if table else self.given).get(key, default)
+        if not fits(given, hint):
+            raise self.refuse(table, key, f"is {given!r}; give {in_words(hint)}")
+        return given
+
     def known(self, key: str, keys: Sequence[str], table: str, *, beside: str | None = None) -> None:
         """Refuses a key that is none of `keys`."""
         if key not in keys:
@@ -81,6 +90,35 @@ class TomlFile:
             if inside == table and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
                 return number
         return found
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a parsed value is of an annotated type: a whole number is a float too, and true is neither."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return any(fits(value, each) for each in get_args(hint))
+    if origin is Literal:
+        # Which of them is for the settings to say, by name.
+        return isinstance(value, str)
+    if origin is tuple:
+        return isinstance(value, list | tuple) and all(fits(each, get_args(hint)[0]) for each in value)
+    if origin is not None and issubclass(origin, Mapping):
+        return isinstance(value, dict)
+    if hint is float:
+        return type(value) in (int, float)
+    return hint is Any or type(value) is hint or (hint not in (int, bool) and isinstance(value, hint))
+
+
+def in_words(hint: Any) -> str:
+    """What a value of an annotated type looks like, for the end of a sentence."""
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(in_words(each) for each in get_args(hint) if each is not type(None))
+    plain = {int: "a whole number such as 10", float: "a number such as 0.5", bool: "true or false"}
+    if get_origin(hint) is tuple:
+        return "a list in square brackets"
+    if isinstance(get_origin(hint), type) and issubclass(get_origin(hint), Mapping):
+        return "a table in braces"
+    return plain.get(hint, "a text in quotation marks")
 
 
 def _nearest(given: str, names: Iterable[str]) -> str:

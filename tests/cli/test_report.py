@@ -33,10 +33,59 @@ def test_a_finished_study_becomes_a_page_and_its_path_is_printed(tmp_path: Path)
     assert done.exit_code == 0, done.output
     assert done.stdout.strip() == str(out)
     assert "page-files" in done.stderr
-    assert "closest to people" in out.read_text(encoding="utf-8")
+    assert "closer to people than majority" in out.read_text(encoding="utf-8")
 
 
 def test_a_store_that_is_not_there_is_refused_and_not_made(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="run the study first"):
         run(make_study(tmp_path), "--store", tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
+
+
+def predictions(path: Path, *, weight: float) -> Path:
+    """Predictions of 20 items over two classes, the nearer to their votes the more weight."""
+    rows = ["item,yes,no"]
+    for n in range(20):
+        share = weight * (n % 5) / 4 + (1 - weight) * 0.5
+        rows.append(f"{n},{0.98 * share + 0.01},{0.99 - 0.98 * share}")
+    path.write_text("\n".join(rows), encoding="utf-8")
+    return path
+
+
+def votes(path: Path) -> Path:
+    """Four votes each of 20 items: n modulo 5 of them say yes."""
+    rows = ["item,annotator,label"]
+    rows += [f"{n},{who},{'yes' if who < n % 5 else 'no'}" for n in range(20) for who in range(4)]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    return path
+
+
+def test_votes_and_predictions_become_the_same_page(tmp_path: Path) -> None:
+    far, near = (predictions(tmp_path / f"{name}.csv", weight=w) for name, w in (("far", 0.1), ("near", 0.9)))
+    texts = tmp_path / "texts.csv"
+    texts.write_text("item,text\n" + "\n".join(f"{n},the <b>text</b> of {n}" for n in range(20)), encoding="utf-8")
+    out = tmp_path / "page.html"
+    done = run(
+        *("--votes", votes(tmp_path / "votes.csv"), "--predictions", far, "--compare", near),
+        *("--texts", texts, "--resamples", 50, "-o", out),
+    )
+    assert done.exit_code == 0, done.output
+    page = out.read_text(encoding="utf-8")
+    assert "<h1>Is near closer to people than far?</h1>" in page
+    assert "<p>Yes: near comes closer to people than far" in page
+    assert "the &lt;b&gt;text&lt;/b&gt; of 2" in page
+    assert (tmp_path / "page-files" / "comparison-all.csv").is_file()
+    assert f"--compare {near}" in page
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([], "a study .* or about files"),
+        (["words", "--votes", "words"], "give one of the two"),
+        (["--votes", "words"], "needs --predictions"),
+    ],
+)
+def test_a_page_is_about_a_study_or_about_files(given: list[str], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        run(*given)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissensus.datasets import DATASETS, get
-from dissensus.datasets.text import character_ngrams
 from dissensus.datasets.words import lexicon_path, read_words, word_texts
 from dissensus.errors import InputError
+from dissensus.items.ngrams import character_ngrams
 
 
 def test_words_are_7520_terms_with_ten_ratings_each() -> None:

@@ -245,7 +245,7 @@ def test_damaged_tables_are_refused_with_a_sentence(tmp_path: Path, text: str, s
             "item a has a number that is NaN or infinite, and so have 2 more rows",
         ),
         ({"items": np.array([0.5, 1.5, 2.5]), "logits": LOGITS}, "one whole number or text per row"),
-        ({"items": np.array(NAMES, dtype=object), "logits": LOGITS}, "no whole npz file of plain arrays"),
+        ({"items": np.array(NAMES, dtype=object), "logits": LOGITS}, "as a whole npz file of plain arrays"),
     ],
 )
 def test_damaged_archives_are_refused_with_a_sentence(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from dissensus.datasets import character_ngrams
 from dissensus.errors import InputError
+from dissensus.items.ngrams import character_ngrams
 from dissensus.labels.schemes import frequency
 from dissensus.ood import read_ood_set
 from dissensus.ood.ood_sets import pixel_scale, same_items

@@ -53,7 +53,7 @@ def test_the_ruler_marks_people_at_their_scores_and_no_two_marks_overlap(evaluat
     marks = marks_of(section.figures[0].spec, "people")
     assert marks[0]["people"] == "0"
     for mark in marks:
-        assert mark["at"] == pytest.approx(evaluation.ruler.values[int(mark["people"])])
+        assert mark["at"] == pytest.approx(evaluation.ruler.values[int(mark["people"].split()[0])])
     rows = section.data["dots"]
     reach = max(row["high"] for row in rows) - min(row["low"] for row in rows)
     assert np.abs(np.diff([mark["at"] for mark in marks])).min() >= APART * reach

@@ -2,57 +2,78 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
-from dissensus.evaluation.metrics import kl
-from dissensus.report.tables import Cell, Row, Table, all_tables, annotators, comparison
+from dissensus.evaluation.metrics import soft_nll
+from dissensus.report.tables import Cell, Row, Table, annotators, class_table, comparisons
 from dissensus.votes.annotators import annotator_agreement
 from tests.report.studies import SCRIPT
 
 if TYPE_CHECKING:
+    from dissensus.report.subject import Subject
     from dissensus.studies import ScoredStudy
 
 TABLE = Table(
     slug="t",
     title="A | title",
     header=("method", "KL ↓"),
-    rows=(Row(name="a_b & <b>|</b>", cells=(Cell("0.1 ± 0.2 †", "[0.0, 0.2]"),)),),
+    rows=(Row(name="a_b & <b>|</b>", cells=(Cell("0.1 ± 0.2", "[0.0, 0.2]"),)),),
     records=({"system": 'a "b", c', "mean": 0.1},),
 )
 
 
-def test_cells_are_mean_and_sd_over_seeds_of_the_predictions(results: ScoredStudy) -> None:
-    table = comparison(results)
-    assert table is not None
+def test_cells_are_mean_and_sd_over_seeds_of_the_predictions(subject: Subject) -> None:
+    table = comparisons(subject)[0]
     rows = {row.name: row for row in table.rows}
     assert list(rows)[:2] == ["majority (reference)", "soft"]
     assert list(rows)[-1] == "best achievable"
     assert rows["soft"].kind == "best"
-    runs = results.systems["soft"].predictions[results.split]
-    each = [kl(results.human.probabilities, run).mean() for run in runs]
+    each = [soft_nll(subject.people.probabilities, run.astype(np.float64)).mean() for run in subject.systems["soft"]]
     assert rows["soft"].cells[0].text.startswith(f"{np.mean(each):.3f} ± {np.std(each, ddof=1):.3f}")
+    assert table.header[2] == "Worth in people ↑"
+    worth = subject.evaluation.worth["soft"].estimate
+    assert worth is not None
+    assert rows["soft"].cells[1].text in (f"{worth.value:.1f}", "< 0", f"> {subject.evaluation.worth['soft'].most}")
 
 
-def test_there_is_a_table_for_each_stratum_with_items(results: ScoredStudy) -> None:
-    sizes = {name: int(items.sum()) for name, items in results.human.strata.items()}
-    tables = all_tables(results)
-    assert [table.slug for table in tables] == [f"comparison-{name}" for name, size in sizes.items() if size]
-    assert f"({sizes['varied']:,})" in tables[-1].title
+def test_other_metrics_and_every_stratum_with_items_have_tables_of_their_own(subject: Subject) -> None:
+    titles = [table.title.split(" (")[0] for table in comparisons(subject)]
+    strata = [name for name, items in subject.people.strata.items() if items.any() and name != "all"]
+    assert titles[0] == "All items"
+    assert titles[1] == "Other metrics"
+    assert titles[2:-1] == [f"{name.capitalize()} items" for name in strata]
+    assert titles[-1] == "Differences to the reference"
+    shown = [each for table in comparisons(subject)[:2] for each in table.header]
+    assert "ECE (equal mass) ↓" in shown
 
 
-def test_marks_follow_the_differences(results: ScoredStudy) -> None:
-    found = results.differences[("all", "soft", "kl")]
-    for mark in (BETTER, WORSE, ""):
-        table = comparison(replace(results, differences={("all", "soft", "kl"): replace(found, mark=mark)}))
-        assert table is not None
-        text = next(row.cells[0].text for row in table.rows if row.name == "soft")
-        assert text.endswith(f" {mark}" if mark else text[-1])
-        assert [each for each in (BETTER, WORSE) if each in text] == ([mark] if mark else [])
+def test_marks_are_those_of_the_differences_and_better_is_not_worse(plain: Subject) -> None:
+    compared = {row.metric: row.mark for row in plain.evaluation.difference("far", only=["near"]).rows}
+    assert compared["soft_nll"] == BETTER
+    turned = {row.metric: row.mark for row in plain.evaluation.difference("near", only=["far"]).rows}
+    assert turned["soft_nll"] == WORSE
+    table = comparisons(plain)[0]
+    cells = {row.name: row.cells for row in table.rows}
+    assert cells["near"][0].text.endswith(f" {BETTER}")
+    assert not any(mark in cells["far (reference)"][0].text for mark in (BETTER, WORSE))
+    assert "*" not in "".join(cell.text for row in table.rows for cell in row.cells)
+
+
+def test_only_the_headline_metric_is_tested(plain: Subject) -> None:
+    records = comparisons(plain)[-1].records
+    assert {record["metric"] for record in records if record["p_holm"] is not None} == {"soft_nll"}
+    assert {record["metric"] for record in records} == set(plain.evaluation.metrics)
+
+
+def test_classes_are_counted_over_the_evaluated_items(plain: Subject) -> None:
+    records = class_table(plain).records
+    assert [record["votes"] for record in records] == plain.people.counts.sum(axis=0).tolist()
+    assert sum(record["share"] for record in records) == pytest.approx(1)
+    assert sum(record["items"] for record in records) == len(plain.people)
 
 
 def test_csv_holds_numbers_and_reads_back() -> None:
@@ -62,7 +83,7 @@ def test_csv_holds_numbers_and_reads_back() -> None:
 def test_nothing_becomes_markup_in_markdown_and_latex() -> None:
     assert r"a\_b &amp; &lt;b>\|&lt;/b>" in TABLE.to_markdown()
     assert r"a\_b \& \textless{}b\textgreater{}\textbar{}\textless{}/b\textgreater{}" in TABLE.to_latex()
-    assert r"0.1 $\pm$ 0.2 $\dagger$ [0.0, 0.2]" in TABLE.to_latex()
+    assert r"0.1 $\pm$ 0.2 [0.0, 0.2]" in TABLE.to_latex()
 
 
 @pytest.mark.parametrize("shown", [2, 30])

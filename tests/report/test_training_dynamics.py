@@ -85,7 +85,8 @@ def test_each_run_is_read_once(results: ScoredStudy, monkeypatch: pytest.MonkeyP
 
 def test_the_page_has_the_tables_and_their_files(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert "What training did to each item" in text
+    assert "Data maps, human uncertainty and forgetting" in text
+    assert "Training items that were learnt and lost again" in text
     files = {path.name for path in (page.parent / "report-files").iterdir()}
     for name in ("confidence-by-stratum", "human-uncertainty", "forgetting"):
         assert {f"{name}.{ending}" for ending in ("csv", "md", "tex")} <= files

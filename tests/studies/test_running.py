@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
+from dissensus.items.reading import read_features
 from dissensus.studies import plan_study, read_study, run_plan
-from dissensus.studies.data import read_features
 from dissensus.training.store import RunStore
 
 if TYPE_CHECKING:

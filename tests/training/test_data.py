@@ -23,7 +23,7 @@ def changed(**change: Any) -> TrainingData:
 
 
 def with_nan() -> np.ndarray[Any, Any]:
-    features = DATA.features.copy()
+    features: np.ndarray[Any, Any] = DATA.features.copy()
     features[7, 0, 0, 0] = np.nan
     return features
 
@@ -87,7 +87,7 @@ def test_items_that_belong_together_stay_together() -> None:
     [
         ({"batch_size": 0}, "batch_size is 0; it must be 1 or more"),
         ({"epochs": 0}, "epochs is 0"),
-        ({"optimiser": "adamw"}, "optimiser is 'adamw'; choose adam or sgd"),
+        ({"optimiser": "lion"}, "optimiser is 'lion'; choose adam, sgd, adamw, or give a path"),
         ({"selection_split": "test"}, "nothing is ever selected on the test split"),
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"plateau_factor": 1.0}, "plateau_factor"),

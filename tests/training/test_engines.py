@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from dissensus.errors import InputError
-from dissensus.training import fleet
+from dissensus.training import engine, fleet
 from dissensus.training.engine import choose_engine, train
 from dissensus.training.fleet import alike, start_together, train_together
 from dissensus.training.loop import train_loop
@@ -21,6 +21,7 @@ from tests.training.problems import QUICK, SGD, images, run
 
 if TYPE_CHECKING:
     from dissensus.training.data import TrainingData
+    from dissensus.training.events import EpochEnded
     from dissensus.training.fleet import Together
     from dissensus.training.run import Run, RunResult
 
@@ -111,10 +112,54 @@ def test_dropout_repeats_with_the_seed_and_leaves_the_global_generator_alone() -
     assert torch.equal(state, torch.get_rng_state())
 
 
-def test_a_fleet_trains_nets_with_dropout_as_the_loop_does() -> None:
-    runs = [run(DATA, model="tests.training.test_engines:dropped", seed=seed, training=SGD) for seed in (0, 1)]
-    for one, other in zip(runs, fleet.train_group(runs, DATA, CPU), strict=True):
-        assert_same(train_loop(one, DATA), other, tolerance=0.0)
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({}, ""),
+        ({"model": "tests.training.test_engines:dropped"}, "layers that draw random numbers"),
+        ({"training": replace(SGD, optimiser="adamw")}, "optimiser adamw"),
+        ({"training": replace(SGD, loss="brier", clip_norm=1.0)}, "loss brier, gradient clipping"),
+        ({"training": replace(SGD, class_weights="balanced")}, "class weights"),
+        ({"training": replace(SGD, warmup=1)}, "warm-up"),
+        ({"training": replace(SGD, schedule="linear")}, ""),
+    ],
+)
+def test_what_a_fleet_on_a_gpu_cannot_train_goes_to_the_loop_and_says_why(change: dict[str, Any], why: str) -> None:
+    runs = [run(DATA, **change), run(DATA)]
+    assert fleet.why_not_together(runs[0], DATA, torch.device("cuda")) == why
+    assert fleet.why_not_together(runs[0], DATA, CPU) == "", "on a CPU the fleet is workers, each of them a loop"
+    assert why in choose_engine(3, engine="fleet", device="cpu", one_by_one={why: 1} if why else {}).why
+    assert choose_engine(1, device="cpu", one_by_one={"hf:x is fine-tuned": 1}).why == "hf:x is fine-tuned"
+
+
+def test_runs_that_go_one_by_one_are_trained_beside_those_that_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "why_not_together", lambda run, *_: "it is odd" if run.training.clip_norm else "")
+    runs = [run(DATA, training=SGD), run(DATA, training=replace(SGD, clip_norm=0.1))]
+    trained = {result.run.key: result for result in train(runs, DATA, engine="fleet", device="cpu")}
+    assert [trained[one.key].timing["engine"] for one in runs] == ["fleet", "loop"]
+    assert_same(trained[runs[1].key], train_loop(runs[1], DATA), tolerance=0.0)
+
+
+@pytest.mark.parametrize("name", ["loop", "fleet"])
+def test_every_epoch_of_every_run_is_told_as_it_ends(name: str) -> None:
+    runs = [run(DATA, seed=seed) for seed in (0, 1)]
+    said: list[EpochEnded] = []
+    for result in list(train(runs, DATA, engine=name, device="cpu", told=said.append)):
+        own = [each for each in said if each.run == result.run.key]
+        assert [each.epoch for each in own] == list(range(1, len(result.history["train_loss"]) + 1))
+        assert [each.loss for each in own] == result.history["train_loss"].tolist()
+        assert [each.best for each in own] == np.minimum.accumulate(result.history["selection"]).tolist()
+        assert {each.epochs for each in own} == {result.run.training.epochs}
+
+
+@pytest.mark.parametrize("together", [StackedRuns, StreamedRuns])
+def test_runs_that_go_together_tell_their_epochs_too(together: Any) -> None:
+    runs = [run(DATA, delivery=name, seed=seed) for name in ("majority", "sls") for seed in (0, 1)]
+    said: list[EpochEnded] = []
+    results = train_together(together(runs, DATA, CPU), runs, DATA, device=CPU, told=said.append)
+    for result in results:
+        own = [each for each in said if each.run == result.run.key]
+        assert [each.loss for each in own] == result.history["train_loss"].tolist()
 
 
 def test_runs_are_grouped_by_model_settings_and_shape() -> None:
@@ -202,6 +247,6 @@ def test_auto_says_why() -> None:
         ({"device": "meta"}, "only cpu and cuda"),
     ],
 )
-def test_engines_and_devices_that_are_not_there_are_refused(given: dict[str, str], sentence: str) -> None:
+def test_engines_and_devices_that_are_not_there_are_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         choose_engine(2, **given)

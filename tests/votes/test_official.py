@@ -400,8 +400,8 @@ def test_label_studio_reads_taxonomies_and_pairs(tmp_path: Path) -> None:
     taxonomy = {"type": "taxonomy", "from_name": "kind", "value": {"taxonomy": [["Animal", "Cat"], ["Animal"]]}}
     pair = {"type": "pairwise", "from_name": "better", "value": {"selected": "left"}}
     path = write_json(tmp_path / "export.json", [{"id": 1, "annotations": [annotation(1, taxonomy, pair)]}])
-    assert said(read_label_studio(path, control="kind")) == {(1, 1, "Animal / Cat"), (1, 1, "Animal")}
-    assert said(read_label_studio(path, control="better")) == {(1, 1, "left")}
+    assert said(read_label_studio(path, label="kind")) == {(1, 1, "Animal / Cat"), (1, 1, "Animal")}
+    assert said(read_label_studio(path, label="better")) == {(1, 1, "left")}
 
 
 def test_label_studio_with_several_questions_needs_a_control(tmp_path: Path) -> None:
@@ -410,10 +410,10 @@ def test_label_studio_with_several_questions_needs_a_control(tmp_path: Path) -> 
     with pytest.raises(InputError, match=r"several questions; choose the control 'topic', 'quality'"):
         read_label_studio(path)
     with pytest.raises(InputError, match=r"no control 'tone' with votes; choose 'topic', 'quality'"):
-        read_label_studio(path, control="tone")
+        read_label_studio(path, label="tone")
     assert understand(path, Options(label="quality")).votes.ordered
     assert understand(path, Options(label="topic")).votes.classes == ("a",)
-    assert read_label_studio(path, control="quality").ordered
+    assert read_label_studio(path, label="quality").ordered
 
 
 def test_json_min_answers_stand_between_id_and_annotator(tmp_path: Path) -> None:
@@ -429,7 +429,7 @@ def test_json_min_in_another_order_reads_the_only_answer_or_asks(tmp_path: Path)
     path = write_json(tmp_path / "min.json", [{"image": "5.png"} | record])
     with pytest.raises(InputError, match="'image', 'choice'"):
         read_label_studio(path)
-    assert said(read_label_studio(path, control="choice")) == {(5, "ada@example.org", "cat")}
+    assert said(read_label_studio(path, label="choice")) == {(5, "ada@example.org", "cat")}
 
 
 def test_json_min_ratings_are_a_scale(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from dissensus.cli import basins, collect, curate, data, demo, evaluate, labels, ood, report, study, votes
+from dissensus.cli import basins, collect, curate, data, demo, evaluate, labels, ood, predict, report, study, votes
 from dissensus.errors import InputError
 
 app = typer.Typer(
@@ -25,6 +25,8 @@ app.add_typer(study.app, name="study")
 app.command("basins")(basins.basins)
 app.command("ood")(ood.ood)
 app.command("report")(report.report)
+app.command("predict")(predict.predict)
+study.app.command("export")(predict.export)
 app.add_typer(curate.app, name="curate")
 app.add_typer(collect.app, name="collect")
 app.command("demo")(demo.demo)

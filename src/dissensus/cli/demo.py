@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dissensus.cli.printing import console, json_to, note, plain
-from dissensus.cli.study import show_scores, train_with_progress
+from dissensus.cli.progress import train_with_progress
+from dissensus.cli.study import show_scores
 
 if TYPE_CHECKING:
     from dissensus.studies import Study

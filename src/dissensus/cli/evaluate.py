@@ -131,9 +131,9 @@ def evaluate(
     written = [path for path in (json, markdown, latex) if path is not None and str(path) == "-"]
     if len(written) > 1:
         raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
-    read, reading = _votes(votes, opt.reading_options(locals()))
+    read, reading = votes_and_reading(votes, opt.reading_options(locals()))
     labels = make(read, scheme)
-    systems = _named([predictions, *(compare or ())])
+    systems = system_files([predictions, *(compare or ())])
     hard = None
     if majority is not None:
         hard = next((name for name, path in systems.items() if path == majority), MAJORITY_MODEL)
@@ -181,7 +181,7 @@ def evaluate(
     _print_screen(result, [*left_out, *result.warnings], how, strata=strata or (), notes=len(notes))
 
 
-def _votes(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
+def votes_and_reading(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
     """The votes; where these have their own classes, the stated ones are only the order of the predictions."""
     from dissensus.datasets import DATASETS
     from dissensus.votes.official import OFFICIAL
@@ -195,14 +195,14 @@ def _votes(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]
     return opt.votes_named(source, {**options, "classes": None} if own else options)
 
 
-def _named(paths: list[Path]) -> dict[str, Path]:
+def system_files(paths: list[Path]) -> dict[str, Path]:
     """Systems called like their files, with the folder where two files have one name."""
     from dissensus.errors import InputError
 
     stems = [path.stem for path in paths]
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in paths]
     if len(set(names)) < len(names):
-        raise InputError("evaluate: a file is given twice in --predictions and --compare; give each once")
+        raise InputError("a file is given twice in --predictions and --compare; give each once")
     return dict(zip(names, paths, strict=True))
 
 

@@ -1,34 +1,151 @@
-"""`dissensus report`: a study as one page."""
+"""`dissensus report`: a study, or votes and predictions, as one page."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, note, plain
 
+if TYPE_CHECKING:
+    from dissensus.report.subject import Subject
+
 
 def report(
     source: Annotated[
-        str, typer.Argument(metavar="STUDY|STORE", help="A study file (.toml), the name of one, or a run store.")
-    ],
-    store: Annotated[Path, typer.Option(help="The folder that the study's results are kept in.")] = Path(
-        "dissensus-runs"
-    ),
+        str | None,
+        typer.Argument(
+            metavar="[STUDY|STORE]",
+            help="A study file (.toml), the name of a shipped study, or a run store; or leave it out, and give --votes "
+            "and --predictions.",
+        ),
+    ] = None,
+    store: opt.RunsIn = Path("dissensus-runs"),
+    votes: Annotated[
+        str | None, typer.Option("--votes", metavar="FILE", help="A votes file, or the name of a known dataset.")
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            "--predictions", metavar="FILE", help="A model's predictions: .csv, .tsv, .parquet, .jsonl, .npz."
+        ),
+    ] = None,
+    compare: Annotated[
+        list[Path] | None,
+        typer.Option("--compare", metavar="FILE", help="Predictions of another system; repeat for more."),
+    ] = None,
+    texts: Annotated[
+        Path | None,
+        typer.Option("--texts", metavar="FILE", help="A table with the columns item and text, to show items by."),
+    ] = None,
+    given: Annotated[
+        Literal["probabilities", "logits"] | None,
+        typer.Option("--given", help="What the predictions are; without it, found from their names and numbers."),
+    ] = None,
+    only_common: Annotated[
+        bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")
+    ] = False,
+    scheme: Annotated[str, typer.Option(help="How votes become label distributions.")] = "frequency",
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=2)] = 1000,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")] = Path(
         "report.html"
     ),
-    seed: Annotated[int, typer.Option(help="Of resamples and of thinned points.")] = 0,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    item: opt.Item = None,
+    annotator: opt.Annotator = None,
+    label: opt.Label = None,
+    response: opt.Response = None,
+    seconds: opt.Seconds = None,
+    attribute: opt.Attributes = None,
+    classes: opt.Classes = None,
+    ordered: opt.Ordered = None,
+    separator: opt.Separator = None,
+    duplicates: opt.Duplicates = "refuse",
+    seed: Annotated[int, typer.Option(help="Seed of resamples and of thinned points.")] = 0,
 ) -> None:
-    """Write a finished study as one self-contained page, and its figures and tables as files beside it."""
+    """Write a finished study, or predictions beside votes, as one self-contained page with its figures as files."""
+    from dissensus.errors import InputError
     from dissensus.report import write_report
-    from dissensus.studies import open_study, read_study, score_study
 
-    study, store = opt.study_and_store(source, store, command="report")
-    scored = score_study(open_study(read_study(study), store), seed=seed)
-    written = write_report(scored, output, seed=seed)
+    if (source is None) == (votes is None):
+        raise InputError(
+            "report: it is about a study (dissensus report STUDY) or about files (dissensus report --votes FILE "
+            "--predictions FILE); give one of the two"
+        )
+    if votes is None:
+        subject = _of_study(str(source), store, resamples=resamples, seed=seed)
+    elif predictions is None:
+        raise InputError("report: --votes needs --predictions FILE beside it; give both")
+    else:
+        subject = _of_files(
+            votes,
+            [predictions, *(compare or ())],
+            opt.reading_options(locals()),
+            texts=texts,
+            given=given,
+            only_common=only_common,
+            scheme=scheme,
+            resamples=resamples,
+            seed=seed,
+        )
+    written = write_report(subject, output, seed=seed)
     console().print(plain(str(written)), soft_wrap=True)
     note(f"figures and tables are in {written.with_name(f'{written.stem}-files')}")
+
+
+def _of_study(source: str, store: Path, *, resamples: int, seed: int) -> Subject:
+    from dissensus.report.subject import study_subject
+    from dissensus.studies import open_study, read_study, score_study
+
+    study, place = opt.study_and_store(source, store, command="report")
+    scored = score_study(open_study(read_study(study), place), resamples=resamples, seed=seed)
+    return study_subject(scored, store="" if str(place) == "dissensus-runs" else str(place))
+
+
+def _of_files(
+    votes: str,
+    paths: list[Path],
+    reading: dict[str, Any],
+    *,
+    texts: Path | None,
+    given: Literal["probabilities", "logits"] | None,
+    only_common: bool,
+    scheme: str,
+    resamples: int,
+    seed: int,
+) -> Subject:
+    from dissensus.cli.evaluate import system_files, votes_and_reading
+    from dissensus.evaluation.evaluating import evaluate
+    from dissensus.evaluation.predictions import align_predictions, read_column, read_predictions
+    from dissensus.labels.labelling import label as make
+    from dissensus.report.subject import files_subject
+    from dissensus.studies.scored import METRICS
+
+    read, how = votes_and_reading(votes, reading)
+    opt.show_reading(how)
+    labels = make(read, scheme)
+    files = system_files(paths)
+    found = {
+        name: read_predictions(path, labels.classes, order=reading["classes"], item=reading["item"], given=given)
+        for name, path in files.items()
+    }
+    human, models, left_out = align_predictions(labels, found, only_common=only_common)
+    evaluation = evaluate(human, models, votes=read, metrics=METRICS, resamples=resamples, seed=seed)
+    told = [("votes", votes), *((f"predictions {name}", str(path)) for name, path in files.items())]
+    told += [("texts", str(texts))] if texts is not None else []
+    typed = " ".join(f"--compare {path}" for path in paths[1:])
+    return files_subject(
+        evaluation,
+        human,
+        models,
+        votes=read,
+        title=Path(votes).name,
+        texts=None if texts is None else read_column(texts, "text", human.items),
+        files=told,
+        cautions=left_out,
+        command=f"dissensus report --votes {votes} --predictions {paths[0]} {typed}".rstrip()
+        + (f" --texts {texts}" if texts is not None else ""),
+    )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dissensus.collect.orders import fraction
-from dissensus.datasets.sources import IMAGE_SUFFIXES, image_paths, read_source
+from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError
+from dissensus.items.pictures import IMAGE_SUFFIXES, image_paths
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.datasets.text import character_ngrams
 from dissensus.errors import InputError
+from dissensus.items.ngrams import character_ngrams
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.training.data import TrainingData
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Floats, Ints, Mask
-    from dissensus.datasets.images import Images
+    from dissensus.items.pictures import Images
 
 SHIFT: Final = 4
 """Pixels of the common canvas."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dissensus.datasets.soft_digits import read_soft_digits as read_soft_digits
     from dissensus.datasets.sources import Source as Source
     from dissensus.datasets.sources import read_source as read_source
-    from dissensus.datasets.text import character_ngrams as character_ngrams
     from dissensus.datasets.words import read_words as read_words
     from dissensus.datasets.words import word_texts as word_texts
 
@@ -33,7 +32,6 @@ __getattr__, __dir__ = lazy_names(
         "LabelledItems": "labelled",
         "Source": "sources",
         "cache_folder": "catalogue",
-        "character_ngrams": "text",
         "data_folder": "catalogue",
         "find": "catalogue",
         "get": "catalogue",

@@ -13,10 +13,8 @@ from dissensus.errors import InputError
 from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
+    from dissensus.items.pictures import Images
     from dissensus.votes.table import Votes
-
-Images = np.ndarray[tuple[int, int, int, int], np.dtype[np.uint8]]
-"""(images, channels, height, width)."""
 
 CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _CIFAR_RECORD = 1 + 3 * 32 * 32

@@ -1,9 +1,9 @@
-"""Items together with what people said about them: sets that are published as label distributions, not as votes."""
+"""Items together with what people said about them: all that a set brings to a study."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -12,32 +12,40 @@ from dissensus.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.arrays import Ints, Names
+    from dissensus.arrays import Codes, Features, Ints, Names
+    from dissensus.items.shown import Items
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
+
+ORIGINAL: Final = "original"
+"""The target of the labels that items had before people voted."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabelledItems:
-    """Everything that a set brings to a study: features, label distributions, targets, splits and sources.
+    """Everything that a set brings to a study: what people saw and said, targets, splits and sources.
 
     Attributes:
-        features: (items, ...) float32.
+        features: (items, ...) float32; None where an encoder is to make them from `items`.
         human: what people said.
         targets: by name, label distributions that the set itself holds, over the same items and classes.
         splits: by name, (n,) the items of the splits that the set itself holds.
         source: (items,) where each item is from.
         votes: the votes behind the distributions; None where only distributions were published.
         note: what a reader must know about the set; empty where there is nothing.
+        items: what people saw; None where that is not known.
+        together: (items,) items with the same number are kept in one split; None where each may be in any.
     """
 
-    features: np.ndarray[Any, np.dtype[np.float32]]
+    features: Features
     human: LabelDistribution
     targets: Mapping[str, LabelDistribution]
     splits: Mapping[str, Ints]
     source: Names
     votes: Votes | None = None
     note: str = ""
+    items: Items | None = None
+    together: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.human)
@@ -55,11 +63,33 @@ class LabelledItems:
         place = np.full(len(self), -1, dtype=np.int64)
         place[chosen] = np.arange(chosen.size)
         return LabelledItems(
-            features=self.features[chosen],
+            features=None if self.features is None else self.features[chosen],
             human=self.human.take(chosen),
             targets={name: labels.take(chosen) for name, labels in self.targets.items()},
             splits={name: place[members[place[members] >= 0]] for name, members in self.splits.items()},
             source=self.source[chosen],
             votes=None if self.votes is None else self.votes.take_items(chosen),
             note=self.note,
+            items=None if self.items is None else self.items.take(chosen),
+            together=None if self.together is None else self.together[chosen],
         )
+
+
+def original_labels(human: LabelDistribution, label: Codes | Ints) -> LabelDistribution:
+    """The labels that items had before people voted, as a target: all on one class.
+
+    Args:
+        human: what people said; items and classes are taken from it.
+        label: (items,) the class of each item.
+    """
+    one_hot = np.eye(len(human.classes), dtype=np.int64)[label]
+    return replace(
+        human,
+        probabilities=one_hot.astype(np.float64),
+        counts=one_hot,
+        panel_size=np.ones(len(human), dtype=np.int64),
+        scheme=ORIGINAL,
+        mean_uncertainty=None,
+        unsure_proportion=None,
+        model=None,
+    )

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.array_file import read_npz
-from dissensus.datasets.images import Images, read_cifar_batch, read_idx
+from dissensus.datasets.images import read_cifar_batch, read_idx
 from dissensus.errors import InputError
+from dissensus.items.pictures import IMAGE_SUFFIXES, brought_to, image_paths, read_picture
 from dissensus.table_file import KINDS, open_file, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dissensus.arrays import Names
+    from dissensus.items.pictures import Images
 
-IMAGE_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 ITEM_COLUMNS: Final = ("item", "item_id", "id", "uid", "name")
 TEXT_COLUMNS: Final = ("text", "sentence", "comment", "content", "tweet", "document")
 LABEL_COLUMNS: Final = ("label", "labels", "class", "gold", "original_label")
@@ -102,19 +103,14 @@ def read_source(
         )
     if shape is None or source.images is None or source.images.shape[1:] == shape:
         return source
-    return Source(name=called, items=source.items, images=_brought_to(source.images, shape), labels=source.labels)
-
-
-def image_paths(folder: Path) -> list[Path]:
-    """The image files of a folder and its sub-folders, in the order of their names."""
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file())
+    return Source(name=called, items=source.items, images=brought_to(source.images, shape), labels=source.labels)
 
 
 def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None) -> Source:
     paths = image_paths(folder)
     if not paths:
         raise InputError(f"{folder}: no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
-    pixels = [_pixels(path) for path in paths]
+    pixels = [read_picture(path) for path in paths]
     if shape is None:
         channels = max(image.shape[0] for image in pixels)
         shape = (channels, *pixels[0].shape[1:])
@@ -124,7 +120,7 @@ def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None) -> Sour
                 f"{paths[other]}: {pixels[other].shape[2]} x {pixels[other].shape[1]} pixels, while {paths[0].name} "
                 f"has {pixels[0].shape[2]} x {pixels[0].shape[1]}; bring the images to one size"
             )
-    images = np.concatenate([_brought_to(image[None], shape) for image in pixels])
+    images = np.concatenate([brought_to(image[None], shape) for image in pixels])
     parents = [path.parent.relative_to(folder).as_posix() for path in paths]
     return Source(
         name=name,
@@ -132,37 +128,6 @@ def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None) -> Sour
         images=images,
         labels=np.array(parents) if "." not in parents else None,
     )
-
-
-def _pixels(path: Path) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """(1 or 3, height, width) of an image file."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path) as opened:
-            grey = opened.mode in ("1", "L", "LA", "I", "I;16", "F")
-            pixels = np.asarray(opened.convert("L" if grey else "RGB"), dtype=np.uint8)
-    except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as error:
-        raise InputError(f"{path}: the image cannot be read ({error}); remove it or save it anew") from error
-    return pixels[None] if grey else pixels.transpose(2, 0, 1)
-
-
-def _brought_to(images: np.ndarray[Any, np.dtype[np.uint8]], shape: tuple[int, int, int]) -> Images:
-    """Images with the given channels, height and width."""
-    from PIL import Image
-
-    channels, height, width = shape
-    if images.shape[1] == 3 and channels == 1:
-        images = np.rint(images.transpose(0, 2, 3, 1) @ np.array([0.299, 0.587, 0.114])).astype(np.uint8)[:, None]
-    if images.shape[1] == 1 and channels == 3:
-        images = images.repeat(3, axis=1)
-    if images.shape[1] != channels:
-        raise InputError(f"images: {images.shape[1]} channels cannot become {channels}; give grey or RGB images")
-    if images.shape[2:] == (height, width):
-        return images
-    planes = images.reshape(-1, *images.shape[2:])
-    scaled = [np.asarray(Image.fromarray(plane).resize((width, height), Image.Resampling.BILINEAR)) for plane in planes]
-    return np.stack(scaled).reshape(len(images), channels, height, width)
 
 
 def _npz(path: Path, name: str) -> Source:

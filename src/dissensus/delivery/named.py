@@ -11,10 +11,12 @@ import torch
 from dissensus.delivery.deliveries import Fixed, Mixup, Multipass, Sampled
 from dissensus.errors import InputError
 from dissensus.labels.schemes import UNSURE_WEIGHT, judgement_vectors
+from dissensus.own_code import beside, own_function
 from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from dissensus.arrays import Codes, Ints
     from dissensus.delivery.deliveries import Delivery
@@ -25,7 +27,7 @@ Device = torch.device | str
 
 
 def soft(labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu") -> Delivery:
-    """The distribution itself: loss -sum_k p_k log q_k."""
+    """The whole distribution in every epoch; the loss is -sum_k p_k log q_k."""
     return _fixed(labels.probabilities, device)
 
 
@@ -37,7 +39,7 @@ def majority(
     tie: TieRule = "first",
     device: Device = "cpu",
 ) -> Delivery:
-    """The most voted class as a one-hot distribution; ties are decided by the stated rule."""
+    """Only the most voted class; ties are decided by the stated rule."""
     return _fixed(labels.one_hot(tie=tie, seed=seed), device)
 
 
@@ -188,32 +190,70 @@ def deliver(
     *,
     seed: int = 0,
     device: Device = "cpu",
+    folder: Path | None = None,
     **options: Any,
 ) -> Delivery:
     """The delivery of that name: `deliver("multipass", labels, seed=0)`.
 
     Args:
-        name: one of `DELIVERIES`.
+        name: one of `DELIVERIES`, or the path of an own one, `deliveries.py:mine`: a function with the signature of
+            `soft`, whose own options are further keywords, and which returns a `Delivery`.
         labels: the target.
         votes: the votes behind it; only multipass of weighted targets needs them.
         seed: of everything random.
         device: where the delivered tensors lie.
+        folder: what the path of an own delivery is relative to.
         options: the delivery's own options; see `delivery_options`.
     """
-    if name not in DELIVERIES:
-        raise InputError(f"'{name}' is not a delivery; choose {', '.join(DELIVERIES)}")
-    unknown = [option for option in options if option not in delivery_options(name)]
+    known = delivery_options(name, folder=folder)
+    unknown = [option for option in options if option not in known]
     if unknown:
-        known = ", ".join(delivery_options(name)) or "none"
-        raise InputError(f"delivery {name}: it has no option '{unknown[0]}'; its options: {known}")
-    return DELIVERIES[name](labels, votes, seed=seed, device=device, **options)
+        raise InputError(f"delivery {name}: it has no option '{unknown[0]}'; its options: {', '.join(known) or 'none'}")
+    with beside(folder if name not in DELIVERIES else None):
+        made = _maker(name, folder)(labels, votes, seed=seed, device=device, **options)
+    if name not in DELIVERIES:
+        _check_own(name, made, labels)
+    return made
 
 
-def delivery_options(name: str) -> dict[str, Any]:
-    """The options of a delivery besides its seed and device, with their defaults."""
-    parameters = inspect.signature(DELIVERIES[name]).parameters.values()
+def delivery_options(name: str, *, folder: Path | None = None) -> dict[str, Any]:
+    """The options of a delivery besides its seed and device, with their defaults.
+
+    Args:
+        name: one of `DELIVERIES`, or the path of an own one.
+        folder: what the path is relative to.
+    """
+    parameters = inspect.signature(_maker(name, folder)).parameters.values()
     keyword = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     return {each.name: each.default for each in keyword if each.name not in ("seed", "device")}
+
+
+def _maker(name: str, folder: Path | None) -> Callable[..., Delivery]:
+    if name in DELIVERIES:
+        return DELIVERIES[name]
+    if ":" not in name:
+        raise InputError(
+            f"'{name}' is not a delivery; choose {', '.join(DELIVERIES)}, or a path such as deliveries.py:mine"
+        )
+    return own_function(name, folder=folder, kind="delivery")
+
+
+def _check_own(name: str, made: Any, labels: LabelDistribution) -> None:
+    """Refuse what is no delivery before training does, in its middle."""
+    missing = [part for part in ("examples", "mixing", "__call__") if not hasattr(made, part)]
+    if missing:
+        raise InputError(
+            f"delivery {name}: it returned {type(made).__name__}, which has no '{missing[0]}'; return what "
+            "dissensus.delivery.Delivery describes"
+        )
+    examples, targets = made.examples, made(0)
+    if targets.shape not in (examples.shape, (*examples.shape, len(labels.classes))):
+        raise InputError(
+            f"delivery {name}: targets of shape {tuple(targets.shape)} for {examples.shape[0]:,} examples; deliver one "
+            f"class index an example, or one distribution over {len(labels.classes)} classes"
+        )
+    if examples.numel() and (int(examples.min()) < 0 or int(examples.max()) >= len(labels)):
+        raise InputError(f"delivery {name}: its examples name items outside 0 to {len(labels) - 1}")
 
 
 def _listed_votes(labels: LabelDistribution) -> tuple[Ints, Ints] | None:

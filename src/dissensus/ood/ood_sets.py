@@ -10,9 +10,9 @@ import numpy as np
 
 from dissensus.array_file import read_npz
 from dissensus.datasets.sources import Source, read_source
-from dissensus.datasets.text import character_ngrams
 from dissensus.datasets.words import word_texts
 from dissensus.errors import InputError
+from dissensus.items.ngrams import character_ngrams
 from dissensus.table_file import KINDS
 
 if TYPE_CHECKING:

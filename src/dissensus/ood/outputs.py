@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
+from dissensus.training.inputs import EVALUATION_BATCH
 from dissensus.training.last_layer import rows_of, watched_last_layer
-from dissensus.training.loop import EVALUATION_BATCH, same_bits
+from dissensus.training.loop import same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

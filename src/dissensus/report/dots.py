@@ -11,7 +11,7 @@ import vl_convert
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.report.export import standalone
+from dissensus.report.drawing import drawn, standalone
 from dissensus.report.figures import Figure, Section, spec_of
 from dissensus.report.items import PALETTE, clipped
 
@@ -59,7 +59,7 @@ def dots(evaluation: Evaluation) -> Section:
     title = f"{metric.title}{f', {metric.unit}' if metric.unit else ''} {arrow(metric.name)}"
     base = alt.Chart(alt.NamedData(name=DATA)).encode(
         y=alt.Y("place:O", title=None)
-        .axis(labelExpr=f"data('{DATA}')[datum.value].system", labelLimit=200, ticks=False, domain=False)
+        .axis(labelExpr=f"data('{DATA}')[datum.value].system", ticks=False, domain=False)
         .sort("ascending"),
         color=alt.Color("kind:N", title=None)
         .scale(domain=list(KINDS), range=list(KINDS.values()))
@@ -103,13 +103,13 @@ def dots(evaluation: Evaluation) -> Section:
 def draw_dots(evaluation: Evaluation, path: Path) -> None:
     """Write the dot plot as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
     section = dots(evaluation)
-    spec = standalone(section.figures[0], section.data[DATA])
-    svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    figure, rows = section.figures[0], section.data[DATA]
+    svg = drawn(figure, rows)
     made = {
         ".svg": lambda: svg.encode(),
         ".png": lambda: vl_convert.svg_to_png(svg, scale=2),
         ".pdf": lambda: vl_convert.svg_to_pdf(svg),
-        ".json": lambda: json.dumps(spec, ensure_ascii=False).encode(),
+        ".json": lambda: json.dumps(standalone(figure, rows), ensure_ascii=False).encode(),
     }
     if path.suffix.lower() not in made:
         raise InputError(f"{path}: unknown kind of figure '{path.suffix}'; choose one of {', '.join(made)}")
@@ -131,7 +131,9 @@ def _ruler(evaluation: Evaluation, *, apart: float) -> list[Any]:
     marked: list[Record] = []
     for n in sorted({*MARKED, ruler.most}):
         if n <= ruler.most and (not marked or abs(ruler.values[n] - marked[-1]["at"]) >= apart):
-            marked.append({"at": float(ruler.values[n]), "people": str(n)})
+            marked.append({"at": float(ruler.values[n]), "people": "1 person" if n == 1 else str(n)})
+    if ruler.most > 1:
+        marked[-1]["people"] += " people"
     base = alt.Chart(alt.InlineData(values=marked)).encode(x="at:Q")
     return [
         base.mark_rule(color="#8C8C8C", strokeWidth=1, opacity=0.5),

@@ -6,7 +6,7 @@ Field names are ours; names of items, classes and annotators are only ever value
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import altair as alt
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats
     from dissensus.dynamics import StratumDivergence
+    from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus.report.subject import Subject
     from dissensus.report.tables import Table
     from dissensus.report.training_dynamics import TrainingDynamics
     from dissensus.studies.scored import ScoredStudy, System
@@ -34,6 +36,15 @@ Record: TypeAlias = dict[str, Any]
 HEIGHT: Final = 300
 POINTS: Final = 2000
 """How many points a data map shows at most."""
+
+IMAGE_BYTES: Final = 600_000
+"""How many bytes of images the points of the data maps bring along; further points tell their name only."""
+
+COLOURS: Final[tuple[Literal["correctness", "human uncertainty"], ...]] = ("correctness", "human uncertainty")
+"""What the colours of a data map can say."""
+
+SHADES: Final = ("#d6e6f2", "#0072B2", "#002b45")
+"""From few to many, on a light page and a dark one."""
 
 _BINS: Final = 24
 
@@ -48,6 +59,8 @@ class Figure:
         spec: Vega-Lite, without data.
         data: the name of its data.
         about: what it shows, for those who cannot see it.
+        wide: whether it has a line of the page for itself.
+        points: whether it is a cloud of points, whose items hovering tells.
     """
 
     slug: str
@@ -55,6 +68,8 @@ class Figure:
     spec: Mapping[str, Any]
     data: str
     about: str
+    wide: bool = False
+    points: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,76 +86,144 @@ class Section:
     data: Mapping[str, list[Record]]
     note: str = ""
 
+    def __post_init__(self) -> None:
+        if len(self.figures) == 1:
+            object.__setattr__(self, "figures", (replace(self.figures[0], wide=True),))
 
-def entropies(results: ScoredStudy) -> Section:
-    """For each system, the entropy of its mean over seeds beside people's, as counts of items in squares."""
-    most = float(np.log(len(results.human.classes)))
-    figures, data = [], {}
-    for number, system in enumerate(results.systems.values()):
-        model = entr(system.predictions[results.split].astype(np.float64)).sum(axis=2).mean(axis=0)
-        name = f"entropy-{number}"
-        data[name] = _squares(results.human.entropy, model, most)
-        base = alt.Chart(alt.NamedData(name=name))
+
+def entropies(subject: Subject) -> Section:
+    """For each shown system, the entropy of its runs beside people's: counts of items, all on one colour scale."""
+    most = float(np.log(len(subject.people.classes)))
+    data = {
+        f"entropy-{number}": _squares(subject.people.entropy, _entropy(subject.systems[name]), most)
+        for number, name in enumerate(subject.shown)
+    }
+    largest = max((row["items"] for rows in data.values() for row in rows), default=1)
+    figures = []
+    for number, name in enumerate(subject.shown):
+        base = alt.Chart(alt.NamedData(name=f"entropy-{number}"))
         squares = base.mark_rect().encode(
             x=alt.X("x0:Q", title="entropy of people, nats").scale(domain=[0, most], nice=False),
             x2="x1:Q",
             y=alt.Y("y0:Q", title="entropy of the model, nats").scale(domain=[0, most], nice=False),
             y2="y1:Q",
-            opacity=alt.Opacity("items:Q", title="items").scale(type="sqrt", range=[0.08, 1]).legend(None),
-            tooltip=[
-                alt.Tooltip("items:Q", title="items"),
-                alt.Tooltip("x0:Q", title="people, from", format=".2f"),
-                alt.Tooltip("y0:Q", title="model, from", format=".2f"),
-            ],
+            color=alt.Color("items:Q", title="items")
+            .scale(type="sqrt", domain=[0, largest], range=SHADES)
+            .legend(orient="right", gradientLength=HEIGHT - 40, tickCount=4, format=",d"),
         )
-        spec = spec_of(alt.layer(squares, _diagonal(most)))
-        about = f"Counts of items by the entropy of people and of {system.name}"
-        figures.append(Figure(slug=name, title=system.name, spec=spec, data=name, about=about))
+        figures.append(
+            Figure(
+                slug=f"entropy-{number}",
+                title=name,
+                spec=spec_of(alt.layer(squares, _diagonal(most))),
+                data=f"entropy-{number}",
+                about=f"Counts of items by the entropy of people and of {name}",
+            )
+        )
     note = (
-        "Each square counts items of the evaluated split; the stronger the colour, the more. On the line a model is as "
-        "unsure as people are; below it, it is surer. A model's entropy is the mean over seeds."
+        "Each square counts evaluated items; all figures have one colour scale. On the dashed line a model is as "
+        "unsure as people are; below it, it is surer. A model's entropy is the mean over its seeds."
     )
     return Section(figures=tuple(figures), data=data, note=note)
 
 
-def calibration(results: ScoredStudy) -> Section:
+def _entropy(runs: Runs) -> Floats:
+    """(items,) the mean over seeds of the entropy of each run, in nats."""
+    return np.asarray(entr(runs.astype(np.float64)).sum(axis=2).mean(axis=0))
+
+
+def calibration(subject: Subject) -> Section:
     """For each model, a curve a method: how many people chose what the model is sure of, all seeds together."""
     figures, data = [], {}
-    for number, model in enumerate(results.models):
-        name = f"calibration-{number}"
+    for number, (model, names) in enumerate(subject.models.items()):
+        slug = f"calibration-{number}"
+        shown = [name for name in names if name in subject.shown] or [subject.closest(model)]
         rows: list[Record] = []
-        for system in results.of_model(model):
-            runs = system.predictions[results.split].astype(np.float64)
-            people = np.tile(results.human.probabilities, (len(runs), 1))
+        for name in shown:
+            runs = subject.systems[name].astype(np.float64)
+            people = np.tile(subject.people.probabilities, (len(runs), 1))
             curve = calibration_curve(people, runs.reshape(people.shape), against="votes")
             columns = (curve.confidence, curve.accuracy, curve.count / len(runs))
             rows += [
-                {"method": system.method, "confidence": x, "people": y, "items": n}
+                {"method": subject.method(name), "confidence": x, "people": y, "items": n}
                 for x, y, n in zip(*(column.tolist() for column in columns), strict=True)
             ]
-        data[name] = rows
-        base = alt.Chart(alt.NamedData(name=name)).encode(
+        data[slug] = rows
+        base = alt.Chart(alt.NamedData(name=slug)).encode(
             x=alt.X("confidence:Q", title="confidence of the model").scale(domain=[0, 1]),
             y=alt.Y("people:Q", title="share of people who agree").scale(domain=[0, 1]),
-            color=method_colours(results.of_model(model)),
+            color=named_colours([subject.method(name) for name in shown]),
         )
         points = base.mark_point(filled=True, opacity=1).encode(
-            size=alt.Size("items:Q").scale(type="sqrt", rangeMin=12, rangeMax=130).legend(None),
-            tooltip=[
-                alt.Tooltip("method:N", title="method"),
-                alt.Tooltip("confidence:Q", title="confidence", format=".3f"),
-                alt.Tooltip("people:Q", title="people who agree", format=".3f"),
-                alt.Tooltip("items:Q", title="items a seed", format=",.0f"),
-            ],
+            size=alt.Size("items:Q", title="items")
+            .scale(type="sqrt", rangeMin=12, rangeMax=130)
+            .legend(orient="right"),
         )
         spec = spec_of(alt.layer(base.mark_line(strokeWidth=2), points, _diagonal(1.0)))
-        title = model if len(results.models) > 1 else "All methods"
-        figures.append(Figure(slug=name, title=title, spec=spec, data=name, about=f"Calibration curves of {model}"))
+        title = model if len(subject.models) > 1 else "All methods"
+        about = f"Calibration curves{f' of {model}' if model else ''}"
+        figures.append(Figure(slug=slug, title=title, spec=spec, data=slug, about=about))
     note = (
         "Items in ten bins by the probability of the model's top class; the height is the share of people who chose "
-        "that class, and larger points stand for more items. Below the line a model is surer than people are."
+        "that class, and larger points stand for more items. Below the dashed line a model is surer than people are."
     )
     return Section(figures=tuple(figures), data=data, note=note)
+
+
+def learning_curves(scored: ScoredStudy) -> Section:
+    """For each model, the training loss and, where it was measured, the selection metric of every epoch.
+
+    A line is the mean over the seeds that trained so long; the band is from the lowest to the highest seed.
+    """
+    training = scored.opened.study.training
+    told = {"train_loss": "training loss", "selection": f"{training.selection} on the split {training.selection_split}"}
+    figures, data = [], {}
+    for number, model in enumerate(scored.models):
+        for column, title in told.items():
+            slug = f"curve-{number}-{column.replace('_', '-')}"
+            rows = [row for system in scored.of_model(model) for row in _course(system, column)]
+            if not rows:
+                continue
+            data[slug] = rows
+            base = alt.Chart(alt.NamedData(name=slug)).encode(
+                x=alt.X("epoch:Q", title="epoch").axis(tickMinStep=1, format="d").scale(nice=False),
+                color=method_colours(scored.of_model(model)),
+            )
+            up = alt.Y("low:Q", title=title).scale(zero=False)
+            band = base.mark_area(opacity=0.18).encode(y=up, y2="high:Q")
+            line = base.mark_line(strokeWidth=2).encode(y=alt.Y("mean:Q", title=title))
+            of = f" of {model}" if len(scored.models) > 1 else ""
+            figures.append(
+                Figure(
+                    slug=slug,
+                    title=f"{title[:1].upper()}{title[1:]}{of}",
+                    spec=spec_of(alt.layer(band, line)),
+                    data=slug,
+                    about=f"{title} by epoch{of}, a line a method with a band over seeds",
+                )
+            )
+    note = (
+        "Lines: means over the seeds that trained that long; bands: from the lowest to the highest of them. Losses of "
+        "different deliveries are losses against different labels and do not compare in height."
+    )
+    return Section(figures=tuple(figures), data=data, note=note)
+
+
+def _course(system: System, column: str) -> list[Record]:
+    """By epoch the mean, lowest and highest of a column of the runs' history; nothing where a run lacks it."""
+    if not all(column in history for history in system.histories):
+        return []
+    longest = max(len(history[column]) for history in system.histories)
+    table = np.full((len(system.histories), longest), np.nan)
+    for row, history in zip(table, system.histories, strict=True):
+        row[: len(history[column])] = history[column]
+    finite = np.isfinite(table).any(axis=0)
+    columns = (f(table[:, finite], axis=0).tolist() for f in (np.nanmean, np.nanmin, np.nanmax))
+    epochs = np.flatnonzero(finite).tolist()
+    return [
+        {"method": system.method, "epoch": epoch + 1, "mean": mean, "low": low, "high": high}
+        for epoch, mean, low, high in zip(epochs, *columns, strict=True)
+    ]
 
 
 def data_maps(
@@ -149,6 +232,7 @@ def data_maps(
     *,
     seed: int,
     colour: Literal["correctness", "human uncertainty"] = "correctness",
+    shown: Sequence[str] | None = None,
 ) -> Section:
     """For each system a data map of the training items; hovering a point tells the item, its votes, and all answers.
 
@@ -159,18 +243,19 @@ def data_maps(
         dynamics: of its training.
         seed: of which items are shown where there are too many.
         colour: what a point's colour says: how often the model was right, or how unsure people are.
+        shown: the systems that get a map; None for all.
     """
     people = dynamics.people
     kept = thinned(len(people), most=POINTS, seed=seed)
-    rows = _told(results, kept)
+    drawn = list(dynamics.systems if shown is None else shown)
+    rows = _told(results, kept, drawn)
     pictures = images(results.opened.data.features[results.opened.data.splits[TRAIN][kept]])
-    if pictures is not None:
-        for row, picture in zip(rows, pictures, strict=True):
-            row["image"] = data_uri(picture)
-    tooltip = [alt.Tooltip("text:N", title="item")]
-    tooltip += [alt.Tooltip("image:N", title="image")] if pictures is not None else []
-    tooltip += [alt.Tooltip("votes:N", title="votes")]
-    tooltip += [alt.Tooltip(f"said{n}:N", title=name) for n, name in enumerate(results.systems)]
+    spent = 0
+    for row, picture in zip(rows, [] if pictures is None else pictures, strict=False):
+        row["image"] = data_uri(picture)
+        spent += len(row["image"])
+        if spent > IMAGE_BYTES:
+            break
     widest = max(float(each.data_map.variability[kept].max()) for each in dynamics.systems.values())
     # A map on which nothing moved would have no axis.
     across = alt.Scale(domain=[0, max(widest, 0.01)])
@@ -180,32 +265,33 @@ def data_maps(
             row["doubt"] = value
     shade = alt.Color("doubt:Q", title=measure).scale(scheme="viridis", domain=[0, max(float(doubt.max()), 0.01)])
     figures = []
-    for number, (name, found) in enumerate(dynamics.systems.items()):
-        made = found.data_map
+    for number, name in enumerate(drawn):
+        made = dynamics.systems[name].data_map
         columns = (made.confidence, made.variability, made.correctness)
         for row, *values in zip(rows, *(np.round(column[kept], 4).tolist() for column in columns), strict=True):
             row |= dict(zip((f"confidence{number}", f"variability{number}", f"correct{number}"), values, strict=True))
         right = alt.Color(f"correct{number}:Q", title="correctness").scale(
             range=[PALETTE[1], "#A8A8A8", PALETTE[0]], domain=[0, 0.5, 1]
         )
-        shown = right if colour == "correctness" else shade
+        by_right = colour == "correctness"
+        coloured = right if by_right else shade
         chart = (
             alt.Chart(alt.NamedData(name="map-items"))
             .mark_circle(size=34, opacity=0.65)
             .encode(
                 x=alt.X(f"variability{number}:Q", title="variability (sd)", scale=across),
                 y=alt.Y(f"confidence{number}:Q", title="confidence").scale(domain=[0, 1]),
-                color=shown.legend(orient="top", gradientLength=120, format=".1f", tickCount=2),
-                tooltip=tooltip,
+                color=coloured.legend(orient="top", gradientLength=120, format=".1f", tickCount=2),
             )
         )
         figures.append(
             Figure(
-                slug=f"map-{number}",
+                slug=f"map-{number}" if by_right else f"map-people-{number}",
                 title=name,
                 spec=spec_of(chart),
                 data="map-items",
                 about=f"Data map of {name}: confidence over variability of each training item, coloured by {colour}",
+                points=True,
             )
         )
     note = (
@@ -253,17 +339,7 @@ def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | No
             y=alt.Y("low:Q", title="divergence from the epoch before, nats"), y2="high:Q", detail="stratum:N"
         )
         dashes = alt.StrokeDash("stratum:N", title=None).legend(orient="top")
-        points = base.mark_point(filled=True, size=18, opacity=1).encode(
-            y=height,
-            tooltip=[
-                alt.Tooltip("method:N", title="method"),
-                alt.Tooltip("stratum:N", title="items"),
-                alt.Tooltip("epoch:Q", title="epoch"),
-                alt.Tooltip("jsd:Q", title="divergence", format=".4f"),
-                alt.Tooltip("sd:Q", title="sd over seeds", format=".4f"),
-                alt.Tooltip("seeds:Q", title="seeds"),
-            ],
-        )
+        points = base.mark_point(filled=True, size=18, opacity=1).encode(y=height)
         chart = alt.layer(band, base.mark_line(strokeWidth=2).encode(y=height, strokeDash=dashes), points)
         title = model if len(results.models) > 1 else "All methods"
         about = f"Jensen-Shannon divergence between successive epochs of {model}, with its spread over seeds"
@@ -306,20 +382,15 @@ def panel(table: Table, *, shown: int) -> Section:
     ]
     who = (
         alt.Y("place:O", title=None)
-        .axis(labelExpr="data('annotators')[datum.value].who", labelLimit=140, ticks=False, domain=False)
+        .axis(labelExpr="data('annotators')[datum.value].who", ticks=False, domain=False)
         .sort("ascending")
     )
     base = alt.Chart(alt.NamedData(name="annotators")).encode(y=who)
-    tooltip = [
-        alt.Tooltip("who:N", title="annotator"),
-        alt.Tooltip("agreement:Q", title="agreement", format=".3f"),
-        alt.Tooltip("expected:Q", title="by chance", format=".3f"),
-    ]
     share = alt.X("low:Q", title="share of the others' votes that agree").scale(zero=False)
     chart = alt.layer(
         base.mark_rule(strokeWidth=2).encode(x=share, x2="high:Q"),
         base.mark_tick(color="#8C8C8C", thickness=2, size=12).encode(x="expected:Q"),
-        base.mark_point(filled=True, size=60, opacity=1).encode(x="agreement:Q", tooltip=tooltip),
+        base.mark_point(filled=True, size=60, opacity=1).encode(x="agreement:Q"),
     )
     spec = spec_of(chart, height=22 * max(len(rows), 1))
     figure = Figure(
@@ -333,16 +404,16 @@ def panel(table: Table, *, shown: int) -> Section:
     return Section(figures=(figure,), data={"annotators": rows}, note=note)
 
 
-def _told(results: ScoredStudy, kept: np.ndarray[Any, Any]) -> list[Record]:
-    """For each kept training item its text, its votes, and what each system says in the mean over seeds."""
+def _told(results: ScoredStudy, kept: np.ndarray[Any, Any], shown: Sequence[str]) -> list[Record]:
+    """For each kept training item its text, its votes, and what each shown system says in the mean over seeds."""
     people = results.people_on_training_items.take(kept)
     classes = people.classes
     rows: list[Record] = [
         {"text": clipped(str(name)), "votes": votes_in_words(counts, classes)}
         for name, counts in zip(people.items.tolist(), people.counts.tolist(), strict=True)
     ]
-    for number, system in enumerate(results.systems.values()):
-        for row, said in zip(rows, system.mean(TRAIN)[kept].tolist(), strict=True):
+    for number, name in enumerate(shown):
+        for row, said in zip(rows, results.systems[name].mean(TRAIN)[kept].tolist(), strict=True):
             row[f"said{number}"] = in_words(said, classes)
     return rows
 
@@ -371,13 +442,11 @@ def named_colours(names: Sequence[str]) -> Any:
     """A colour for each name, with a legend; field `method`."""
     colours = [PALETTE[k % len(PALETTE)] for k in range(len(names))]
     scale = alt.Scale(domain=names, range=colours)
-    return alt.Color("method:N", title=None, scale=scale).legend(
-        orient="top", columns=4, labelLimit=220, symbolOpacity=1
-    )
+    return alt.Color("method:N", title=None, scale=scale).legend(orient="top", columns=4, symbolOpacity=1)
 
 
 def spec_of(chart: Any, *, height: int = HEIGHT) -> dict[str, Any]:
-    """The chart as Vega-Lite, as wide as its place on the page."""
-    spec: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
+    """The chart as Vega-Lite, as wide as its place; not validated, which takes longer than drawing it does."""
+    spec: dict[str, Any] = chart.properties(width="container", height=height).to_dict(validate=False)
     spec.pop("config", None)
     return spec

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.evaluation.metrics.distances import tvd
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.arrays import Floats, Ints
-    from dissensus.studies.scored import ScoredStudy
+    from dissensus.arrays import Floats, Ints, Table
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.report.subject import Subject
 
 LARGEST: Final = 48
 """Pixels of the longer side of an image on the page; larger ones are thinned to it."""
@@ -40,20 +43,18 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """A contested item.
+    """An item with what people and models say of it.
 
     Attributes:
-        text: its name, whole.
+        text: its text or name, whole.
         image: a data URI, or None.
-        entropy: of people, in nats.
-        votes: in words.
+        remark: its votes in words, and why it is shown.
         bars: by who speaks (people, then each system), the parts of the classes.
     """
 
     text: str
     image: str | None
-    entropy: float
-    votes: str
+    remark: str
     bars: tuple[tuple[str, tuple[Share, ...]], ...]
 
 
@@ -104,14 +105,48 @@ def clipped(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
 
 
-def contested(results: ScoredStudy, *, shown: int) -> list[Card]:
-    """The evaluated items that divide people most; among equals those with more judgements, then in item order."""
-    human, classes = results.human, results.human.classes
-    order = np.lexsort((np.arange(len(human)), -human.panel_size, -np.round(human.entropy, 10)))[:shown]
-    order = order[human.entropy[order] > 0]
-    colours = class_colours(len(classes), ordered=human.ordered)
-    said = {name: system.mean(results.split)[order] for name, system in results.systems.items()}
-    pictures = images(results.opened.data.features[results.opened.data.splits[results.split][order]])
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names with a number after those that came before, so that no two are the same in a figure."""
+    seen: dict[str, int] = {}
+    made = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        made.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return made
+
+
+def contested(people: LabelDistribution, *, most: int) -> Ints:
+    """(at most so many) indices of the items that divide people most, most divided first.
+
+    Among items of equal entropy those with more judgements come first, then those that stand first. Unanimous items
+    divide nobody and are never among them.
+    """
+    order = np.lexsort((np.arange(len(people)), -people.panel_size, -np.round(people.entropy, 10)))[:most]
+    return np.asarray(order[people.entropy[order] > 0])
+
+
+def largest_gaps(people: LabelDistribution, model: Table, *, most: int) -> tuple[Ints, Floats]:
+    """(at most so many) items on which a model is furthest from people, largest gap first, and their gaps.
+
+    A gap is the total variation distance: the share of probability that would have to move from class to class.
+    """
+    gap = tvd(people.probabilities, model)
+    order = np.argsort(-np.round(gap, 10), kind="stable")[:most]
+    order = order[gap[order] > 0]
+    return np.asarray(order), np.asarray(gap[order])
+
+
+def cards(subject: Subject, items: Ints, *, remarks: Sequence[str]) -> list[Card]:
+    """The chosen items as a reader sees them.
+
+    Args:
+        subject: of the page.
+        items: indices.
+        remarks: what is said of each, after its votes.
+    """
+    people, classes = subject.people, subject.people.classes
+    colours = class_colours(len(classes), ordered=people.ordered)
+    said = {name: subject.mean(name)[items] for name in subject.shown}
 
     def bar(row: Floats) -> tuple[Share, ...]:
         return tuple(
@@ -122,16 +157,15 @@ def contested(results: ScoredStudy, *, shown: int) -> list[Card]:
 
     return [
         Card(
-            text=str(human.items[item]),
-            image=None if pictures is None else data_uri(pictures[place]),
-            entropy=float(human.entropy[item]),
-            votes=votes_in_words(human.counts[item].tolist(), classes),
+            text=str(subject.texts[item]),
+            image=image,
+            remark=f"{votes_in_words(people.counts[item].tolist(), classes)} · {remark}".removeprefix(" · "),
             bars=(
-                ("people", bar(human.probabilities[item])),
+                ("people", bar(people.probabilities[item])),
                 *((name, bar(rows[place])) for name, rows in said.items()),
             ),
         )
-        for place, item in enumerate(order.tolist())
+        for place, (item, image, remark) in enumerate(zip(items.tolist(), subject.picture(items), remarks, strict=True))
     ]
 
 

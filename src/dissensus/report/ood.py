@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import altair as alt
 import numpy as np
 
+from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.ood import SCORES
 from dissensus.ood.measures import MEASURES
 from dissensus.report.figures import Figure, Record, Section, named_colours, spec_of
-from dissensus.report.tables import APART, Cell, Row, Table, estimated
-from dissensus.report.words import excludes_zero
+from dissensus.report.tables import Cell, Row, Table, estimated
 
 if TYPE_CHECKING:
     from dissensus.ood import OodResult
@@ -23,7 +23,9 @@ def detection(result: OodResult) -> list[Table]:
     """For each OOD set, the AUROC of each system by each score; the CSV has all measures."""
     scores = list(result.settings["scores"])
     several = len(result.systems) > 1
-    marks = f" {APART} the paired interval of the difference from {result.systems[0]} excludes zero." if several else ""
+    marks = (
+        f" {BETTER} higher than {result.systems[0]}, {WORSE} lower: the paired interval excludes 0." if several else ""
+    )
     return [
         Table(
             slug=f"ood-{number}",
@@ -63,8 +65,9 @@ def detection(result: OodResult) -> list[Table]:
 def _cell(result: OodResult, ood_set: str, score: str, system: str) -> Cell:
     shown = estimated(result.get(ood_set, score, system=system).value, "auroc")
     difference = result.difference(ood_set, score, system=system)
-    apart = difference is not None and excludes_zero(difference.value)
-    return Cell(f"{shown.text} {APART}" if apart else shown.text, shown.under)
+    low, high = (None, None) if difference is None else (difference.value.low, difference.value.high)
+    mark = f" {BETTER}" if low is not None and low > 0 else f" {WORSE}" if high is not None and high < 0 else ""
+    return Cell(f"{shown.text}{mark}", shown.under)
 
 
 def score_histograms(result: OodResult) -> Section:

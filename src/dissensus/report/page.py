@@ -1,33 +1,33 @@
 """The page: everything put into one HTML file that needs no network.
 
-Names of items, classes and annotators come from other people. In markup Jinja escapes them; in scripts there is only
-JSON whose `<`, `>`, `&` and line separators are written as escapes, so that nothing in it can end the script.
+Names of items, classes and annotators come from other people. In markup Jinja escapes them, in drawings the drawing
+does; in scripts there is only JSON whose `<`, `>`, `&` and line separators are written as escapes, so that nothing in
+it can end the script.
 """
 
 from __future__ import annotations
 
+import base64
 import json
-import platform
-from dataclasses import asdict, dataclass
-from importlib import metadata
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
-import vl_convert
 from markupsafe import Markup
 
+from dissensus.report.drawing import for_page
 from dissensus.report.items import class_colours
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from dissensus.report.figures import Section
+    from dissensus.report.figures import Figure, Section
     from dissensus.report.items import Card
+    from dissensus.report.subject import Subject
     from dissensus.report.tables import Table
-    from dissensus.studies.scored import ScoredStudy
 
-VERSIONS: Final = ("dissensus", "numpy", "scipy", "torch", "altair", "vl-convert-python")
-"""The packages whose versions the page tells."""
+EMBEDDED: Final = 400_000
+"""Bytes of CSV files that the page itself carries; larger ones lie beside it only."""
 
 _ESCAPES: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
@@ -37,56 +37,123 @@ class Page:
     """What the page shows, part by part.
 
     Attributes:
-        results: the study.
+        subject: what it is about.
         answer: sentences.
-        comparisons: on all items, then by stratum.
+        dots: the headline metric.
+        contested: items that divide people most.
+        gaps: items on which the closest system is furthest from people.
+        gaps_of: that system.
+        gains: differences by stratum; None where nothing is compared.
+        by_stratum: the same, or the scores of the one system, as a table.
+        disagreement: which classes people and models disagree about.
         entropies: of models beside people.
         calibration: curves.
-        maps: data maps; None where runs recorded nothing.
+        comparisons: the table, then those behind tabs.
+        data: facts about votes and people, as names and values.
+        classes: a table of them.
+        annotators: a table of them; None where votes are anonymous.
+        panel: the same as a figure.
+        maps: data maps by what their colours say; empty where runs recorded nothing.
+        dynamics: tables of training dynamics.
+        curves: learning curves; None where there are none.
         divergence: between epochs; None likewise.
-        trained: tables of training dynamics; empty where runs recorded nothing.
         basins: tables of curvature and of paths between runs; empty where they were not measured.
         landscape: spectra, lines and surfaces.
         ood: a table for each out-of-distribution set; empty where none was measured.
         histograms: of the scores behind them.
-        contested: items that divide people.
-        annotators: a table of them; None where votes are anonymous.
-        panel: the same as a figure.
+        glossary: words and their meanings.
+        bibliography: BibTeX.
+        files: the name of the folder beside the page.
     """
 
-    results: ScoredStudy
+    subject: Subject
     answer: Sequence[str]
-    comparisons: Sequence[Table]
+    dots: Section
+    contested: Sequence[Card]
+    gaps: Sequence[Card]
+    gaps_of: str
+    gains: Section | None
+    by_stratum: Table
+    disagreement: Section
     entropies: Section
     calibration: Section
-    maps: Section | None
+    comparisons: Sequence[Table]
+    data: Sequence[tuple[str, str]]
+    classes: Table
+    annotators: Table | None
+    panel: Section | None
+    maps: Mapping[str, Section]
+    dynamics: Sequence[Table]
+    curves: Section | None
     divergence: Section | None
-    trained: Sequence[Table]
     basins: Sequence[Table]
     landscape: Section | None
     ood: Sequence[Table]
     histograms: Section | None
-    contested: Sequence[Card]
-    annotators: Table | None
-    panel: Section | None
+    glossary: Sequence[tuple[str, str]]
+    bibliography: str
+    files: str
 
     @property
     def sections(self) -> list[Section]:
         """All figures, in the order of the page."""
         every = (
-            self.entropies,
-            self.calibration,
-            self.maps,
-            self.divergence,
-            self.landscape,
-            self.histograms,
-            self.panel,
+            *(self.dots, self.gains, self.disagreement, self.entropies, self.calibration, self.panel),
+            *self.maps.values(),
+            *(self.curves, self.divergence, self.landscape, self.histograms),
         )
         return [section for section in every if section is not None]
 
+    @property
+    def tables(self) -> list[Table]:
+        """All tables, in the order of the page."""
+        people = [] if self.annotators is None else [self.annotators]
+        return [self.by_stratum, *self.comparisons, self.classes, *people, *self.dynamics, *self.basins, *self.ood]
 
-def render(page: Page) -> str:
-    """The page as HTML."""
+    @property
+    def contents(self) -> list[tuple[str, str]]:
+        """Anchor and title of each part that the page has."""
+        parts = (
+            ("answer", "The answer", True),
+            ("headline", "How close", True),
+            ("items", "Items", bool(self.contested or self.gaps)),
+            ("gains", "Helps and hurts", True),
+            ("calibration", "Calibration", True),
+            ("table", "Table", True),
+            ("data", "Data", True),
+            ("maps", "Data maps", bool(self.maps)),
+            ("curves", "Learning curves", self.curves is not None),
+            ("epochs", "Epochs", self.divergence is not None),
+            ("basins", "Basins", bool(self.basins)),
+            ("ood", "Out of distribution", bool(self.ood)),
+            ("same", "Same numbers", True),
+            ("glossary", "Glossary", True),
+            ("downloads", "Downloads", True),
+            ("citation", "Citation", True),
+        )
+        return [(anchor, title) for anchor, title, there in parts if there]
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """What hovering a point of a data map tells: text, votes, image, and what each drawn system says."""
+        if not self.maps:
+            return []
+        section = next(iter(self.maps.values()))
+        rows = section.data[section.figures[0].data]
+        drawn = range(len(section.figures))
+        told = ("text", "votes", "image")
+        return [
+            {key: row[key] for key in told if key in row} | {"said": [row[f"said{n}"] for n in drawn]} for row in rows
+        ]
+
+
+def render(page: Page, drawings: Mapping[str, str]) -> str:
+    """The page as HTML.
+
+    Args:
+        page: what it shows.
+        drawings: by slug, each figure as SVG.
+    """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("dissensus.report", ""),
         autoescape=True,
@@ -94,51 +161,45 @@ def render(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    human = page.results.human
+    people = page.subject.people
+    used = {slug for section in page.sections for slug in (figure.slug for figure in section.figures)}
+    assert used <= set(drawings)
+
+    def svg(figure: Figure) -> Markup:
+        return Markup(for_page(drawings[figure.slug], slug=figure.slug, points=figure.points))
+
     return environment.get_template("page.html.jinja").render(
         page=page,
-        study=page.results.opened.study,
-        legend=list(zip(human.classes, class_colours(len(human.classes), ordered=human.ordered), strict=True)),
-        facts=facts(page.results),
-        # The bundle is code of ours; the one sequence that would end its script is written otherwise.
-        bundle=Markup(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")),
-        datasets=as_script({name: rows for section in page.sections for name, rows in section.data.items()}),
-        as_script=as_script,
+        subject=page.subject,
+        legend=list(zip(people.classes, class_colours(len(people.classes), ordered=people.ordered), strict=True)),
+        style=Markup(_text(environment, "page.css")),
+        script=Markup(_text(environment, "page.js")),
+        svg=svg,
+        csv=_embedded(page.tables),
+        points=as_script({"names": _drawn_names(page), "items": page.points}),
     )
+
+
+def _text(environment: jinja2.Environment, name: str) -> str:
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
+
+
+def _drawn_names(page: Page) -> list[str]:
+    return [figure.title for figure in next(iter(page.maps.values())).figures] if page.maps else []
+
+
+def _embedded(tables: Sequence[Table]) -> dict[str, str]:
+    """By slug, the CSV files that fit in the page, as links that hold them."""
+    links, left = {}, EMBEDDED
+    for table in tables:
+        body = table.to_csv().encode()
+        if len(body) <= left:
+            left -= len(body)
+            links[table.slug] = f"data:text/csv;charset=utf-8;base64,{base64.b64encode(body).decode()}"
+    return links
 
 
 def as_script(value: Any) -> Markup:
     """JSON that can stand in a script element whatever its strings hold."""
     return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES))
-
-
-def facts(results: ScoredStudy) -> list[tuple[str, str]]:
-    """What another person needs to get the same numbers."""
-    opened, study = results.opened, results.opened.study
-    data = opened.data
-    trained_on = dict.fromkeys(each for system in results.systems.values() for each in system.trained_on)
-    return [
-        ("study", study.name),
-        ("data", study.dataset or f"{study.votes} with {study.features}"),
-        ("data fingerprint", data.fingerprint),
-        ("items", f"{len(data.human):,}, of {data.classes} classes"),
-        ("splits", ", ".join(f"{name} {len(members):,}" for name, members in data.splits.items())),
-        ("seed of the split", str(study.split_seed)),
-        ("targets", ", ".join(target.name for target in study.targets)),
-        ("deliveries", ", ".join(dict.fromkeys(_method(run.delivery, run.options) for run in opened.runs))),
-        ("models", ", ".join(study.models)),
-        ("seeds", ", ".join(map(str, study.seeds))),
-        ("training", ", ".join(f"{name} {value}" for name, value in asdict(study.training).items())),
-        ("runs", f"{len(opened.runs):,}, trained by {', '.join(trained_on)}"),
-        ("intervals", f"{results.evaluation.resamples:,} resamples, seed {results.evaluation.seed}"),
-        ("versions", ", ".join(f"{name} {version}" for name, version in _versions())),
-    ]
-
-
-def _method(delivery: str, options: Any) -> str:
-    told = ", ".join(f"{name} {value}" for name, value in sorted(options.items()))
-    return f"{delivery} ({told})" if told else delivery
-
-
-def _versions() -> list[tuple[str, str]]:
-    return [("Python", platform.python_version()), *((name, metadata.version(name)) for name in VERSIONS)]

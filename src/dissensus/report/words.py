@@ -2,166 +2,268 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from dissensus.studies.scored import overall_difference
+from dissensus.evaluation.comparison.differences import BETTER, WORSE, shown_p
+from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.report.gains import worst_stratum
+from dissensus.report.glossary import DELIVERY, delivery_in_words
+from dissensus.report.tables import signed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.differences import Difference
-    from dissensus.studies.scored import ScoredStudy
+    from dissensus.report.subject import Subject
+
+    ByStratum = Mapping[tuple[str, str], list[Difference]]
 
 LEVEL: Final = 0.05
-"""Below which a corrected p-value is called significant."""
+"""Below which a p-value, corrected for the methods compared, is called significant."""
+
+YES_OR_NO: Final = re.compile(r"(?i)^(is|are|do|does|did|can|could|will|would|has|have|should)\b")
+"""How a question begins that is answered by yes or no."""
 
 
-def answer(results: ScoredStudy) -> list[str]:
-    """Sentences: who is closest to people, by how much, at what price in accuracy, and how sure that is."""
+def answer(subject: Subject, found: ByStratum) -> list[str]:
+    """Sentences: yes or no, what that is worth in people, and the but; then the numbers behind it.
+
+    Args:
+        subject: of the page.
+        found: differences by stratum, where the worst stratum is looked for.
+    """
+    asked = bool(YES_OR_NO.match(subject.question))
+    explained: set[str] = set()
+    if len(subject.systems) == 1:
+        return _of_one(subject, asked=asked)
+    verdicts = {model: _verdict(subject, model) for model, names in subject.models.items() if len(names) > 1}
     sentences = []
-    for model in results.models:
-        sentences += _of_model(results, model)
-    best = results.evaluation.overall.get(next(iter(results.systems)), "kl").best_achievable
-    if best is not None and best.estimate is not None:
-        sentences.append(
-            f"Against panels as small as these, a model that knew people's true distribution would itself score about "
-            f"{best.estimate.value:.3f} nats."
-        )
-    return sentences
+    for number, (model, verdict) in enumerate(verdicts.items()):
+        opening = verdict if asked else ""
+        if asked and number and verdict == next(iter(verdicts.values())):
+            opening = ""
+        sentences.append(_sentence(subject, model, found, opening=opening, explained=explained))
+    first = next(iter(verdicts), None)
+    if first is None:
+        return ["Each model has one system only: nothing was compared."]
+    return [*sentences, *_numbers(subject, first), _how_to_read(subject)]
 
 
-def significance(difference: Difference | None) -> str:
-    """What the test of a difference says, in one sentence."""
-    if difference is None or difference.p is None or difference.p_holm is None:
-        return "The difference was not tested."
-    verdict = "significant" if difference.p_holm < LEVEL else "not significant"
-    return (
-        f"Tested over {difference.over}, p = {difference.p:.3f}, and {difference.p_holm:.3f} after Holm's correction "
-        f"over the methods compared: {verdict} at {LEVEL:g}."
-    )
-
-
-def _tested(results: ScoredStudy, system: str) -> str:
-    return significance(overall_difference(results, system, results.evaluation.headline))
-
-
-def excludes_zero(estimate: Estimate) -> bool:
-    """Whether an interval lies wholly on one side of zero."""
-    return estimate.low is not None and estimate.high is not None and (estimate.low > 0 or estimate.high < 0)
-
-
-def interval(estimate: Estimate, *, scale: float = 1.0, digits: int = 3) -> str:
-    """The interval of an estimate in words; empty where there is none."""
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return (
-        f"{round(100 * estimate.level)} % interval {_signed(scale * estimate.low, digits)} to "
-        f"{_signed(scale * estimate.high, digits)}"
-    )
-
-
-def _of_model(results: ScoredStudy, model: str) -> list[str]:
-    overall = results.evaluation.overall
-    reference = results.references[model]
-    scores = {
-        system.name: value.value
-        for system in results.of_model(model)
-        if (value := overall.get(system.name, "kl").value) is not None
-    }
-    best = min(scores, key=scores.__getitem__)
-    where = f"On the {len(results.human):,} items of the split '{results.split}'"
-    if len(results.models) > 1:
-        where = f"{where}, with {model}" if model == results.models[0] else f"With {model}"
-    called = {name: results.systems[name].method for name in scores}
-    if len(scores) == 1:
-        return [
-            f"{where}, {called[best]} has a mean KL(human || model) of {scores[best]:.3f} nats; nothing was compared."
-        ]
+def _verdict(subject: Subject, model: str) -> str:
+    """Yes, no or unclear: whether the model's closest system is closer to people than its reference."""
+    best, reference = subject.closest(model), subject.references[model]
     if best == reference:
-        rival = min((name for name in scores if name != reference), key=scores.__getitem__)
-        behind = overall_difference(results, rival, "kl")
-        gap = "" if behind is None else f", {_signed(behind.value.value)} nats away ({interval(behind.value)})"
-        return [
-            (
-                f"{where}, no method came closer to people than {called[reference]}: its mean KL(human || model) is "
-                f"{scores[best]:.3f} nats. The next is {called[rival]} with {scores[rival]:.3f}{gap}."
-            ),
-            *([] if behind is None else [_tested(results, rival)]),
-        ]
-    closer = overall_difference(results, best, "kl")
-    if closer is None:
-        return [f"{where}, {called[best]} has the lowest mean KL(human || model), {scores[best]:.3f} nats."]
-    share = -closer.value.value / scores[reference]
-    sentences = [
+        rivals = [_difference(subject, name) for name in subject.models[model] if name != reference]
+        return "No" if all(each is not None and each.mark == WORSE for each in rivals) else "Unclear"
+    found = _difference(subject, best)
+    if found is None or found.mark != BETTER:
+        return "Unclear"
+    return "Yes" if found.p_holm is None or found.p_holm < LEVEL else "Unclear"
+
+
+def _sentence(subject: Subject, model: str, found: ByStratum, *, opening: str, explained: set[str]) -> str:
+    """The answer for one model, with its but."""
+    best, reference = subject.closest(model), subject.references[model]
+    where = f"with {model}, " if len(subject.models) > 1 else ""
+
+    def called(name: str) -> str:
+        return _explained(subject, name, explained)
+
+    if best == reference:
+        rival = min((name for name in subject.models[model] if name != reference), key=subject.evaluation.distance)
+        behind = _difference(subject, rival)
+        doubt = "" if behind is not None and behind.mark else ", though chance alone may have put it first"
+        core = f"{where}no method came closer to people than {called(reference)}{doubt}"
+        worth = f": it is worth {_worth(subject, reference)}, and the next, {called(rival)}, {_worth(subject, rival)}"
+        return _opened(opening, f"{core}{worth if _worth(subject, reference) else ''}.")
+    told = _difference(subject, best)
+    sure = told is not None and told.mark == BETTER and (told.p_holm is None or told.p_holm < LEVEL)
+    verb = "comes closer" if sure else "scores closer"
+    core = f"{where}{called(best)} {verb} to people than {called(reference)}"
+    if not sure:
+        core += ", but chance alone may have put it there"
+    if _worth(subject, best):
+        core += f": it is worth {_worth(subject, best)}, {called(reference)} {_worth(subject, reference)}"
+    buts = _buts(subject, best, found)
+    end = f"; but {_listed(buts)}" if buts else "; no metric or group of items shown speaks against it"
+    return _opened(opening, f"{core}{end}.")
+
+
+def _of_one(subject: Subject, *, asked: bool) -> list[str]:
+    """The answer where there is one system only, which is held against the baselines."""
+    evaluation = subject.evaluation
+    best = next(iter(subject.systems))
+    metric = METRICS[evaluation.headline]
+    score = evaluation.overall.get(best, evaluation.headline).value
+    worth = f", worth {_worth(subject, best)}" if _worth(subject, best) else ""
+    told = f"{metric.short} {_estimate(score)}{worth}"
+    if not evaluation.baselines:
+        return [f"{best}: {told}.", _how_to_read(subject)]
+    rival = min(evaluation.baselines, key=evaluation.distance)
+    found = evaluation.difference(rival, only=[best]).get(best, evaluation.headline)
+    verdict = {BETTER: "Yes", WORSE: "No"}.get(found.mark, "Unclear") if asked else ""
+    sides = {BETTER: "closer to people than", WORSE: "further from people than"}
+    side = sides.get(found.mark, "not surely closer than")
+    notes = evaluation.overall.get(best, evaluation.headline).notes
+    but = f"; but {notes[0]}" if notes else ""
+    core = f"{best} is {side} every baseline" if found.mark == BETTER else f"{best} is {side} the baseline {rival}"
+    gap = f"{metric.short} minus that of the closest baseline, {rival}: {_signed(found.value)}"
+    return [_opened(verdict, f"{core}: {told}{but}."), f"{gap}.", *_best_achievable(subject), _how_to_read(subject)]
+
+
+def _buts(subject: Subject, best: str, found: ByStratum) -> list[str]:
+    """What speaks against the closest system: known votes, a baseline as close, metrics and strata that got worse."""
+    evaluation, reference = subject.evaluation, str(subject.reference_of(best))
+    buts = list(evaluation.overall.get(best, evaluation.headline).notes[:1])
+    if evaluation.baselines:
+        rival = min(evaluation.baselines, key=evaluation.distance)
+        gap = evaluation.difference(rival, only=[best]).get(best, evaluation.headline)
+        if gap.mark != BETTER:
+            buts.append(f"the baseline {rival} {'is closer still' if gap.mark == WORSE else 'may be as close'}")
+    worse = [row for row in evaluation.difference(reference, only=[best]).rows if row.mark == WORSE]
+    for row in worse:
+        own, other = (evaluation.overall.get(name, row.metric).value for name in (best, reference))
+        assert own is not None
+        assert other is not None
+        buts.append(f"its {METRICS[row.metric].short} is worse ({own.value:.3f} against {other.value:.3f})")
+    worst = worst_stratum(found, best)
+    if worst is not None:
+        idea, stratum, row = worst
+        buts.append(f"it is worse on {_items(idea, stratum)} ({METRICS[subject.measured].short} {_signed(row.value)})")
+    return buts or _worse_within_strata(subject, best, reference)
+
+
+def _worse_within_strata(subject: Subject, best: str, reference: str) -> list[str]:
+    """Of the metrics within strata, the one on which a system is most surely further from people than its reference."""
+    evaluation = subject.evaluation
+    behind = []
+    for idea, stratum in evaluation.compared_strata:
+        for row in evaluation.difference(reference, by=idea, stratum=stratum, only=[best]).rows:
+            if row.mark == WORSE and row.value.low is not None and row.value.high is not None:
+                scores = [
+                    evaluation.by_stratum(idea).get(name, row.metric, stratum=stratum).value
+                    for name in (best, reference)
+                ]
+                own, other = (each.value for each in scores if each is not None)
+                told = f"on {_items(idea, stratum)} its {METRICS[row.metric].short} is worse"
+                sure = abs(row.value.value) / (row.value.high - row.value.low)
+                behind.append((sure, f"{told} ({own:.3f} against {other:.3f})"))
+    return [max(behind)[1]] if behind else []
+
+
+def _items(idea: str, stratum: str) -> str:
+    if idea == "agreement":
+        return f"{stratum} items"
+    return f"items of {'human entropy' if idea == 'human entropy' else 'the class'} {stratum}"
+
+
+def _numbers(subject: Subject, model: str) -> list[str]:
+    """The headline scores behind the first sentence, and how sure the difference is."""
+    evaluation, best, reference = subject.evaluation, subject.closest(model), subject.references[model]
+    metric = METRICS[evaluation.headline]
+    if best == reference:
+        best = min((name for name in subject.models[model] if name != reference), key=evaluation.distance)
+    found = _difference(subject, best)
+    if found is None:
+        return _best_achievable(subject)
+    own, other = (evaluation.overall.get(name, evaluation.headline).value for name in (best, reference))
+    assert own is not None
+    assert other is not None
+    unit = f" {metric.unit}" if metric.unit else ""
+    paired = found.seeds_closer is not None and found.seeds > 1
+    seeds = f"; closer on {found.seeds_closer} of {found.seeds} seeds" if paired else ""
+    tested = "" if found.p_holm is None else f"; p {_equals(found.p_holm)} ({_significance(subject, found.p_holm)})"
+    return [
         (
-            f"{where}, {called[best]} is closest to people: its mean KL(human || model) is {scores[best]:.3f} nats, "
-            f"{100 * share:.0f} % lower than the {scores[reference]:.3f} of {called[reference]} "
-            f"(difference {_signed(closer.value.value)}, {interval(closer.value)}, over items and seeds)."
+            f"On {subject.where}, the {metric.short} of {best} is {own.value:.3f}{unit} and that of {reference} "
+            f"{other.value:.3f}: a difference of {_signed(found.value)}, over {found.over}{tested}{seeds}."
         ),
-        _tested(results, best),
-    ]
-    if len(results.models) > 1:
-        return [" ".join(sentences)]
-    return [
-        *sentences,
-        *_accuracy(results, best, reference),
-        *_entropy(results, best, reference),
-        *_runner_up(results, best, scores),
+        *_best_achievable(subject),
     ]
 
 
-def _accuracy(results: ScoredStudy, best: str, reference: str) -> list[str]:
-    own, difference = (
-        results.evaluation.overall.get(best, "accuracy").value,
-        overall_difference(results, best, "accuracy"),
-    )
-    if own is None or difference is None:
+def _significance(subject: Subject, p: float) -> str:
+    """Whether a corrected p-value is below the level, and what it is corrected for."""
+    compared = max(len(names) for names in subject.models.values()) - 1
+    corrected = f", corrected for {compared} comparisons" if compared > 1 else ""
+    return f"{'significant' if p < LEVEL else 'not significant'} at {LEVEL:g}{corrected}"
+
+
+def _best_achievable(subject: Subject) -> list[str]:
+    evaluation = subject.evaluation
+    best = evaluation.overall.get(evaluation.systems[0], evaluation.headline).best_achievable
+    if best is None or best.estimate is None:
         return []
-    points = 100 * difference.value.value
-    told = "the same as" if round(abs(points), 1) == 0 else f"{abs(points):.1f} points {_side(points)} than"
-    sure = "" if excludes_zero(difference.value) else ", an interval that includes no difference"
-    return [
-        (
-            f"Its accuracy against the majority of people is {100 * own.value:.1f} %, {told} that of {reference} "
-            f"({interval(difference.value, scale=100, digits=1)} points{sure})."
+    metric = METRICS[evaluation.headline]
+    score = f"{best.estimate.value:.3f} {metric.unit}".rstrip()
+    return [f"Against so few votes, a perfect model would itself score about {score} (best achievable)."]
+
+
+def _how_to_read(subject: Subject) -> str:
+    """One line for the words that the sentences above use."""
+    parts = []
+    if subject.evaluation.worth:
+        parts.append(
+            "A model is worth n people if n people's votes on an item forecast the other people's votes as well as the "
+            "model does; 0 people is knowing only how often each class is chosen"
         )
-    ]
+    if subject.deliveries:
+        parts.append(f"a delivery, such as those in the answer, is {DELIVERY}")
+    parts.append("every word is explained in the glossary below")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
-def _entropy(results: ScoredStudy, best: str, reference: str) -> list[str]:
-    own, other = (results.evaluation.overall.get(name, "entropy_spearman").value for name in (best, reference))
-    if own is None or other is None:
-        return []
-    return [
-        (
-            f"The rank correlation of its entropy with people's is {own.value:.2f}; that of {reference} is "
-            f"{other.value:.2f}."
-        )
-    ]
+def _explained(subject: Subject, name: str, explained: set[str]) -> str:
+    """A system's name within its model, with what its delivery is at the first use."""
+    method, delivery = subject.method(name), subject.deliveries.get(name)
+    if delivery is None or delivery in explained:
+        return method
+    explained.add(delivery)
+    return f"{method} ({delivery_in_words(delivery)})"
 
 
-def _runner_up(results: ScoredStudy, best: str, scores: dict[str, float]) -> list[str]:
-    """Whether the lead over the next method is more than chance."""
-    rest = [name for name in scores if name not in (best, results.references[results.systems[best].model])]
-    if not rest:
-        return []
-    following = min(rest, key=scores.__getitem__)
-    lead = results.evaluation.difference(best).get(following, "kl").value
-    told = "does not include" if excludes_zero(lead) else "includes"
-    return [
-        (
-            f"The next closest is {following} ({scores[following]:.3f}); the interval of the difference between the "
-            f"two, {_signed(lead.low or 0.0)} to {_signed(lead.high or 0.0)}, {told} zero."
-        )
-    ]
+def _difference(subject: Subject, system: str) -> Difference | None:
+    """A system minus the reference of its model on the headline metric, tested among the model's methods."""
+    reference = subject.reference_of(system)
+    if reference is None:
+        return None
+    rivals = [name for name in subject.models[subject.model_of(system)] if name != reference]
+    rows = subject.evaluation.difference(reference, only=rivals).rows
+    return next((row for row in rows if (row.system, row.metric) == (system, subject.evaluation.headline)), None)
 
 
-def _side(points: float) -> str:
-    return "higher" if points > 0 else "lower"
+def _worth(subject: Subject, name: str) -> str:
+    found = subject.evaluation.worth.get(name)
+    return "" if found is None or found.estimate is None else str(found)
 
 
-def _signed(number: float, digits: int = 3) -> str:
-    """A number with a true minus sign; what rounds to zero has none."""
-    text = f"{number:+.{digits}f}"
-    if float(text) == 0:
-        return f"{0:.{digits}f}"
-    return text.replace("-", "\N{MINUS SIGN}")
+def _opened(opening: str, sentence: str) -> str:
+    if not opening:
+        return f"{sentence[:1].upper()}{sentence[1:]}"
+    return f"{opening}: {sentence}"
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _equals(p: float) -> str:
+    text = shown_p(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def _estimate(value: Estimate | None) -> str:
+    if value is None:
+        return "undefined"
+    if value.low is None or value.high is None:
+        return f"{value.value:.3f}"
+    return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
+
+
+def _signed(value: Estimate) -> str:
+    """A difference with true minus signs and its interval."""
+    ends = "" if value.low is None or value.high is None else f" [{signed(value.low)}, {signed(value.high)}]"
+    return f"{signed(value.value)}{ends}"

@@ -1,18 +1,28 @@
-"""`write_report`: a study as one page, and its figures and tables as files beside it."""
+"""`write_report`: one page, and its figures and tables as files beside it."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.evaluation.comparison.resampling import ENOUGH
 from dissensus.report import figures
+from dissensus.report.citation import bibliography
+from dissensus.report.dots import dots
+from dissensus.report.drawing import drawn
 from dissensus.report.export import export_figures, export_tables
-from dissensus.report.items import contested
+from dissensus.report.gains import differences_by_stratum, disagreement, gains, scores_by_stratum
+from dissensus.report.glossary import glossary
+from dissensus.report.items import cards, contested, largest_gaps
 from dissensus.report.landscape import basin_tables, landscape
 from dissensus.report.ood import detection, score_histograms
 from dissensus.report.page import Page, render
-from dissensus.report.tables import all_tables, annotators
+from dissensus.report.subject import Subject, study_subject
+from dissensus.report.tables import annotators, class_table, comparisons
 from dissensus.report.training_dynamics import (
     confidence_by_stratum,
     forgetting,
@@ -26,67 +36,151 @@ from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from dissensus.studies import ScoredStudy
+    from dissensus.votes.table import Votes
 
-CONTESTED: Final = 12
+ITEMS: Final = 6
+"""How many contested items the page shows, and how many of the largest gaps."""
+
 ANNOTATORS: Final = 30
 
 
-def write_report(results: ScoredStudy, path: str | Path, *, seed: int = 0) -> Path:
-    """Write a study's report: one HTML page that needs no network, and beside it a folder `NAME-files`.
+def write_report(about: Subject | ScoredStudy, path: str | Path, *, seed: int = 0) -> Path:
+    """Write a report: one HTML page that needs no network, and beside it a folder `NAME-files`.
 
     Args:
-        results: the study, scored.
+        about: what the page is about (`subject.files_subject`), or a scored study.
         path: of the page.
-        seed: of which points are shown where there are too many.
+        seed: of resamples, and of which points are shown where there are too many.
 
     Returns:
         The path of the page.
     """
     path = Path(path)
-    votes = results.opened.data.votes
-    people = (
-        None if votes is None or votes.annotators is None else annotators(annotator_agreement(votes), shown=ANNOTATORS)
-    )
-    comparisons = all_tables(results)
-    basins = stored_basins(results.opened)
-    curved = [] if basins is None else basin_tables(basins)
-    ood = stored_ood(results.opened)
-    detected = [] if ood is None else detection(ood)
-    dynamics = read_training_dynamics(results) if results.recorded else None
-    trained = (
-        []
-        if dynamics is None
-        else [
-            confidence_by_stratum(dynamics),
-            human_uncertainty(dynamics, resamples=results.evaluation.resamples, seed=results.evaluation.seed),
-            forgetting(dynamics),
-        ]
-    )
-    page = Page(
-        results=results,
-        answer=answer(results),
-        comparisons=comparisons,
-        entropies=figures.entropies(results),
-        calibration=figures.calibration(results),
-        maps=None if dynamics is None else figures.data_maps(results, dynamics, seed=seed),
-        divergence=None if dynamics is None else figures.divergence(results, dynamics),
-        trained=trained,
-        basins=curved,
-        landscape=None if basins is None else landscape(basins),
-        ood=detected,
-        histograms=None if ood is None else score_histograms(ood),
-        contested=contested(results, shown=CONTESTED),
-        annotators=people,
-        panel=None if people is None else figures.panel(people, shown=ANNOTATORS),
-    )
-    text = render(page)
-    folder = path.with_name(f"{path.stem}-files")
+    subject = about if isinstance(about, Subject) else study_subject(about)
+    page = make_page(subject, files=f"{path.stem}-files", seed=seed)
+    drawings = {
+        figure.slug: drawn(figure, section.data[figure.data]) for section in page.sections for figure in section.figures
+    }
+    text = render(page, drawings)
+    folder = path.with_name(page.files)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        export_tables([*comparisons, *curved, *detected, *trained, *([] if people is None else [people])], folder)
-        export_figures(page.sections, folder)
+        export_tables(page.tables, folder)
+        export_figures(drawings, folder)
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written ({error.strerror}); choose another place") from error
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
     return path
+
+
+def make_page(subject: Subject, *, files: str, seed: int) -> Page:
+    """Everything that a page shows."""
+    evaluation = subject.evaluation
+    # Intervals take the variance of the resamples alone, which ENOUGH of them tell.
+    resamples = min(max(evaluation.resamples, 2), ENOUGH)
+    found = differences_by_stratum(subject, resamples=resamples, seed=seed)
+    gained = gains(subject, found)
+    best = evaluation.closest()
+    divided = contested(subject.people, most=ITEMS)
+    furthest, gap = largest_gaps(subject.people, subject.mean(best), most=ITEMS)
+    who = _annotators(subject.votes)
+    return Page(
+        subject=subject,
+        answer=answer(subject, found),
+        dots=dots(evaluation),
+        contested=cards(
+            subject, divided, remarks=[f"entropy {each:.2f} nats" for each in subject.people.entropy[divided].tolist()]
+        ),
+        gaps=cards(subject, furthest, remarks=[f"gap {each:.2f}" for each in gap.tolist()]),
+        gaps_of=best,
+        gains=None if gained is None else gained[0],
+        by_stratum=scores_by_stratum(subject, best, resamples=resamples, seed=seed) if gained is None else gained[1],
+        disagreement=disagreement(subject),
+        entropies=figures.entropies(subject),
+        calibration=figures.calibration(subject),
+        comparisons=comparisons(subject),
+        data=data_facts(subject),
+        classes=class_table(subject),
+        annotators=who,
+        panel=None if who is None else figures.panel(who, shown=ANNOTATORS),
+        glossary=glossary(subject),
+        bibliography=bibliography(subject),
+        files=files,
+        **_of_training(subject.scored, shown=subject.shown, resamples=resamples, seed=seed),
+    )
+
+
+def _of_training(scored: ScoredStudy | None, *, shown: tuple[str, ...], resamples: int, seed: int) -> dict[str, Any]:
+    """The parts of a page that only a study has; empty ones where there is none."""
+    basins = None if scored is None else stored_basins(scored.opened)
+    ood = None if scored is None else stored_ood(scored.opened)
+    made: dict[str, Any] = {
+        "basins": [] if basins is None else basin_tables(basins),
+        "landscape": None if basins is None else landscape(basins),
+        "ood": [] if ood is None else detection(ood),
+        "histograms": None if ood is None else score_histograms(ood),
+        "curves": None if scored is None else figures.learning_curves(scored),
+        "maps": {},
+        "dynamics": [],
+        "divergence": None,
+    }
+    if made["curves"] is not None and not made["curves"].figures:
+        made["curves"] = None
+    if scored is None or not scored.recorded:
+        return made
+    dynamics = read_training_dynamics(scored)
+    return made | {
+        "maps": {
+            f"coloured by {colour}": figures.data_maps(scored, dynamics, seed=seed, colour=colour, shown=shown)
+            for colour in figures.COLOURS
+        },
+        "dynamics": [
+            confidence_by_stratum(dynamics),
+            human_uncertainty(dynamics, resamples=resamples, seed=seed),
+            forgetting(dynamics),
+        ],
+        "divergence": figures.divergence(scored, dynamics),
+    }
+
+
+def _annotators(votes: Votes | None) -> Any:
+    if votes is None or votes.annotators is None or are_columns(votes):
+        return None
+    return annotators(annotator_agreement(votes), shown=ANNOTATORS)
+
+
+def are_columns(votes: Votes) -> bool:
+    """Whether annotators are only the numbered columns of a table: nothing says that a column is one person."""
+    names = [] if votes.annotators is None else votes.annotators.tolist()
+    return bool(names) and all(re.fullmatch(r"(?i)(column|col|vote|answer)[ _]?\d+", str(name)) for name in names)
+
+
+def _spread(low: int, middle: float, high: int) -> str:
+    return f"{low:,}" if low == high else f"{middle:g} in the median, from {low:,} to {high:,}"
+
+
+def data_facts(subject: Subject) -> list[tuple[str, str]]:
+    """What is known of the votes, and of those who cast them."""
+    people, votes = subject.people, subject.votes
+    size = people.panel_size
+    facts = [
+        ("evaluated", subject.where),
+        ("judgements an item", _spread(size.min(), np.median(size), size.max())),
+        ("unanimous items", f"{int(people.unanimous.sum()):,} of {len(people):,} ({people.unanimous.mean():.0%})"),
+        ("human entropy", f"{people.entropy.mean():.3f} nats in the mean; {np.log(len(people.classes)):.3f} at most"),
+        ("classes", f"{len(people.classes)}, {'a scale' if people.ordered else 'in no order'}"),
+    ]
+    if votes is None:
+        return facts
+    facts.append(("all votes", f"{len(votes):,} votes on {len(votes.items):,} items"))
+    if votes.annotators is None:
+        who = "not known: the votes are anonymous"
+    elif are_columns(votes):
+        who = (
+            f"not known: the votes stand in {len(votes.annotators)} numbered columns, and nothing says that a column "
+            "is one person, so no column is ranked"
+        )
+    else:
+        who = f"{len(votes.annotators):,}"
+    return [*facts, ("annotators", who)]

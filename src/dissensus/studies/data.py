@@ -1,70 +1,67 @@
-"""The data of a study: votes, features and splits put together."""
+"""The data of a study: what people saw and said, features, targets and splits put together."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import places_of
-from dissensus.datasets import character_ngrams, data_folder, load, read_cifar_batch, word_texts
+from dissensus.datasets.catalogue import cache_folder
+from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
 from dissensus.errors import InputError
+from dissensus.items.encoders import encoded, fit_encoder
+from dissensus.items.reading import read_features, read_images, read_texts
+from dissensus.items.shown import Items
 from dissensus.labels.labelling import label
 from dissensus.studies.labelled_sets import LABELLED_SETS
-from dissensus.training.data import TrainingData, split_items
+from dissensus.studies.splitting import study_splits
+from dissensus.training.data import TRAIN, TrainingData
 from dissensus.votes.sampling import subsample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Ints, Names
-    from dissensus.datasets import LabelledItems
+    from dissensus.arrays import Features, Ints, Names
+    from dissensus.items.encoders import Encoder
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.studies.spec import Study, Target
     from dissensus.votes.table import Votes
 
-FEATURES_REMEDY: Final = (
-    "give a .npz with arrays 'items' and 'features', or a .npy whose rows are the items 0, 1, 2, ..."
-)
-"""What features may be."""
+USUAL_ENCODER: Final = {"texts": "tfidf", "images": "pixels"}
+"""What makes features of items where neither the study nor its dataset says."""
 
-Features = np.ndarray[Any, np.dtype[np.float32]]
+READ_ITEMS: Final = ("hf:", "timm:")
+"""How the names of networks begin that read texts or images themselves; a grid of these alone needs no features."""
 
 
-def study_data(study: Study) -> TrainingData:
-    """Read the votes, make the targets and the splits."""
-    if study.dataset in LABELLED_SETS:
-        return _of_labelled_set(study)
-    votes, features, together = _sources(study)
-    # People said what all their votes say; a target may be made from fewer.
-    human = label(votes, "equal-weighted")
-    panels = _smaller_panels(study.targets, votes)
-    targets = {target.name: label(panels.get(target.name, votes), target.scheme) for target in study.targets}
-    splits = split_items(human.majority().label, study.splits, seed=study.split_seed, together=together)
+def study_data(study: Study, *, told: Callable[[int, int], None] | None = None) -> TrainingData:
+    """Read what people saw and said, make the splits, the targets and the features.
+
+    Args:
+        study: one that has no parts.
+        told: called with how many items are encoded, and how many there are.
+    """
+    given = _known(study) if study.dataset is not None else _own(study)
+    splits = study_splits(study, given)
+    panels = {} if given.votes is None else _smaller_panels(study.targets, given.votes)
+    features, encoder = _features(study, given, splits[TRAIN] if TRAIN in splits else np.arange(0), told)
+    normalise = study.normalise if study.normalise is not None else encoder is None or encoder.normalise
     return TrainingData(
-        name=study.dataset or str(study.votes),
+        name=" ".join([study.held, *study.sources]),
         features=features,
-        human=human,
-        targets=targets,
-        splits=_filled(splits, study, human),
-        votes=votes,
+        human=given.human,
+        targets={target.name: _target(target, given, panels) for target in study.targets},
+        splits=splits,
+        votes=given.votes,
         panels=panels,
+        note=given.note,
+        items=given.items,
+        normalise=normalise,
+        encoder=encoder,
     )
-
-
-def _filled(splits: Mapping[str, Ints], study: Study, human: LabelDistribution) -> dict[str, Ints]:
-    """The splits that have items; one that was given a share and got none is refused."""
-    empty = [name for name, members in splits.items() if not members.size and study.splits.get(name)]
-    if empty:
-        largest = int(np.bincount(human.majority().label).max())
-        raise InputError(
-            f"study {study.name}: no item is in the split '{empty[0]}', whose share is {study.splits[empty[0]]:g}: "
-            f"each class is split by itself, and the largest has {largest:,} items; give the split a share of at least "
-            f"{np.ceil(100 / largest) / 100:.2f}, or leave it out"
-        )
-    return {name: members for name, members in splits.items() if members.size}
 
 
 def _smaller_panels(targets: Sequence[Target], votes: Votes) -> dict[str, Votes]:
@@ -74,54 +71,150 @@ def _smaller_panels(targets: Sequence[Target], votes: Votes) -> dict[str, Votes]
     }
 
 
-def _of_labelled_set(study: Study) -> TrainingData:
+def _target(target: Target, given: LabelledItems, panels: Mapping[str, Votes]) -> LabelDistribution:
+    if target.scheme in given.targets:
+        return given.targets[target.scheme]
+    assert given.votes is not None, "the study's reader lets no other target through"
+    return label(panels.get(target.name, given.votes), target.scheme)
+
+
+def _features(
+    study: Study, given: LabelledItems, training: Ints, told: Callable[[int, int], None] | None
+) -> tuple[Features, Encoder | None]:
+    """Features as they were given, or made of the items by an encoder."""
+    if given.features is not None and study.encoder is None:
+        return given.features, None
+    if given.items is None:
+        raise InputError(f"study {study.name}: {study.held} brings features and no items to encode; leave encoder out")
+    usual = LABELLED_SETS[study.dataset].encoder if study.dataset is not None else None
+    if study.encoder is None and all(model.startswith(READ_ITEMS) for model in study.models):
+        return np.zeros((len(given.items), 0), dtype=np.float32), None
+    name = study.encoder or usual or USUAL_ENCODER[given.items.kind]
+    try:
+        encoder = fit_encoder(name, given.items.take(training), folder=study.folder)
+    except InputError as error:
+        raise InputError(f"{study.path}: [dataset] encoder: {error}") from error
+    return encoded(encoder, given.items, cache=cache_folder(), told=told), encoder
+
+
+def _known(study: Study) -> LabelledItems:
+    """A known set, or one of its sources."""
     if len(study.sources) > 1:
         raise InputError(
             f"study {study.name}: it is one study for each source of {study.dataset}; name one of "
             f"{', '.join(part.name for part in study.parts)}, or keep one source under [dataset]"
         )
-    items = LABELLED_SETS[str(study.dataset)].read()
-    if study.sources:
-        items = items.of_source(study.sources[0])
-    splits = items.splits
-    if study.splits:
-        splits = split_items(items.human.majority().label, study.splits, seed=study.split_seed)
-    panels = {} if items.votes is None else _smaller_panels(study.targets, items.votes)
-    return TrainingData(
-        name=" ".join([str(study.dataset), *study.sources]),
-        features=items.features,
-        human=items.human,
-        targets={target.name: _target(target, items, panels) for target in study.targets},
-        splits=_filled(splits, study, items.human),
-        votes=items.votes,
-        panels=panels,
-        note=items.note,
+    given = LABELLED_SETS[str(study.dataset)].read()
+    return given.of_source(study.sources[0]) if study.sources else given
+
+
+def _own(study: Study) -> LabelledItems:
+    """What a study's own files hold."""
+    votes = in_order_of_names(_own_votes(study))
+    items = _own_items(study, votes.items)
+    # People said what all their votes say; a target may be made from fewer.
+    human = label(votes, "equal-weighted")
+    original = {} if study.original is None else {ORIGINAL: _original(study, human, items)}
+    return LabelledItems(
+        features=None if study.features is None else read_features(study.folder / study.features, votes.items),
+        human=human,
+        targets=original,
+        splits={},
+        source=np.full(len(votes.items), ""),
+        votes=votes,
+        items=items,
     )
 
 
-def _target(target: Target, items: LabelledItems, panels: Mapping[str, Votes]) -> LabelDistribution:
-    if target.scheme in items.targets:
-        return items.targets[target.scheme]
-    assert items.votes is not None, "the study's reader lets no other target through"
-    return label(panels.get(target.name, items.votes), target.scheme)
-
-
-def _sources(study: Study) -> tuple[Votes, Features, Any]:
-    """Votes, features, and which items must stay in one split."""
-    if study.dataset is not None:
-        if study.dataset not in FEATURES:
-            raise InputError(
-                f"study {study.name}: '{study.dataset}' is no dataset with features; there are "
-                f"{', '.join([*FEATURES, *LABELLED_SETS])}, or give your own votes and features files"
-            )
-        votes = load(study.dataset)
-        features, together = FEATURES[study.dataset](votes)
-        return votes, features, together
+def _own_votes(study: Study) -> Votes:
     from dissensus.votes.reading import read_votes
 
-    votes = read_votes(study.folder / str(study.votes), format=study.format)
-    votes = in_order_of_names(votes)
-    return votes, read_features(study.folder / str(study.features), votes.items), None
+    try:
+        return read_votes(study.folder / str(study.votes), format=study.format)
+    except InputError as error:
+        # What is an option of the command line is a key of the study file here.
+        told = re.sub(r"--format (\w[\w-]*)", r'format = "\1" under [dataset]', str(error))
+        raise InputError(told) from error
+
+
+def _own_items(study: Study, names: Names) -> Items | None:
+    if study.texts is not None:
+        return read_texts(study.folder / study.texts, names, item=study.item, text=study.text)
+    if study.images is None:
+        return None
+    path = study.folder / study.images
+    return images_of_file(path, names) if path.is_file() else read_images(path, names)
+
+
+def images_of_file(path: Path, names: Names) -> Items:
+    """The images of the given items from one file that holds them all: npz, idx, or a CIFAR-10 batch."""
+    from dissensus.datasets.sources import read_source
+
+    source = read_source(path)
+    if source.images is None:
+        raise InputError(f"{path}: this is a table of texts; give it as texts, or give a folder or file of images")
+    place = places_of(names, source.items)
+    without = np.flatnonzero(place < 0)
+    if without.size:
+        raise InputError(
+            f"{path}: no image for item '{names[without[0]]}'"
+            f"{f' and {without.size - 1:,} more' if without.size > 1 else ''}; every item with votes needs one"
+        )
+    return Items(names=names, pixels=source.images[place])
+
+
+def _original(study: Study, human: LabelDistribution, items: Items | None) -> LabelDistribution:
+    """The labels that items had before people voted: a column of the texts' file, or a file of its own."""
+    given = str(study.original)
+    path = study.folder / given
+    if items is not None and given in items.columns:
+        path, said = study.folder / str(study.texts), items.columns[given]
+    elif path.suffix:
+        said = read_labels(path, human.items)
+    else:
+        known = ", ".join(items.columns) if items is not None and items.columns else "none"
+        raise InputError(
+            f"{study.path}: [dataset] original is '{given}', which is neither a file nor a further column of the "
+            f"texts' file (there are: {known}); give a file with the columns item and label, or name a column"
+        )
+    classes = np.array(human.classes, dtype=np.dtypes.StringDType())
+    code = places_of(said, classes)
+    wrong = np.flatnonzero(code < 0)
+    if wrong.size:
+        raise InputError(
+            f"{path}: the original label of item {human.items[wrong[0]]} is '{said[wrong[0]]}', which nobody voted for "
+            f"on any item; the classes are {', '.join(human.classes)}: spell it as the votes do"
+        )
+    return original_labels(human, code)
+
+
+def read_labels(path: Path, items: Names) -> Names:
+    """(items,) one label for each of the given items, from a table with the columns item and label."""
+    from dissensus.table_file import open_file, read_rows
+    from dissensus.votes.cells import distinct_names, encode_names
+    from dissensus.votes.columns import guess
+
+    rows = read_rows(open_file(path))
+    columns = {role: guess(role, rows.table.columns) for role in ("item", "label")}
+    if columns["label"] is None:
+        others = [name for name in rows.table.columns if name != columns["item"]]
+        columns["label"] = others[0] if len(others) == 1 else None
+    missing = next((role for role, column in columns.items() if column is None), None)
+    if columns["item"] is None or columns["label"] is None:
+        raise InputError(
+            f"{path}: none of the columns {', '.join(rows.table.columns)} is known to hold the {missing}; give the "
+            "columns item and label"
+        )
+    names = distinct_names(rows.table[columns["item"]], where=rows.where)
+    code, called = encode_names(rows.table[columns["label"]], where=rows.where)
+    place = places_of(items, names)
+    without = np.flatnonzero(place < 0)
+    if without.size:
+        raise InputError(
+            f"{path}: no label for item '{items[without[0]]}'"
+            f"{f' and {without.size - 1:,} more' if without.size > 1 else ''}; every item with votes needs one"
+        )
+    return called.astype(np.dtypes.StringDType())[code[place]]
 
 
 def in_order_of_names(votes: Votes) -> Votes:
@@ -138,48 +231,3 @@ def in_order_of_names(votes: Votes) -> Votes:
     content = np.zeros(votes.n_judgements, dtype=np.int64)
     np.add.at(content, np.arange(len(votes)) if votes.judgement is None else votes.judgement, response)
     return votes.take_judgements(np.lexsort((content, annotator, votes.judgement_item)))
-
-
-def read_features(path: Path, items: Names) -> Features:
-    """(items, ...) the features of the given items, from a `.npz` with arrays `items` and `features`.
-
-    A `.npy` has no names: its rows are taken by number, so the items must be whole numbers.
-    """
-    if path.suffix == ".npy":
-        rows = read_npy(path, remedy=FEATURES_REMEDY)
-        names = np.arange(rows.shape[0] if rows.ndim else 0)
-    else:
-        arrays = read_npz(path, only=("items", "features"), remedy=FEATURES_REMEDY)
-        missing = [name for name in ("items", "features") if name not in arrays]
-        if missing:
-            raise InputError(f"{path}: there is no array '{missing[0]}'; {FEATURES_REMEDY}")
-        names, rows = arrays["items"], arrays["features"]
-    if names.shape[0] != rows.shape[0]:
-        raise InputError(
-            f"{path}: {names.shape[0]:,} items and {rows.shape[0]:,} rows of features; give one row an item"
-        )
-    place = places_of(items, names)
-    without = np.flatnonzero(place < 0)
-    if without.size:
-        raise InputError(
-            f"{path}: no features for item {str(items[without[0]])!r}"
-            f"{f' and {without.size - 1:,} more' if without.size > 1 else ''}; every item with votes needs a row"
-        )
-    return rows[place].astype(np.float32)
-
-
-def _words(votes: Votes) -> tuple[Features, Any]:
-    texts = word_texts(votes.items)
-    # A term that is listed twice must not be trained on and tested on.
-    return character_ngrams(texts), np.unique(texts, return_inverse=True)[1]
-
-
-def _cifar(votes: Votes) -> tuple[Features, Any]:
-    images, _ = read_cifar_batch(data_folder() / "cifar-10-batches-bin" / "test_batch.bin")
-    if images.shape[0] != len(votes.items):
-        raise InputError(f"cifar-10h: {images.shape[0]:,} images for {len(votes.items):,} items; both must be 10,000")
-    return images.astype(np.float32) / np.float32(255), None
-
-
-FEATURES: dict[str, Callable[[Votes], tuple[Features, Any]]] = {"words": _words, "words-9": _words, "cifar-10h": _cifar}
-"""Known datasets that bring features; each with which items must stay together in a split."""

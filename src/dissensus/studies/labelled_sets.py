@@ -1,11 +1,14 @@
-"""Sets that bring a study everything: features, label distributions, targets, splits and sources."""
+"""Known sets that a study can name: they bring items or features, votes, targets, splits and sources."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from dissensus.datasets import load_labelled
+from dissensus.datasets.cifar import cifar_10h, cifar_10n
+from dissensus.datasets.texts import LEWIDI, chaosnli, lewidi, popquorn, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,14 +28,16 @@ class LabelledSet:
         targets: that the set itself holds.
         votes: whether it has votes, so that every scheme can be a target too.
         splits: that the set itself holds.
+        encoder: what makes features of its items, unless the study names another; None where it brings features.
         must_be_made: whether reading it makes it first, which takes minutes.
     """
 
     read: Callable[[], LabelledItems]
-    sources: tuple[str, ...]
-    targets: tuple[str, ...]
-    votes: bool
-    splits: tuple[str, ...] = SPLITS
+    sources: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    votes: bool = True
+    splits: tuple[str, ...] = ()
+    encoder: str | None = None
     must_be_made: Callable[[], bool] = lambda: False
 
 
@@ -50,17 +55,25 @@ def _simulated_to_make() -> bool:
 
 
 LABELLED_SETS: Final = {
+    "words": LabelledSet(partial(words, "words"), encoder="char-ngrams"),
+    "words-9": LabelledSet(partial(words, "words-9"), encoder="char-ngrams"),
+    "cifar-10h": LabelledSet(cifar_10h, targets=("original",), encoder="pixels"),
+    "cifar-10n": LabelledSet(cifar_10n, targets=("original",), splits=("train", "test"), encoder="pixels"),
+    "popquorn": LabelledSet(popquorn, encoder="tfidf"),
+    "chaosnli": LabelledSet(chaosnli, sources=("snli", "mnli"), targets=("original",)),
+    **{name: LabelledSet(partial(lewidi, name), splits=SPLITS, encoder="tfidf") for name in LEWIDI},
     "soft-digits": LabelledSet(
         lambda: load_labelled("soft-digits"),
         sources=("mnist", "mukhoti"),
         targets=("original", "majority", "uncertainty-weighted", "equal-weighted", "yes-only"),
         votes=False,
+        splits=SPLITS,
     ),
     "soft-digits-simulated": LabelledSet(
         _simulated,
         sources=("mnist", "ambiguous"),
         targets=("original",),
-        votes=True,
+        splits=SPLITS,
         must_be_made=_simulated_to_make,
     ),
 }

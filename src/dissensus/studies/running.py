@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dissensus.studies.opening import OpenStudy, open_study
-from dissensus.training.engine import choose_engine, train
-from dissensus.training.models import build
-from dissensus.training.run import RunResult, delivery_of, selection_target
+from dissensus.training.engine import choose_engine, loop_only, train
+from dissensus.training.losses import loss_of
+from dissensus.training.models import network_of
+from dissensus.training.run import RunResult, class_weights, delivery_of, selection_target
+from dissensus.training.standing import Standing
 from dissensus.training.store import RunWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from dissensus.studies.spec import Study
     from dissensus.training.data import TrainingData
     from dissensus.training.engine import Choice
+    from dissensus.training.events import EpochEnded
     from dissensus.training.run import Run
 
 
@@ -38,11 +43,28 @@ class Plan:
     choice: Choice
 
 
-def plan_study(study: Study, store: str | Path, *, engine: str = "auto", device: str = "auto") -> Plan:
-    """Read the data, check that every model, target and delivery fits it, and see what is left to do."""
-    opened = open_study(study, store)
-    choice = choose_engine(len(opened.runs), engine=engine, device=device)
+def plan_study(
+    study: Study,
+    store: str | Path,
+    *,
+    engine: str = "auto",
+    device: str = "auto",
+    told: Callable[[int, int], None] | None = None,
+) -> Plan:
+    """Read the data, check that every model, target and delivery fits it, and see what is left to do.
+
+    Args:
+        study: one that has no parts.
+        store: the folder that results are kept in.
+        engine: how runs are trained.
+        device: what they are trained on.
+        told: called with how many items are encoded, and how many there are.
+    """
+    opened = open_study(study, store, told=told)
     _check(opened.runs, opened.data)
+    alone = loop_only(opened.runs, opened.data, device=device)
+    counts = {why: len(which) for why, which in alone.items()}
+    choice = choose_engine(len(opened.runs), engine=engine, device=device, one_by_one=counts)
     writer = RunWriter(opened.store.folder)
     writer.remember_study(study.name, study.path)
     return Plan(opened, opened.waiting, writer, choice)
@@ -50,15 +72,45 @@ def plan_study(study: Study, store: str | Path, *, engine: str = "auto", device:
 
 def _check(runs: Sequence[Run], data: TrainingData) -> None:
     """Refuse before training what would be refused in its middle."""
-    for model in {run.model for run in runs}:
-        build(model, data.shape, classes=data.classes, seed=0)
+    for run in {run.model: run for run in runs}.values():
+        network_of(run, data)
+        loss_of(run.training, data.folder)
+        class_weights(run, data)
     for run in {(run.target, run.delivery, str(run.options)): run for run in runs}.values():
         delivery_of(run, data)(0)
         selection_target(run, data)
 
 
-def run_plan(plan: Plan) -> Iterator[RunResult]:
-    """Train what is left to do; each result is in the store when it is handed on."""
-    for result in train(plan.waiting, plan.opened.data, engine=plan.choice.engine, device=plan.choice.device):
+def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -> Iterator[RunResult]:
+    """Train what is left to do; each result is in the store when it is handed on.
+
+    Args:
+        plan: of the study.
+        told: called with where the study stands when an epoch or a run has ended. The same is kept in the store, for
+            whoever asks from another process.
+    """
+    opened = plan.opened
+    standing = Standing(
+        study=opened.study.name, total=len(opened.runs), before=len(opened.runs) - len(plan.waiting), began=time.time()
+    )
+
+    # Epochs may be heard of in another thread than results.
+    one_at_a_time = threading.RLock()
+
+    def say() -> None:
+        plan.writer.note_progress(standing.to_dict())
+        told(standing)
+
+    def heard(event: EpochEnded) -> None:
+        with one_at_a_time:
+            standing.hear(event)
+            say()
+
+    say()
+    choice = plan.choice
+    for result in train(plan.waiting, opened.data, engine=choice.engine, device=choice.device, told=heard):
         plan.writer.save(result)
+        with one_at_a_time:
+            standing.finish(result.run.key)
+            say()
         yield result

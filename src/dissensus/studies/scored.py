@@ -13,9 +13,6 @@ import numpy as np
 
 from dissensus.dynamics.recorded import read_dynamics
 from dissensus.errors import InputError
-from dissensus.evaluation.baselines import MAJORITY
-from dissensus.evaluation.comparison.differences import with_holm
-from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.studies.opening import runs_by_system
 from dissensus.training.data import TRAIN
@@ -25,13 +22,12 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Table
     from dissensus.dynamics.recorded import Recorded
-    from dissensus.evaluation.comparison.differences import Difference
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.studies.opening import OpenStudy
     from dissensus.training.run import Run, RunResult
 
-METRICS: Final = ("kl", "soft_nll", "brier", "abs_entce", "entropy_spearman", "accuracy")
+METRICS: Final = ("soft_nll", "kl", "brier", "abs_entce", "entropy_spearman", "accuracy", "ece_equal_mass")
 """What a study is scored by, closest to the question first."""
 
 AGREEMENT: Final = "agreement"
@@ -49,6 +45,7 @@ class System:
         runs: one a seed.
         predictions: by split, (seeds, items, classes) probabilities.
         trained_on: by engine, device and versions, the number of runs.
+        histories: for each run, by column, (epochs,) values: train_loss, and selection where it was measured.
     """
 
     name: str
@@ -57,6 +54,7 @@ class System:
     runs: tuple[Run, ...]
     predictions: Mapping[str, np.ndarray[Any, Any]]
     trained_on: Mapping[str, int]
+    histories: tuple[Mapping[str, np.ndarray[Any, Any]], ...] = ()
 
     def mean(self, split: str) -> Table:
         """(items, classes) what the runs say of a split's items in the mean over seeds."""
@@ -76,9 +74,6 @@ class ScoredStudy:
         references: by model, the system that the model's others are compared with: majority where there is one.
         evaluation: of all systems and baselines.
         cautions: what a reader must know before any number: that data are simulated, say.
-        notes: sentences that belong under the tables.
-        differences: by stratum, system and metric, system minus its reference; Holm's correction is over the methods
-            of a model on that metric and stratum.
     """
 
     opened: OpenStudy
@@ -89,8 +84,6 @@ class ScoredStudy:
     references: Mapping[str, str]
     evaluation: Evaluation
     cautions: tuple[str, ...]
-    notes: tuple[str, ...]
-    differences: Mapping[tuple[str, str, str], Difference]
 
     @property
     def recorded(self) -> bool:
@@ -159,11 +152,6 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         references=references,
         evaluation=evaluation,
         cautions=(*([data.note] if data.note else []), *failures, *_different_machines(systems)),
-        notes=(
-            *evaluation.warnings,
-            *(note for note in evaluation.notes if note.split(":")[0] in (*evaluation.baselines, MAJORITY)),
-        ),
-        differences=_differences(evaluation, systems, references),
     )
 
 
@@ -187,6 +175,7 @@ def _systems(opened: OpenStudy) -> tuple[dict[str, System], dict[str, dict[int, 
                 split: np.stack([result.predictions[split] for result in results]) for split in results[0].predictions
             },
             trained_on=Counter(_trained_on(result) for result in results),
+            histories=tuple(result.history for result in results),
         )
     return made, failed
 
@@ -231,23 +220,3 @@ def _references(systems: Mapping[str, System]) -> dict[str, str]:
         if trains_on_majority(system.runs[0]) and not trains_on_majority(current.runs[0]):
             found[system.model] = system
     return {model: system.name for model, system in found.items()}
-
-
-def _differences(
-    evaluation: Evaluation, systems: Mapping[str, System], references: Mapping[str, str]
-) -> dict[tuple[str, str, str], Difference]:
-    strata = {row.stratum for row in evaluation.by_stratum(AGREEMENT).rows if row.items}
-    found: dict[tuple[str, str, str], Difference] = {}
-    for model, reference in references.items():
-        rivals = [name for name, system in systems.items() if system.model == model and name != reference]
-        for stratum in strata:
-            rows = evaluation.difference(reference, by=AGREEMENT, stratum=stratum).rows
-            for metric in evaluation.metrics:
-                family = [row for row in rows if row.system in rivals and row.metric == metric]
-                found |= {(stratum, row.system, metric): row for row in with_holm(family).rows}
-    return found
-
-
-def overall_difference(scored: ScoredStudy, system: str, metric: str) -> Difference | None:
-    """A system minus its reference on all items; None for the reference itself and where undefined."""
-    return scored.differences.get((ALL, system, metric))

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
 from dissensus.basins import BasinSettings
 from dissensus.datasets import data_folder
 from dissensus.delivery import DELIVERIES, delivery_options
 from dissensus.errors import InputError
 from dissensus.ood.settings import OodSettings
-from dissensus.studies.labelled_sets import LABELLED_SETS
-from dissensus.toml_file import TomlFile
+from dissensus.studies.labelled_sets import LABELLED_SETS, SPLITS
+from dissensus.toml_file import TomlFile, fits, in_words
 from dissensus.training.models import MODELS
-from dissensus.training.settings import REGIMES, Training, training_settings
+from dissensus.training.settings import REGIMES, Training
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from dissensus.studies.labelled_sets import LabelledSet
 
 Settings = TypeVar("Settings")
 Entry = TypeVar("Entry")
 
+ITEM_KEYS: Final = ("texts", "images", "features")
+"""What a study of one's own files may give of its items; one of them."""
+
+SHARES: Final = {"train": 0.7, "validation": 0.15, "test": 0.15}
+"""Of items in each split, where nothing is said."""
+
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "": ("name", "question", "dataset", "splits", "grid", "training", "basins", "ood"),
-    "dataset": ("name", "sources", "votes", "features", "format"),
-    "splits": ("train", "validation", "test", "seed"),
+    "dataset": (
+        *("name", "sources", "votes", "format", *ITEM_KEYS),
+        *("item", "text", "encoder", "normalise", "original"),
+    ),
+    "splits": (*SPLITS, "seed", "file", "folds"),
     "grid": ("targets", "deliveries", "models", "seeds"),
     "training": ("regime", *(each.name for each in fields(Training))),
     "basins": tuple(each.name for each in fields(BasinSettings)),
@@ -82,12 +92,23 @@ class Study:
     Attributes:
         name: of the study.
         question: what it asks, for the report.
-        dataset: the name of a known dataset with features, or None where files are given.
+        dataset: the name of a known dataset, or None where files are given.
         votes: a votes file.
         features: a features file.
+        texts: a file of texts.
+        images: a folder of images, or a file that holds them.
+        item: the column of `texts` that names items, where it cannot be told.
+        text: the columns of `texts` that hold them, one or two, where they cannot be told.
+        encoder: what makes features of texts or images; None takes the dataset's, or the usual one of their kind.
+        normalise: whether networks see features with mean 0 and deviation 1; None does as the encoder says.
+        original: a file of the labels that items had before people voted, or a column of `texts`.
         format: of the votes file, where it cannot be told.
-        splits: by name, shares of items; empty where the dataset brings its own.
+        splits: by name, shares of items; empty where the dataset, a file or folds say who is in which split. Only
+            `validation`, where the dataset brings `train`: the share of its training items that validation takes.
         split_seed: of the split.
+        splits_file: a file that says who is in which split, and which items are to be kept in one.
+        folds: into how many parts items are divided, each of which is tested on once; 0 where they are not.
+        fold: the part that is tested on, from 1; 0 in a study that is not one of them (see `parts`).
         targets: what runs are trained towards.
         methods: how it reaches the loss.
         models: names or import paths.
@@ -113,6 +134,16 @@ class Study:
     seeds: tuple[int, ...]
     training: Training
     path: Path
+    texts: str | None = None
+    images: str | None = None
+    item: str | None = None
+    text: tuple[str, ...] = ()
+    encoder: str | None = None
+    normalise: bool | None = None
+    original: str | None = None
+    splits_file: str | None = None
+    folds: int = 0
+    fold: int = 0
     sources: tuple[str, ...] = ()
     basins: BasinSettings | None = None
     ood: OodSettings | None = None
@@ -126,14 +157,24 @@ class Study:
     def size(self) -> int:
         """The number of runs."""
         grid = len(self.targets) * len(self.methods) * len(self.models) * len(self.seeds)
-        return grid * max(len(self.sources), 1)
+        return grid * len(self.parts)
 
     @property
     def parts(self) -> tuple[Study, ...]:
-        """The study itself; where its dataset has several sources, one study for each, `NAME-SOURCE`."""
-        if len(self.sources) < 2:
-            return (self,)
-        return tuple(replace(self, name=f"{self.name}-{source}", sources=(source,)) for source in self.sources)
+        """The study itself; or one study for each of its sources, `NAME-SOURCE`, and of its folds, `NAME-fold-1`."""
+        parts: tuple[Study, ...] = (self,)
+        if len(self.sources) > 1:
+            parts = tuple(replace(self, name=f"{self.name}-{source}", sources=(source,)) for source in self.sources)
+        if self.folds and not self.fold:
+            folds = range(1, self.folds + 1)
+            parts = tuple(replace(each, name=f"{each.name}-fold-{fold}", fold=fold) for each in parts for fold in folds)
+        return parts
+
+    @property
+    def held(self) -> str:
+        """What the study is about, in a few words: the dataset, or its files."""
+        given = [self.votes, self.texts or self.images or self.features]
+        return self.dataset or " with ".join(str(each) for each in given)
 
 
 def shipped_studies() -> dict[str, Path]:
@@ -162,20 +203,30 @@ class _StudyFile(TomlFile):
 
     def study(self) -> Study:
         self.tables(KEYS)
-        given, dataset, splits = self.given, self.table("dataset"), dict(self.table("splits"))
+        given, dataset, splits = self.given, self.table("dataset"), self.table("splits")
         grid, training = self.table("grid"), self.table("training")
-        split_seed = splits.pop("seed", 0)
-        brought = LABELLED_SETS.get(str(dataset.get("name")))
-        shares = {} if brought is not None else {"train": 0.7, "validation": 0.15, "test": 0.15}
+        known = self.written("dataset", "name")
+        brought = None if known is None else LABELLED_SETS.get(known)
+        if known is not None and brought is None:
+            raise self.no_such("dataset", "name", known, LABELLED_SETS)
         study = Study(
-            name=given.get("name", self.path.stem),
-            question=given.get("question", ""),
-            dataset=dataset.get("name"),
-            votes=dataset.get("votes"),
-            features=dataset.get("features"),
-            format=dataset.get("format"),
-            splits=splits or shares,
-            split_seed=split_seed,
+            name=self.written("", "name") or self.path.stem,
+            question=self.written("", "question") or "",
+            dataset=known,
+            votes=self.written("dataset", "votes"),
+            features=self.written("dataset", "features"),
+            texts=self.written("dataset", "texts"),
+            images=self.written("dataset", "images"),
+            item=self.written("dataset", "item"),
+            text=self.text_columns(dataset.get("text", [])),
+            encoder=self.written("dataset", "encoder"),
+            normalise=self.typed("dataset", "normalise", bool | None, None),
+            original=self.written("dataset", "original"),
+            format=self.written("dataset", "format"),
+            splits=self.shares(splits, brought),
+            split_seed=self.whole("splits", "seed", 0, least=0),
+            splits_file=self.written("splits", "file"),
+            folds=self.whole("splits", "folds", 0, least=2) if "folds" in splits else 0,
             targets=self.distinct(
                 "targets",
                 [self.target(each, brought) for each in self.listed(grid, "targets", ["frequency"])],
@@ -184,9 +235,7 @@ class _StudyFile(TomlFile):
             methods=self.distinct(
                 "deliveries",
                 [self.method(each) for each in self.listed(grid, "deliveries", ["soft"])],
-                lambda method: (
-                    f"{method.delivery} {sorted({**delivery_options(method.delivery), **method.options}.items())}"
-                ),
+                self.meant,
             ),
             models=self.distinct(
                 "models", [self.model(each) for each in self.listed(grid, "models", ["simple-ffn"])], str
@@ -195,35 +244,94 @@ class _StudyFile(TomlFile):
             training=self.training(training),
             path=self.path,
             sources=self.sources(dataset, brought),
-            basins=self.settings("basins", BasinSettings, self.table("basins")) if "basins" in self.given else None,
+            basins=self.settings("basins", BasinSettings, self.table("basins")) if "basins" in given else None,
             ood=self.ood(self.table("ood")),
         )
-        self.consistent(study)
+        self.consistent(study, brought)
         return study
 
-    def consistent(self, study: Study) -> None:
-        if study.dataset is None and (study.votes is None or study.features is None):
-            raise self.refuse("dataset", "name", "is missing: name a known dataset, or give votes and features files")
-        if study.dataset is not None and (study.votes or study.features):
-            extra = "votes" if study.votes else "features"
-            raise self.refuse("dataset", extra, "contradicts name: a known dataset brings its own votes and features")
-        for name, share in study.splits.items():
-            if not isinstance(share, int | float) or isinstance(share, bool):
-                raise self.refuse("splits", name, f"is {share!r}; a split is a share of items such as 0.7")
+    def consistent(self, study: Study, brought: LabelledSet | None) -> None:
+        own = {key: getattr(study, key) for key in ITEM_KEYS if getattr(study, key) is not None}
+        if brought is None:
+            if study.votes is None:
+                raise self.refuse("dataset", "votes", "is missing: name a known dataset, or give a votes file")
+            if not own:
+                raise self.refuse(
+                    "dataset", "texts", "is missing: give texts, images or features of the items that were voted on"
+                )
+            if len(own) > 1:
+                raise self.refuse("dataset", list(own)[1], f"stands beside {next(iter(own))}; give one of them")
+        for key in ("votes", *ITEM_KEYS, "format", "original"):
+            if brought is not None and getattr(study, key) is not None:
+                raise self.refuse("dataset", key, "contradicts name: a known dataset brings its own votes and items")
+        for key, needs in (("item", "texts"), ("text", "texts")):
+            if getattr(study, key) and study.texts is None:
+                raise self.refuse("dataset", key, f"names a column of {needs}, and there are none; leave it out")
+        if study.encoder is not None and study.features is not None:
+            raise self.refuse("dataset", "encoder", "encodes texts or images, and features are given; leave one out")
+        self.consistent_splits(study, () if brought is None else brought.splits)
+
+    def consistent_splits(self, study: Study, brought: tuple[str, ...]) -> None:
+        ways = [key for key in ("file", "folds", *SPLITS) if key in self.table("splits")]
+        if study.folds and study.splits:
+            raise self.refuse(
+                "splits", "folds", f"stands beside {ways[-1]}; a fold is the test split: leave shares out"
+            )
+        selects, on = study.training.selects, study.training.selection_split
+        if study.folds:
+            if selects and on != "validation":
+                raise self.refuse("training", "selection_split", f"is '{on}'; folds have train, validation and test")
+            if selects and study.folds < 3:
+                raise self.refuse(
+                    "splits", "folds", "is 2, and the best epoch is chosen on a fold of its own; give 3 or more"
+                )
+            return
         total = sum(study.splits.values())
-        if study.splits and (abs(total - 1) > 1e-9 or min(study.splits.values()) < 0):
+        carved = set(study.splits) == {"validation"} and "validation" not in brought and "train" in brought
+        if carved and not 0 < total < 1:
+            raise self.refuse(
+                "splits", "validation", f"is {total:g}; give the share of training items it takes, as 0.1"
+            )
+        if study.splits and not carved and (abs(total - 1) > 1e-9 or min(study.splits.values()) < 0):
             raise self.refuse(
                 "splits", next(iter(study.splits)), f"and its sisters sum to {total:g}; they must sum to 1"
             )
-        brought = LABELLED_SETS[str(study.dataset)].splits if not study.splits else ()
-        selects_on = study.training.selection_split
-        if study.training.selects and not study.splits.get(selects_on) and selects_on not in brought:
+        # Which splits a file has is seen when it is read.
+        there = study.splits_file is not None or bool(study.splits.get(on)) or (on in brought and not study.splits)
+        if selects and not there:
             raise self.refuse(
                 "training",
                 "selection_split",
-                f"is '{study.training.selection_split}', which no item is in, yet the best epoch is chosen there; give "
-                'it a share under [splits], or set keep = "last" in the regime fixed-horizon',
+                f"is '{on}', which no item is in, yet the best epoch is chosen there; give it a share under [splits], "
+                'or set keep = "last" in the regime fixed-horizon',
             )
+
+    def shares(self, splits: dict[str, Any], brought: LabelledSet | None) -> dict[str, float]:
+        """The share of items in each split; empty where a file, folds, or the dataset itself say who is where."""
+        given: dict[str, float] = {name: self.typed("splits", name, float, 0.0) for name in SPLITS if name in splits}
+        if given or "folds" in splits or (brought is not None and brought.splits):
+            return given
+        # A file may say only which items belong together; then the usual shares hold. Its reader sees.
+        return {} if "file" in splits else dict(SHARES)
+
+    def text_columns(self, given: Any) -> tuple[str, ...]:
+        columns = [given] if isinstance(given, str) else given
+        if not fits(columns, tuple[str, ...]) or len(columns) > 2 or ("text" in self.table("dataset") and not columns):
+            raise self.refuse("dataset", "text", f"is {given!r}; give the column of texts, or a list of two for pairs")
+        return tuple(columns)
+
+    def written(self, table: str, key: str) -> str | None:
+        """A text in quotation marks, not empty; None where it is not given."""
+        given: str | None = self.typed(table, key, str | None, None)
+        if given is not None and not given.strip() and key != "question":
+            raise self.refuse(table, key, "is empty; fill it, or leave it out")
+        return given
+
+    def whole(self, table: str, key: str, default: int, *, least: int) -> int:
+        given: int = self.typed(table, key, int, default)
+        if given < least:
+            raise self.refuse(table, key, f"is {given}; give a whole number, {least} or more")
+        return given
 
     def sources(self, dataset: dict[str, Any], brought: LabelledSet | None) -> tuple[str, ...]:
         """The named sources of a set, or all of them."""
@@ -246,7 +354,7 @@ class _StudyFile(TomlFile):
         for key in table:
             self.known(key, TARGET_KEYS, "grid", beside="targets")
         target = Target(**table) if "scheme" in table else None
-        own = () if brought is None else brought.targets
+        own = brought.targets if brought is not None else ("original",) if "original" in self.table("dataset") else ()
         known = own if brought is not None and not brought.votes else (*own, *SCHEMES)
         if target is None or target.scheme not in known:
             raise self.no_such("grid", "targets", table.get("scheme", given), known)
@@ -264,26 +372,36 @@ class _StudyFile(TomlFile):
             )
         return target
 
+    def meant(self, method: Method) -> str:
+        """A delivery with all its options, those that were left to their defaults too."""
+        defaults = delivery_options(method.delivery, folder=self.path.parent)
+        return f"{method.delivery} {sorted({**defaults, **method.options}.items())}"
+
     def method(self, given: Any) -> Method:
         table = dict(given) if isinstance(given, dict) else {"name": given}
         name = table.pop("name", None)
-        if name not in DELIVERIES:
+        if not isinstance(name, str) or (name not in DELIVERIES and ":" not in name):
             raise self.no_such("grid", "deliveries", name if name is not None else given, DELIVERIES)
-        for key in table:
-            self.known(key, tuple(delivery_options(name)), "grid", beside="deliveries")
+        for key, value in table.items():
+            options = delivery_options(name, folder=self.path.parent)
+            self.known(key, tuple(options), "grid", beside="deliveries")
+            # What is None by default is a seed.
+            hint = int if options[key] is None else type(options[key])
+            if name in DELIVERIES and not fits(value, hint):
+                raise self.refuse("grid", "deliveries", f"gives {name} {key} = {value!r}; give {in_words(hint)}")
         return Method(name, table)
 
     def model(self, name: Any) -> str:
-        if name not in MODELS and ":" not in str(name):
+        if not isinstance(name, str) or (name not in MODELS and ":" not in name):
             raise self.no_such("grid", "models", name, MODELS)
-        return str(name)
+        return name
 
     def seeds(self, given: Any) -> tuple[int, ...]:
-        listed = range(given) if isinstance(given, int) and not isinstance(given, bool) else given
+        listed = range(given) if type(given) is int else given
         if (
-            isinstance(listed, str)
-            or not all(isinstance(seed, int) and seed >= 0 for seed in listed)
+            not isinstance(listed, range | list)
             or not len(listed)
+            or not all(type(seed) is int and seed >= 0 for seed in listed)
         ):
             raise self.refuse(
                 "grid", "seeds", f"is {given!r}; give how many, or a list of whole numbers such as [0, 1, 2]"
@@ -294,9 +412,11 @@ class _StudyFile(TomlFile):
 
     def training(self, given: dict[str, Any]) -> Training:
         regime = given.get("regime", "early-stopping")
-        if regime not in REGIMES:
+        if not isinstance(regime, str) or regime not in REGIMES:
             raise self.no_such("training", "regime", regime, REGIMES)
-        return self.settings("training", lambda **given: training_settings(given), given)
+        return self.settings(
+            "training", Training, {key: given[key] for key in given if key != "regime"}, REGIMES[regime]
+        )
 
     def ood(self, given: dict[str, Any]) -> OodSettings | None:
         if "ood" not in self.given:
@@ -316,9 +436,16 @@ class _StudyFile(TomlFile):
         beside = self.path.parent / path
         return beside if beside.exists() else data_folder() / path
 
-    def settings(self, table: str, kind: Callable[..., Settings], given: dict[str, Any]) -> Settings:
+    def settings(
+        self, table: str, kind: type[Settings], given: dict[str, Any], base: Settings | None = None
+    ) -> Settings:
+        """Settings of a kind with what is given, and else as `base` has them, or as they are by default."""
+        hints = get_type_hints(kind, localns={"Mapping": Mapping, "Path": Path})
+        for key, value in given.items():
+            if not fits(value, hints[key]):
+                raise self.refuse(table, key, f"is {value!r}; give {in_words(hints[key])}")
         try:
-            return kind(**given)
+            return kind(**given) if base is None else replace(base, **given)  # type: ignore[type-var]
         except (InputError, TypeError) as error:
             wrong = next((key for key in given if f" {key} " in f" {error} "), table)
             raise self.refuse(table, wrong, f"is refused: {error}") from error

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dissensus.delivery import Delivery
+    from dissensus.training.inputs import SparseRows
     from dissensus.training.run import Run
 
 PADDING = 4
@@ -85,7 +86,7 @@ def crop_flip(images: Tensor, row: Tensor, shift: Tensor) -> Tensor:
     return images[row[..., None, None, None], channel, down[..., None, :, None], across[..., None, None, :]]
 
 
-def inputs(features: Tensor, epoch: Epoch, batch: slice | Tensor) -> Tensor:
+def inputs(features: Tensor | SparseRows, epoch: Epoch, batch: slice | Tensor) -> Tensor:
     """The inputs of one batch, (..., batch, ...): of one run, or of stacked runs at once.
 
     Args:
@@ -96,7 +97,10 @@ def inputs(features: Tensor, epoch: Epoch, batch: slice | Tensor) -> Tensor:
     shift = None if epoch.shift is None else epoch.shift[..., batch, :]
 
     def take(row: Tensor) -> Tensor:
-        return features[row] if shift is None else crop_flip(features, row, shift)
+        if shift is None:
+            return features[row]
+        assert isinstance(features, Tensor), "only images are augmented"
+        return crop_flip(features, row, shift)
 
     x = take(epoch.row[..., batch])
     if epoch.partner is None or epoch.weight is None:

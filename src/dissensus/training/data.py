@@ -15,8 +15,11 @@ from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from dissensus.arrays import Codes, Ints
+    from dissensus.arrays import Codes, Features, Ints
+    from dissensus.items.encoders import Encoder
+    from dissensus.items.shown import Items
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
 
@@ -29,23 +32,33 @@ class TrainingData:
 
     Attributes:
         name: of the dataset.
-        features: (items, ...) float32, not normalised.
+        features: (items, ...) float32, not normalised; or a sparse (items, columns) matrix, which is never made dense
+            as a whole. Of width 0 where every model reads the items themselves.
         human: what people said; the selection metrics `soft-nll` and `accuracy` are measured against it.
         targets: by name, what runs are trained towards, over the same items and classes.
         splits: by name, (n,) indices of items; `train` must be there, and no item may be in two.
         votes: what people said, in the same order of items; only multipass of weighted targets needs it.
         panels: by target, the votes that it was made from, where those are not all.
         note: what a reader of any result must know of the data, that it is simulated say; empty where nothing.
+        items: what people saw, in the same order; None where only features are known.
+        normalise: whether networks see features moved and scaled by one mean and one standard deviation, those of all
+            the training items' numbers; sparse features, ids and embeddings are seen as they are.
+        encoder: what made the features of the items; None where features were given.
+        folder: of the study, where networks, losses and deliveries of the user's own are; not part of the fingerprint.
     """
 
     name: str
-    features: np.ndarray[Any, np.dtype[np.float32]]
+    features: Features
     human: LabelDistribution
     targets: Mapping[str, LabelDistribution]
     splits: Mapping[str, Ints]
     votes: Votes | None = None
     panels: Mapping[str, Votes] = field(default_factory=dict)
     note: str = ""
+    items: Items | None = None
+    normalise: bool = True
+    encoder: Encoder | None = None
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         n_items, name = len(self.human), self.name
@@ -56,16 +69,21 @@ class TrainingData:
             )
         if self.features.dtype != np.float32:
             raise InputError(f"{name}: features are {self.features.dtype}; convert them to float32")
-        flat = self.features.reshape(n_items, -1)
-        # A sum is finite only if all its terms are; looking for the culprit can wait until there is one.
-        if not np.isfinite(flat.sum(dtype=np.float64)):
-            wrong = np.flatnonzero(~np.isfinite(flat).all(axis=1))
-            if wrong.size:
-                raise InputError(
-                    f"{name}: the features of item {self.human.items[wrong[0]]} hold NaN or infinity"
-                    f"{f', and so do those of {wrong.size - 1:,} more items' if wrong.size > 1 else ''}; "
-                    "fill or remove them"
-                )
+        if self.sparse and self.normalise:
+            raise InputError(
+                f"{name}: sparse features cannot be normalised, which would fill them; set normalise = false"
+            )
+        if self.items is not None and len(self.items) != n_items:
+            raise InputError(f"{name}: {len(self.items):,} items for {n_items:,} labelled ones; give the same items")
+        if not self.shape[0] and self.items is None:
+            raise InputError(f"{name}: the features have no columns; give at least one number an item")
+        wrong = _not_finite(self.features)
+        if wrong.size:
+            raise InputError(
+                f"{name}: the features of item {self.human.items[wrong[0]]} hold NaN or infinity"
+                f"{f', and so do those of {wrong.size - 1:,} more items' if wrong.size > 1 else ''}; "
+                "fill or remove them"
+            )
         for target, labels in self.targets.items():
             if len(labels) != n_items or labels.classes != self.human.classes:
                 raise InputError(
@@ -106,31 +124,67 @@ class TrainingData:
         """Of one item's features."""
         return tuple(self.features.shape[1:])
 
+    @property
+    def sparse(self) -> bool:
+        """Whether features are a sparse matrix."""
+        return not isinstance(self.features, np.ndarray)
+
     @cached_property
     def normalisation(self) -> tuple[float, float]:
-        """Mean and standard deviation of the training items' features."""
+        """Mean and standard deviation of all the training items' features together; 0 and 1 where not normalised."""
+        if not self.normalise:
+            return 0.0, 1.0
         seen = self.features[self.splits[TRAIN]]
         return float(seen.mean(dtype=np.float64)), float(seen.std(dtype=np.float64)) or 1.0
 
-    def normalised(self) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """(items, ...) features with the training items' mean 0 and standard deviation 1."""
+    def normalised(self) -> Features:
+        """(items, ...) features as networks see them: mean 0 and deviation 1 on training items, unless switched off.
+
+        Sparse features come as they are, a `csr_matrix`.
+        """
         return self.as_input(self.features)
 
-    def as_input(self, features: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def as_input(self, features: Features) -> Features:
         """(any items, ...) features, moved and scaled as the training items' are for the network."""
-        mean, deviation = self.normalisation
-        return ((features - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False)
+        return moved_and_scaled(features, self.normalisation)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the items: their features and splits. What runs add to it is in `data_fingerprint`."""
+        """A hash of the features and the splits. What runs add to it is in `data_fingerprint`."""
         digest = hashlib.sha256()
         digest.update(str(self.features.shape).encode())
-        digest.update(np.ascontiguousarray(self.features).data)
+        for part in _parts(self.features):
+            digest.update(np.ascontiguousarray(part).data)
+        if not self.normalise:
+            digest.update(b"as they are")
         for name, members in sorted(self.splits.items()):
             digest.update(name.encode())
             digest.update(np.ascontiguousarray(members).data)
         return digest.hexdigest()[:16]
+
+
+def _parts(features: Features) -> tuple[np.ndarray[Any, Any], ...]:
+    """The arrays that features are made of."""
+    return (features,) if isinstance(features, np.ndarray) else (features.data, features.indices, features.indptr)
+
+
+def _not_finite(features: Features) -> Ints:
+    """Places of the items whose features hold NaN or infinity."""
+    values = features if isinstance(features, np.ndarray) else features.data
+    # A sum is finite only if all its terms are; looking for the culprit can wait until there is one.
+    if np.isfinite(values.sum(dtype=np.float64)):
+        return np.empty(0, dtype=np.int64)
+    if isinstance(features, np.ndarray):
+        return np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(axis=1))
+    return np.unique(features.nonzero()[0][~np.isfinite(features.data)])
+
+
+def moved_and_scaled(features: Features, normalisation: tuple[float, float]) -> Features:
+    """(items, ...) features less a mean, divided by a standard deviation; untouched where these are 0 and 1."""
+    mean, deviation = normalisation
+    if (mean, deviation) == (0.0, 1.0):
+        return features
+    return ((features - np.float32(mean)) / np.float32(deviation)).astype(np.float32, copy=False)
 
 
 def split_items(

@@ -11,10 +11,12 @@ import torch
 from torch import Tensor
 
 from dissensus.errors import InputError
+from dissensus.training.events import silent
 from dissensus.training.failing import why_failed
-from dissensus.training.loop import same_bits, train_loop
-from dissensus.training.models import build
-from dissensus.training.progress import Progress
+from dissensus.training.fine_tuning import is_pretrained
+from dissensus.training.loop import same_bits
+from dissensus.training.models import network_of
+from dissensus.training.progress import Progress, ended
 from dissensus.training.run import Run, RunResult, delivery_of
 from dissensus.training.stacked import StackedRuns, draws_itself, stackable
 from dissensus.training.streams import StreamedRuns
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Mask
     from dissensus.training.data import TrainingData
+    from dissensus.training.events import Told
 
 
 class Together(Protocol):
@@ -61,9 +64,9 @@ class Together(Protocol):
 
 
 def train_together(
-    together: Together, runs: Sequence[Run], data: TrainingData, *, device: torch.device
+    together: Together, runs: Sequence[Run], data: TrainingData, *, device: torch.device, told: Told = silent
 ) -> list[RunResult]:
-    """Train to the end; results in the order of `runs`."""
+    """Train to the end; results in the order of `runs`. Every epoch of every run is told as it ends."""
     began, settings = time.perf_counter(), runs[0].training
     progress = Progress.start(len(runs), settings)
     history: dict[str, list[Floats]] = {"learning_rate": [], "train_loss": [], "selection": []}
@@ -80,7 +83,10 @@ def train_together(
         if settings.dynamics:
             for name, rows in together.members.items():
                 dynamics[name].append(together.predict(rows).half().cpu())
+        trained = np.flatnonzero(progress.active)
         together.keep(progress.advance(epoch, metric, settings))
+        for r in trained.tolist():
+            told(ended(runs[r], progress, r, epoch, loss=float(history["train_loss"][-1][r])))
         if not progress.active.any():
             break
     weights = together.restore()
@@ -105,35 +111,32 @@ def train_together(
     ]
 
 
-def train_fleet(runs: Sequence[Run], data: TrainingData, *, device: str | torch.device) -> Iterator[RunResult]:
+def train_fleet(
+    runs: Sequence[Run], data: TrainingData, *, device: str | torch.device, told: Told = silent
+) -> Iterator[RunResult]:
     """Train runs in as few groups as possible; a group that does not fit the device is halved until it does.
 
     Args:
         runs: any; those of one model and one set of settings go together.
         data: what they train on.
         device: on a CPU, one single-threaded worker a core takes run after run.
+        told: called when an epoch of a run has ended.
     """
     place = torch.device(device)
     if place.type == "cpu":
-        yield from train_in_workers(runs, data)
+        yield from train_in_workers(runs, data, told=told)
         return
     for group in alike(runs, data):
-        yield from train_group(group, data, place)
+        yield from train_group(group, data, place, told=told)
 
 
-def train_group(group: Sequence[Run], data: TrainingData, place: torch.device) -> Iterator[RunResult]:
-    """Train runs of one group together, or where they do not fit the device in halves, quarters, ...
-
-    Runs with layers that draw random numbers go one by one: such a layer draws from the one global generator, which
-    only the loop starts from the run's own seed.
-    """
-    if draws_itself(build(group[0].model, data.shape, classes=data.classes, seed=group[0].seed)):
-        for run in group:
-            yield train_loop(run, data, device=place)
-        return
+def train_group(
+    group: Sequence[Run], data: TrainingData, place: torch.device, *, told: Told = silent
+) -> Iterator[RunResult]:
+    """Train runs of one group together, or where they do not fit the device in halves, quarters, ..."""
     try:
         with same_bits():
-            results = train_together(start_together(group, data, place), group, data, device=place)
+            results = train_together(start_together(group, data, place), group, data, device=place, told=told)
     except torch.cuda.OutOfMemoryError as error:
         if len(group) == 1:
             raise InputError(
@@ -146,13 +149,36 @@ def train_group(group: Sequence[Run], data: TrainingData, place: torch.device) -
         yield from results
         return
     torch.cuda.empty_cache()
-    yield from train_group(group[: len(group) // 2], data, place)
-    yield from train_group(group[len(group) // 2 :], data, place)
+    yield from train_group(group[: len(group) // 2], data, place, told=told)
+    yield from train_group(group[len(group) // 2 :], data, place, told=told)
+
+
+def why_not_together(run: Run, data: TrainingData, place: torch.device) -> str:
+    """Why a run is trained by the loop though the fleet was chosen; empty where the fleet can."""
+    settings = run.training
+    if is_pretrained(run.model):
+        return "a pretrained network is fine-tuned one run at a time"
+    if place.type == "cpu":
+        # Its workers are loops.
+        return ""
+    asked = [
+        (data.sparse, "sparse features"),
+        (settings.optimiser not in ("adam", "sgd"), f"optimiser {settings.optimiser}"),
+        (settings.loss != "cross-entropy", f"loss {settings.loss}"),
+        (settings.class_weights is not None, "class weights"),
+        (settings.clip_norm is not None, "gradient clipping"),
+        (settings.warmup or settings.warmup_steps, "warm-up"),
+    ]
+    model = network_of(run, data)
+    # Such a layer draws from the one global generator, which only the loop starts from the run's own seed.
+    asked.append((draws_itself(model), "layers that draw random numbers"))
+    asked.append((hasattr(model, "prepare"), "a network that reads the items"))
+    return ", ".join(words for is_asked, words in asked if is_asked)
 
 
 def start_together(runs: Sequence[Run], data: TrainingData, place: torch.device) -> Together:
     """Runs of one group, ready for their first epoch: stacked where the network allows it, else on streams."""
-    model = build(runs[0].model, data.shape, classes=data.classes, seed=runs[0].seed)
+    model = network_of(runs[0], data)
     return StackedRuns(runs, data, place) if stackable(model) else StreamedRuns(runs, data, place)
 
 

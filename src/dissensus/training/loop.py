@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -9,87 +10,108 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from dissensus.errors import InputError
+from dissensus.own_code import own_function
 from dissensus.randomness import Purpose, stream
-from dissensus.training.batches import epoch_of, inputs, padded
+from dissensus.training.batches import epoch_of, padded
 from dissensus.training.data import TRAIN
+from dissensus.training.events import silent
 from dissensus.training.failing import why_failed
-from dissensus.training.models import build
-from dissensus.training.progress import Progress
-from dissensus.training.run import Run, RunResult, delivery_of, selection_target
+from dissensus.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
+from dissensus.training.losses import batch_mean, cross_entropy, loss_of
+from dissensus.training.models import network_of
+from dissensus.training.progress import Progress, ended
+from dissensus.training.run import Run, RunResult, class_weights, delivery_of, selection_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from dissensus.training.data import TrainingData
+    from dissensus.training.events import Told
+    from dissensus.training.inputs import Features
+    from dissensus.training.losses import Loss
     from dissensus.training.settings import Training
 
-EVALUATION_BATCH = 1024
 
-
-def train_loop(run: Run, data: TrainingData, *, device: str | torch.device = "cpu") -> RunResult:
+def train_loop(run: Run, data: TrainingData, *, device: str | torch.device = "cpu", told: Told = silent) -> RunResult:
     """Train one run and return what it leaves.
 
     Layers that draw random numbers themselves (dropout) draw from the global generator; it starts from the run's seed
     and is put back as it was.
+
+    Args:
+        run: what to train.
+        data: what it learns from.
+        device: cpu or cuda.
+        told: called when an epoch has ended.
     """
     place = torch.device(device)
     with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []), same_bits():
         torch.manual_seed(int(stream(run.seed, Purpose.LAYERS).integers(2**62)))
-        return _train(run, data, place)
+        return _train(run, data, place, told)
 
 
-def _train(run: Run, data: TrainingData, place: torch.device) -> RunResult:
+def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> RunResult:
     began, settings = time.perf_counter(), run.training
-    model = placed(build(run.model, data.shape, classes=data.classes, seed=run.seed), data.shape, place)
-    features = torch.from_numpy(data.normalised()).to(place)
+    model = placed(network_of(run, data), data.shape, place)
+    features = network_inputs(model, data, place)
     members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
-    train_features = features[members[TRAIN]]
+    train_features = rows_of(features, members[TRAIN])
     if settings.augmentation == "crop-flip":
-        train_features = padded(train_features)
+        train_features = padded(images_only(train_features, run))
     delivery = delivery_of(run, data, place)
-    optimiser = make_optimiser(model, settings, rate=settings.learning_rate)
+    optimiser = make_optimiser(model, settings, rate=settings.learning_rate, folder=data.folder)
+    loss_function, weights_of_classes = loss_of(settings, data.folder), class_weights(run, data)
+    by_class = None if weights_of_classes is None else torch.from_numpy(weights_of_classes).to(place)
     compared = selection_target(run, data)
     selection = None if compared is None else torch.from_numpy(compared).to(place)
     progress = Progress.start(1, settings)
+    steps_an_epoch = -(-delivery.examples.shape[0] // settings.batch_size)
     history: dict[str, list[float]] = {"learning_rate": [], "train_loss": [], "selection": []}
     dynamics: dict[str, list[np.ndarray[Any, Any]]] = {name: [] for name in members}
     kept = snapshot(model)
     for epoch in range(settings.epochs):
         plan = epoch_of(run, delivery, epoch, classes=data.classes)
-        for group in optimiser.param_groups:
-            group["lr"] = float(progress.rate[0])
+        if isinstance(train_features, Tokens):
+            plan = train_features.bucketed(plan, size=settings.batch_size, seed=run.seed, number=epoch)
         history["learning_rate"].append(float(progress.rate[0]))
         model.train()
         total = torch.zeros((), device=place)
         n_examples = plan.row.shape[0]
-        for start in range(0, n_examples, settings.batch_size):
+        for step, start in enumerate(range(0, n_examples, settings.batch_size), start=epoch * steps_an_epoch):
             batch = slice(start, start + settings.batch_size)
-            x, target = inputs(train_features, plan, batch), plan.target[batch]
+            x, target = batch_inputs(train_features, plan, batch), plan.target[batch]
+            for group in optimiser.param_groups:
+                group["lr"] = float(progress.rate[0]) * warmed_up(step, steps_an_epoch, settings)
             optimiser.zero_grad(set_to_none=True)
             with autocast(settings, place):
                 logits = model(x)
-            loss = F.cross_entropy(logits.float(), target)
+            loss = batch_mean(loss_function, logits.float(), target, by_class)
             loss.backward()
+            if settings.clip_norm is not None:
+                nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
             optimiser.step()
             total += loss.detach() * target.shape[0]
         history["train_loss"].append(float(total) / n_examples)
         metric = None
         if selection is not None:
-            log_q = log_probabilities(model, features[members[settings.selection_split]], settings)
-            metric = np.array([float(selection_metric(log_q, selection, settings))])
+            log_q = log_probabilities(model, features, members[settings.selection_split], settings)
+            metric = np.array([float(selection_metric(log_q, selection, settings, loss_function))])
             history["selection"].append(float(metric[0]))
         if settings.dynamics:
             for name, rows in members.items():
-                dynamics[name].append(log_probabilities(model, features[rows], settings).exp().half().cpu().numpy())
+                log_q = log_probabilities(model, features, rows, settings)
+                dynamics[name].append(log_q.exp().half().cpu().numpy())
         if progress.advance(epoch, metric, settings)[0]:
             kept = snapshot(model)
+        told(ended(run, progress, 0, epoch, loss=history["train_loss"][-1]))
         if not progress.active[0]:
             break
     model.load_state_dict(kept)
     predictions = {
-        name: log_probabilities(model, features[rows], settings).exp().cpu().numpy() for name, rows in members.items()
+        name: log_probabilities(model, features, rows, settings).exp().cpu().numpy() for name, rows in members.items()
     }
     columns = {name: np.array(values) for name, values in history.items() if values}
     weights = {name: value.cpu().numpy() for name, value in kept.items()}
@@ -103,6 +125,22 @@ def _train(run: Run, data: TrainingData, place: torch.device) -> RunResult:
         timing={"seconds": time.perf_counter() - began, "engine": "loop", "device": str(place), "together": 1},
         failed=why_failed(run, data, history=columns, weights=weights),
     )
+
+
+def warmed_up(step: int, steps_an_epoch: int, settings: Training) -> float:
+    """The share of the learning rate that a step has: it climbs to 1 in equal steps, and stays there."""
+    steps = settings.warmup_steps or round(settings.warmup * steps_an_epoch)
+    return min(1.0, (step + 1) / steps) if steps else 1.0
+
+
+def images_only(features: Features, run: Run) -> Tensor:
+    """Dense images, which alone can be cropped and flipped."""
+    if not isinstance(features, Tensor) or features.ndim != 4:
+        raise InputError(
+            f"training: augmentation is '{run.training.augmentation}', and what {run.model} is given are no images; "
+            "set augmentation = 'none'"
+        )
+    return features
 
 
 def placed(model: nn.Module, shape: tuple[int, ...], place: torch.device) -> nn.Module:
@@ -127,20 +165,19 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def soft_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
-    """-sum_k p_k log q_k, mean over the batch: `F.cross_entropy`, for any dimensions in front."""
-    return -(target * logits.log_softmax(dim=-1)).sum(dim=-1).mean(dim=-1)
-
-
-def selection_metric(log_q: Tensor, target: Tensor, settings: Training) -> Tensor:
-    """What is selected on, (...) for (..., items, classes), lower is better: soft cross-entropy, or minus accuracy."""
+def selection_metric(log_q: Tensor, target: Tensor, settings: Training, loss: Loss = cross_entropy) -> Tensor:
+    """What is selected on, (...) for (..., items, classes), lower is better: loss, soft NLL, or minus accuracy."""
     if settings.selection == "accuracy":
         return -(log_q.argmax(dim=-1) == target.argmax(dim=-1)).double().mean(dim=-1)
+    if settings.selection == "loss" and loss is not cross_entropy:
+        return loss(log_q, target).double().mean(dim=-1)
     return -(target * log_q).sum(dim=-1).double().mean(dim=-1)
 
 
-def make_optimiser(model: nn.Module, settings: Training, *, rate: float | Tensor) -> torch.optim.Optimizer:
-    """Adam or SGD as PyTorch has them; the fused ones do the same sums in one pass over the weights.
+def make_optimiser(
+    model: nn.Module, settings: Training, *, rate: float | Tensor, folder: Path | None = None
+) -> torch.optim.Optimizer:
+    """Adam, AdamW or SGD as PyTorch has them (the fused ones do the same sums in one pass), or another by its path.
 
     A rate in a tensor can be changed between replays of a captured step.
     """
@@ -148,15 +185,39 @@ def make_optimiser(model: nn.Module, settings: Training, *, rate: float | Tensor
     if settings.optimiser == "adam":
         on_device = isinstance(rate, Tensor) and rate.is_cuda
         return torch.optim.Adam(weights, lr=rate, weight_decay=decay, fused=True, capturable=on_device)
-    return torch.optim.SGD(weights, lr=rate, momentum=settings.momentum, weight_decay=decay, fused=True)
+    if settings.optimiser == "adamw":
+        return torch.optim.AdamW(weights, lr=rate, weight_decay=decay, fused=True)
+    if settings.optimiser == "sgd":
+        return torch.optim.SGD(weights, lr=rate, momentum=settings.momentum, weight_decay=decay, fused=True)
+    return _own_optimiser(weights, settings, rate=rate, folder=folder)
 
 
-def log_probabilities(model: nn.Module, features: Tensor, settings: Training) -> Tensor:
-    """(items, classes) log q in evaluation mode, float32."""
+def _own_optimiser(
+    weights: list[nn.Parameter], settings: Training, *, rate: float | Tensor, folder: Path | None
+) -> torch.optim.Optimizer:
+    """An optimiser by path; what the settings ask for and it does not know is refused."""
+    make = own_function(settings.optimiser, folder=folder, kind="optimiser")
+    known = inspect.signature(make).parameters
+    asked = {name: getattr(settings, name) for name in ("weight_decay", "momentum") if getattr(settings, name)}
+    for name in asked:
+        if name not in known:
+            raise InputError(f"training: {name} is {asked[name]}, and {settings.optimiser} has none; leave {name} out")
+    made = make(weights, lr=rate, **asked)
+    if not isinstance(made, torch.optim.Optimizer) or isinstance(made, torch.optim.LBFGS):
+        raise InputError(
+            f"training: optimiser {settings.optimiser} is {type(made).__name__}; give a torch.optim.Optimizer that "
+            "steps on gradients alone"
+        )
+    return made
+
+
+def log_probabilities(model: nn.Module, features: Features, rows: Tensor, settings: Training) -> Tensor:
+    """(rows, classes) log q in evaluation mode, float32."""
     model.eval()
-    with torch.no_grad(), autocast(settings, features.device):
-        parts = [model(part).float().log_softmax(dim=1) for part in torch.split(features, EVALUATION_BATCH)]
-    return torch.cat(parts)
+    places = evaluation_parts(features, rows)
+    with torch.no_grad(), autocast(settings, rows.device):
+        log_q = torch.cat([model(features[rows[part]]).float().log_softmax(dim=1) for part in places])
+    return log_q[torch.argsort(torch.cat(places))]
 
 
 def autocast(settings: Training, device: torch.device) -> AbstractContextManager[Any]:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import importlib
+import inspect
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dissensus.errors import InputError
+from dissensus.own_code import beside, own_function, own_source
 from dissensus.randomness import Purpose, stream
-from dissensus.training.source import source_fingerprint
+from dissensus.training.data import TRAIN
+from dissensus.training.fine_tuning import is_pretrained, pretrained, pretrained_source
+from dissensus.training.inputs import prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from dissensus.items.shown import Items
+    from dissensus.training.data import TrainingData
+    from dissensus.training.run import Run
 
 Shape = tuple[int, ...]
 """Of one item, without the batch."""
@@ -110,57 +119,124 @@ MODELS: Final[dict[str, Callable[[Shape, int], nn.Module]]] = {
 }
 
 
-def build(name: str, shape: Shape, *, classes: int, seed: int) -> nn.Module:
+def network_of(run: Run, data: TrainingData) -> nn.Module:
+    """The network of a run before its training."""
+    return build(
+        run.model, data.shape, classes=data.classes, seed=run.seed, folder=data.folder, items=training_items(data)
+    )
+
+
+def initialised_for(run: Run, data: TrainingData) -> nn.Module:
+    """The same, unchecked: for further seeds of a network that `network_of` has looked at."""
+    return initialised(
+        run.model, data.shape, classes=data.classes, seed=run.seed, folder=data.folder, items=training_items(data)
+    )
+
+
+def training_items(data: TrainingData) -> Items | None:
+    """The items that are trained on, as people saw them, where they are known."""
+    return None if data.items is None else data.items.take(data.splits[TRAIN])
+
+
+def build(
+    name: str,
+    shape: Shape,
+    *,
+    classes: int,
+    seed: int,
+    folder: Path | None = None,
+    items: Items | None = None,
+    weights: bool = True,
+) -> nn.Module:
     """A new network with weights drawn from the seed, on the CPU.
 
     Args:
-        name: one of `MODELS`, or the import path of a factory, `package.module:function`, which is called with the
-            shape of an item and the number of classes.
+        name: one of `MODELS`; a pretrained network, `hf:NAME` or `timm:NAME`; or the path of a factory, `nets.py:net`
+            or `package.module:net`, which is called with the shape of an item and the number of classes. A factory
+            whose first parameter is called `items` gets the items that are trained on instead of the shape. A network
+            with a method `prepare(items)` is given batches of the tensor that it returns, in place of features.
         shape: of one item.
         classes: width of the output; a network that answers otherwise is refused.
         seed: of the weights. PyTorch's layers draw from the global generator; it is put back as it was.
+        folder: of the study, where `nets.py` is.
+        items: that are trained on; None where only their features are known.
+        weights: whether pretrained weights are loaded; without, they are to come from elsewhere.
     """
-    model = initialised(name, shape, classes=classes, seed=seed)
+    model = initialised(name, shape, classes=classes, seed=seed, folder=folder, items=items, weights=weights)
     if not isinstance(model, nn.Module):
         raise InputError(f"model {name}: the factory returned {type(model).__name__}, not a torch.nn.Module")
-    _check_width(model, name, shape, classes=classes)
+    _check_width(model, name, shape, classes=classes, items=items)
     return model
 
 
-def initialised(name: str, shape: Shape, *, classes: int, seed: int) -> nn.Module:
+def initialised(
+    name: str,
+    shape: Shape,
+    *,
+    classes: int,
+    seed: int,
+    folder: Path | None = None,
+    items: Items | None = None,
+    weights: bool = True,
+) -> nn.Module:
     """The same without a look at what the factory made: for further seeds of a network that `build` has checked."""
-    factory = MODELS[name] if name in MODELS else _imported(name)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), beside(folder if ":" in name else None):
         torch.manual_seed(int(stream(seed, Purpose.WEIGHTS).integers(2**62)))
-        return factory(shape, classes)
+        if name in MODELS:
+            return MODELS[name](shape, classes)
+        if is_pretrained(name):
+            return pretrained(name, classes=classes, folder=folder or Path(), weights=weights)
+        factory = _own(name, folder)
+        if not _takes_items(factory):
+            made: nn.Module = factory(shape, classes)
+        elif items is None:
+            raise InputError(
+                f"model {name}: its factory takes items, and the data have features only; give texts or images under "
+                "[dataset], or take the shape of the features"
+            )
+        else:
+            made = factory(items, classes)
+        return made
 
 
-def model_source(name: str) -> str:
-    """A fingerprint of the code of a network given by import path; empty for those of this package."""
-    return "" if name in MODELS else source_fingerprint(name.partition(":")[0])
+def _takes_items(factory: Callable[..., Any]) -> bool:
+    """Whether a factory asks for the items by the name of its first parameter."""
+    return next(iter(inspect.signature(factory).parameters), "") == "items"
 
 
-def _imported(path: str) -> Callable[..., Any]:
-    module, _, function = path.partition(":")
-    if not function:
+def model_source(name: str, folder: Path | None = None) -> str:
+    """A fingerprint of the code of a network given by path, or of pretrained weights; empty for our own networks."""
+    if is_pretrained(name):
+        return pretrained_source(name, folder or Path())
+    return "" if name in MODELS else own_source(name, folder=folder)
+
+
+def _own(name: str, folder: Path | None) -> Callable[..., Any]:
+    if ":" not in name:
         raise InputError(
-            f"'{path}' is no model; choose {', '.join(MODELS)}, or give the import path of a factory such as "
-            "my_package.nets:small_net"
+            f"'{name}' is no model; choose {', '.join(MODELS)}, or give the path of a factory such as nets.py:net"
         )
-    try:
-        factory: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"model {path}: {error}; give package.module:function of something importable") from error
-    return factory
+    return own_function(name, folder=folder, kind="model")
 
 
-def _check_width(model: nn.Module, name: str, shape: Shape, *, classes: int) -> None:
+def _check_width(model: nn.Module, name: str, shape: Shape, *, classes: int, items: Items | None) -> None:
+    reads = hasattr(model, "prepare")
+    if reads and items is None:
+        # Where there are no items to try it on, its first batch tells.
+        return
     training = model.training
     model.eval()
+    two = torch.arange(2)
     try:
         with torch.no_grad():
-            out = model(torch.zeros(2, *shape))
+            out = model(
+                torch.zeros(2, *shape)
+                if items is None or not reads
+                else prepared(model, items.take(np.arange(2) % len(items)), torch.device("cpu"))[two]
+            )
     except (RuntimeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
         first = str(error).splitlines()[0]
         raise InputError(f"model {name} does not take items of shape {shape}: {first}") from error
     finally:

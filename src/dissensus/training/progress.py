@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.training.events import EpochEnded
+
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Mask
+    from dissensus.training.run import Run
     from dissensus.training.settings import Training
 
 PLATEAU_THRESHOLD = 1e-4
@@ -64,6 +67,8 @@ class Progress:
         self.best_epoch[keep] = epoch
         if settings.schedule == "cosine":
             self.rate[:] = settings.learning_rate * 0.5 * (1 + math.cos(math.pi * (epoch + 1) / settings.epochs))
+        elif settings.schedule == "linear":
+            self.rate[:] = settings.learning_rate * (1 - (epoch + 1) / settings.epochs)
         elif settings.schedule == "plateau" and metric is not None:
             self._plateau(metric, settings)
         if settings.patience is not None:
@@ -82,3 +87,15 @@ class Progress:
         slow = self.plateau_waited > settings.plateau_patience
         self.rate = np.where(slow, self.rate * settings.plateau_factor, self.rate)
         self.plateau_waited = np.where(slow, 0, self.plateau_waited)
+
+
+def ended(run: Run, progress: Progress, place: int, epoch: int, *, loss: float) -> EpochEnded:
+    """What is told of the run at a place when an epoch, from 0, has ended."""
+    best = float(progress.best[place])
+    return EpochEnded(
+        run=run.key,
+        epoch=epoch + 1,
+        epochs=run.training.epochs,
+        loss=loss,
+        best=best if math.isfinite(best) else None,
+    )

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from dissensus.errors import InputError
-from dissensus.training.models import build
+from dissensus.training.models import network_of
 from dissensus.training.run import data_fingerprint
 
 if TYPE_CHECKING:
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 def trained_model(result: RunResult, data: TrainingData) -> nn.Module:
     """The network of a run with the weights it kept, in evaluation mode, on the CPU."""
     run = result.run
-    if run.data != data_fingerprint(data, target=run.target, delivery=run.delivery, training=run.training):
+    if run.data != data_fingerprint(
+        data, target=run.target, delivery=run.delivery, training=run.training, model=run.model
+    ):
         raise InputError(
             f"run {run.key} was trained on other data than {data.name} is now; run the study again, or give its data"
         )
     if not result.weights:
         raise InputError(f"run {run.key} comes without weights; load it with its weights, or run the study again")
-    model = build(run.model, data.shape, classes=data.classes, seed=run.seed)
+    model = network_of(run, data)
     try:
         model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in result.weights.items()})
     except RuntimeError as error:

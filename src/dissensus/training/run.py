@@ -13,12 +13,16 @@ import torch
 
 from dissensus.delivery import HARD, deliver, ordered_judgements, reads_votes
 from dissensus.errors import InputError
+from dissensus.own_code import own_source
 from dissensus.training.data import TRAIN
 from dissensus.training.models import model_source
+from dissensus.training.settings import spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
+    from dissensus.arrays import Ints
     from dissensus.delivery import Delivery
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.training.data import TrainingData
@@ -43,7 +47,7 @@ class Run:
         seed: of weights, batches, draws and augmentation.
         training: settings.
         data: the fingerprint of what it learns from (`data_fingerprint`).
-        source: the fingerprint of the code of an imported network; empty for the networks of this package.
+        source: the fingerprint of the user's own code (network, loss, delivery); empty where all is of this package.
     """
 
     model: str
@@ -57,7 +61,7 @@ class Run:
 
     def spec(self) -> dict[str, Any]:
         """Everything that decides the result, as plain values."""
-        return {"meaning": MEANING, **asdict(self)}
+        return {"meaning": MEANING, **asdict(self), "training": spelled_out(self.training)}
 
     @property
     def key(self) -> str:
@@ -118,16 +122,29 @@ def run_on(
         options=dict(options or {}),
         seed=seed,
         training=training,
-        data=data_fingerprint(data, target=target, delivery=delivery, training=training),
-        source=model_source(model),
+        data=data_fingerprint(data, target=target, delivery=delivery, training=training, model=model),
+        source=_source(data.folder, model=model, delivery=delivery, training=training),
     )
 
 
-def data_fingerprint(data: TrainingData, *, target: str, delivery: str, training: Training) -> str:
+def _source(folder: Path | None, *, model: str, delivery: str, training: Training) -> str:
+    """The fingerprint of all code that is the user's own; empty where none is.
+
+    An optimiser of PyTorch itself counts by its name alone: versions are recorded, and not part of the key.
+    """
+    own = [name for name in (delivery, training.loss, training.optimiser) if ":" in name]
+    sources = [own_source(name, folder=folder) for name in own if not name.startswith("torch.")]
+    if not sources:
+        return model_source(model, folder)
+    return hashlib.sha256(" ".join([model_source(model, folder), *sources]).encode()).hexdigest()[:16]
+
+
+def data_fingerprint(data: TrainingData, *, target: str, delivery: str, training: Training, model: str = "") -> str:
     """A hash of the data that decide a run's result: items, its own target, and what else it reads.
 
     The human distribution counts where an epoch is selected by it, the votes where the delivery reads them: each
-    item's judgements, whatever their order in the file. Other targets of the study do not count, so a study that gains
+    item's judgements, whatever their order in the file, and all of them where the delivery is the user's own. The items
+    themselves count where the network may read them. Other targets of the study do not count, so a study that gains
     one trains nothing again.
     """
     labels = _target(data, target)
@@ -136,9 +153,14 @@ def data_fingerprint(data: TrainingData, *, target: str, delivery: str, training
         digest.update(np.ascontiguousarray(each.probabilities).data)
         digest.update(np.ascontiguousarray(each.counts).data)
     votes = data.panels.get(target, data.votes)
-    if votes is not None and reads_votes(delivery, labels):
+    if votes is not None and ":" in delivery:
+        for column in (votes.item, votes.label, votes.unsure, votes.judgement, votes.annotator):
+            digest.update(b"none" if column is None else np.ascontiguousarray(column).data)
+    elif votes is not None and reads_votes(delivery, labels):
         for part in ordered_judgements(votes, labels.scheme):
             digest.update(np.ascontiguousarray(part).data)
+    if data.items is not None and ":" in model:
+        digest.update(data.items.fingerprint.encode())
     return digest.hexdigest()[:16]
 
 
@@ -152,6 +174,7 @@ def delivery_of(run: Run, data: TrainingData, device: torch.device | str = "cpu"
         None if votes is None else votes.take_items(members),
         seed=run.seed,
         device=device,
+        folder=data.folder,
         **run.options,
     )
 
@@ -178,7 +201,34 @@ def selection_target(run: Run, data: TrainingData) -> np.ndarray[Any, np.dtype[n
         )
     members = data.splits[settings.selection_split]
     if settings.selection == "loss":
-        own = _target(data, run.target).take(members)
-        return np.asarray(own.one_hot() if run.delivery in HARD else own.probabilities, dtype=np.float32)
+        return _delivered_in_the_mean(run, data, members)
     human = data.human.take(members)
     return np.asarray(human.one_hot() if settings.selection == "accuracy" else human.probabilities, dtype=np.float32)
+
+
+def class_weights(run: Run, data: TrainingData) -> np.ndarray[Any, np.dtype[np.float32]] | None:
+    """(classes,) how much each class counts in the training loss; None where all count alike.
+
+    `balanced`: 1 / (number of classes that are delivered times the share of the class in the run's training target), so
+    that the mean weight of the training items is 1.
+    """
+    given, names = run.training.class_weights, data.human.classes
+    if given is None:
+        return None
+    if isinstance(given, str):
+        share = _delivered_in_the_mean(run, data, data.splits[TRAIN]).mean(axis=0, dtype=np.float64)
+        weights = np.divide(1 / (share > 0).sum(), share, out=np.zeros_like(share), where=share > 0)
+        return np.asarray(weights, dtype=np.float32)
+    if set(given) != set(names):
+        wrong = sorted(set(given) ^ set(names))[0]
+        raise InputError(
+            f"training: class_weights {'has no weight for' if wrong in names else 'names'} '{wrong}'; the classes of "
+            f"{data.name} are {', '.join(names)}: give each a number"
+        )
+    return np.array([given[name] for name in names], dtype=np.float32)
+
+
+def _delivered_in_the_mean(run: Run, data: TrainingData, members: Ints) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(members, classes) the run's own target as its delivery has it in the mean: hard ones know only the majority."""
+    own = _target(data, run.target).take(members)
+    return np.asarray(own.one_hot() if run.delivery in HARD else own.probabilities, dtype=np.float32)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args, get_type_hints
 
 from dissensus.errors import InputError
+from dissensus.toml_file import fits, in_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,14 +15,15 @@ class Training:
     """Everything about training that is not the model, the target, the delivery or the seed.
 
     Attributes:
-        optimiser: Adam, or SGD with momentum.
-        learning_rate: at the start.
+        optimiser: adam, sgd (with momentum), adamw, or one of PyTorch by path: `torch.optim:RAdam`.
+        learning_rate: at the start, or where a warm-up ends.
         momentum: of SGD.
-        weight_decay: L2, added to the gradient.
+        weight_decay: L2, added to the gradient; of AdamW decoupled from it.
         batch_size: examples a step; the last batch of an epoch may be smaller.
         epochs: at most.
-        schedule: constant; cosine to 0 over `epochs`; or plateau: times `plateau_factor` after more than
-            `plateau_patience` epochs without the selection metric falling by a relative 1e-4.
+        schedule: constant; cosine or linear to 0 over `epochs`, in steps of one epoch; or plateau: times
+            `plateau_factor` after more than `plateau_patience` epochs without the selection metric falling by a
+            relative 1e-4.
         patience: stop after this many epochs without a better selection metric; None trains to the last epoch.
         keep: the weights of the best epoch by the selection metric, or of the last epoch.
         selection: the metric, on `selection_split`: loss on the run's own target, soft NLL to the human
@@ -30,15 +33,23 @@ class Training:
             epoch.
         precision: float32, or bfloat16 where autocast allows it.
         dynamics: whether to record every item's probabilities after each epoch.
+        warmup: epochs, or a share of one, in which the rate climbs from 0 in equal steps, one an optimiser step.
+        warmup_steps: the same as a number of optimiser steps.
+        clip_norm: the gradient is shortened to this Euclidean norm where it is longer; None leaves it.
+        loss: cross-entropy, kl, jsd, brier, emd (earth mover's, for ordered classes), or the user's own by path:
+            `losses.py:focal`. The selection metric `loss` is this loss.
+        class_weights: an item counts sum_k p_k w_k times in the training loss: `balanced` takes w_k = 1 / (classes
+            times the share of class k in the training target), a mapping gives each class its own; None counts all
+            alike.
     """
 
-    optimiser: Literal["adam", "sgd"] = "adam"
+    optimiser: str = "adam"
     learning_rate: float = 1e-3
     momentum: float = 0.0
     weight_decay: float = 0.0
     batch_size: int = 64
     epochs: int = 60
-    schedule: Literal["constant", "plateau", "cosine"] = "constant"
+    schedule: Literal["constant", "plateau", "cosine", "linear"] = "constant"
     plateau_factor: float = 0.5
     plateau_patience: int = 3
     patience: int | None = None
@@ -48,8 +59,16 @@ class Training:
     augmentation: Literal["none", "crop-flip"] = "none"
     precision: Literal["float32", "bf16"] = "float32"
     dynamics: bool = False
+    warmup: float = 0.0
+    warmup_steps: int = 0
+    clip_norm: float | None = None
+    loss: str = "cross-entropy"
+    class_weights: Literal["balanced"] | Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
+        for name, hint in _HINTS.items():
+            if not fits(getattr(self, name), hint):
+                raise InputError(f"training: {name} is {getattr(self, name)!r}; give {in_words(hint)}")
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise InputError(
@@ -59,6 +78,17 @@ class Training:
             value = getattr(self, name)
             if value is not None and not value >= least:
                 raise InputError(f"training: {name} is {value}; it must be {least} or more")
+        for name, known in _NAMED.items():
+            value = getattr(self, name)
+            if value not in known and (not isinstance(value, str) or ":" not in value):
+                raise InputError(
+                    f"training: {name} is '{value}'; choose {', '.join(known)}, or give a path such as {_PATHS[name]}"
+                )
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise InputError(f"training: clip_norm is {self.clip_norm}; it must be a number above 0")
+        if self.warmup and self.warmup_steps:
+            raise InputError("training: warmup and warmup_steps are both given; keep warmup (epochs) or warmup_steps")
+        _check_class_weights(self.class_weights)
         if not 0 < self.learning_rate < float("inf"):
             raise InputError(f"training: learning_rate is {self.learning_rate}; it must be a number above 0")
         if not 0 < self.plateau_factor < 1:
@@ -75,6 +105,7 @@ class Training:
 _CHOICES: Final = {
     name: get_args(hint) for name, hint in get_type_hints(Training).items() if str(hint).startswith("typing.Literal")
 }
+_HINTS: Final = get_type_hints(Training)
 _LEAST: Final = {
     "batch_size": 1,
     "epochs": 1,
@@ -82,7 +113,45 @@ _LEAST: Final = {
     "weight_decay": 0,
     "plateau_patience": 0,
     "patience": 1,
+    "warmup": 0,
+    "warmup_steps": 0,
 }
+_NAMED: Final = {
+    "optimiser": ("adam", "sgd", "adamw"),
+    "loss": ("cross-entropy", "kl", "jsd", "brier", "emd"),
+}
+"""Settings that take a name or a path."""
+
+_PATHS: Final = {"optimiser": "torch.optim:RAdam", "loss": "losses.py:focal"}
+
+_LATER: Final = ("warmup", "warmup_steps", "clip_norm", "loss", "class_weights")
+"""Settings that runs of the first release did not have."""
+
+
+def spelled_out(training: Training) -> dict[str, Any]:
+    """The settings as plain values, as they are in a run's key.
+
+    Those of `_LATER` are left out where they have their default: a run that does not use them is the run it was.
+    """
+    every = {each.name: (getattr(training, each.name), each.default) for each in fields(Training)}
+    return {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, (value, default) in every.items()
+        if name not in _LATER or value != default
+    }
+
+
+def _check_class_weights(given: Any) -> None:
+    if given is None or given == "balanced":
+        return
+    if not isinstance(given, Mapping) or not given:
+        raise InputError(f"training: class_weights is {given!r}; choose 'balanced', or give each class a number")
+    for name, weight in given.items():
+        if type(weight) not in (int, float) or not 0 <= weight < float("inf"):
+            raise InputError(f"training: class_weights gives '{name}' {weight!r}; give a number of 0 or more")
+    if not any(given.values()):
+        raise InputError("training: class_weights gives every class 0; give at least one a number above 0")
+
 
 REGIMES: Final[dict[str, Training]] = {
     # Soft-digits paper, test regime. Its patience, factor and learning rate are not known (papers.md 3.2); these are

@@ -19,8 +19,10 @@ from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 from dissensus.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded, stacked_epoch
 from dissensus.training.data import TRAIN
 from dissensus.training.graphs import captured
-from dissensus.training.loop import EVALUATION_BATCH, autocast, selection_metric, soft_cross_entropy
-from dissensus.training.models import initialised
+from dissensus.training.inputs import EVALUATION_BATCH
+from dissensus.training.loop import autocast, selection_metric
+from dissensus.training.losses import cross_entropy
+from dissensus.training.models import initialised_for
 from dissensus.training.patches import as_matmuls
 from dissensus.training.run import Run, delivery_of, selection_target
 
@@ -52,7 +54,7 @@ class StackedRuns:
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
         self.runs, self.settings, self.classes, self.place = runs, runs[0].training, data.classes, place
-        models = [initialised(run.model, data.shape, classes=data.classes, seed=run.seed) for run in runs]
+        models = [initialised_for(run, data) for run in runs]
         stacked, _ = stack_module_state(models)
         self.weights: Stack = {name: value.detach().to(place) for name, value in stacked.items()}
         self.kept = {name: value.clone() for name, value in self.weights.items()}
@@ -146,7 +148,7 @@ class StackedRuns:
         return out.float()
 
     def _loss(self, weights: Stack, x: Tensor, target: Tensor) -> Tensor:
-        return soft_cross_entropy(self._logits(weights, x), target)
+        return cross_entropy(self._logits(weights, x), target).mean(dim=-1)
 
     def _step(self, count: int) -> None:
         assert self.plan is not None

@@ -8,6 +8,7 @@ STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions, why it fai
 STORE/measured/KIND/KEY.json     what was measured of a run after its training: basins, ood
 STORE/studies.json              the studies whose runs these are, and where their files lie
 STORE/partial/WRITER/           what a writer has not finished, held by the lock WRITER.lock while the writer lives
+               progress.json    how far the writer is
 
 Reading (`RunStore`) needs no right to write, and several processes may read and write one store at the same time: a
 writer (`RunWriter`) sweeps only what dead writers left, which is what nobody holds the lock of.
@@ -17,8 +18,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
+import time
 import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -38,6 +41,10 @@ if TYPE_CHECKING:
 
 REMEDY: Final = "delete this folder and run the study again"
 """Of a stored run that cannot be read."""
+
+
+PROGRESS: Final = "progress.json"
+"""Where a writer says, in its own folder, how far it is."""
 
 
 class RunStore:
@@ -86,12 +93,27 @@ class RunStore:
             return None
         return value if isinstance(value, dict) else None
 
+    def progress(self) -> list[dict[str, Any]]:
+        """Where each writer of this store last said that it stands (`Standing`), and `at` what time; the latest last.
+
+        Read without a lock. A writer that was killed leaves its last word until another comes and sweeps.
+        """
+        found = []
+        for path in (self.folder / "partial").glob(f"*/{PROGRESS}"):
+            with suppress(OSError, ValueError):
+                found.append(json.loads(path.read_text(encoding="utf-8")))
+        return sorted((each for each in found if isinstance(each, dict) and "at" in each), key=lambda each: each["at"])
+
     def __contains__(self, run: Run) -> bool:
         return (self._runs / run.key / "run.json").is_file()
 
     def keys(self) -> list[str]:
         """The keys of all whole runs, sorted."""
         return sorted(path.parent.name for path in self._runs.glob("*/run.json"))
+
+    def size(self, key: str) -> int:
+        """The bytes that a run takes."""
+        return sum(path.stat().st_size for path in (self._runs / key).rglob("*") if path.is_file())
 
     def load(self, key: str, *, dynamics: bool = True, weights: bool = True) -> RunResult:
         """Read a run; its large parts only where asked for."""
@@ -137,6 +159,7 @@ class RunWriter:
 
     def __init__(self, folder: Path) -> None:
         self.store = RunStore(folder)
+        self._noted = -math.inf
         partial = folder / "partial"
         # One at a time may come or sweep, so that no folder is swept between its making and the lock on it.
         self._door = FileLock(partial / "door.lock")
@@ -204,6 +227,28 @@ class RunWriter:
         finally:
             for left in (partial, replaced):
                 shutil.rmtree(left, ignore_errors=True)
+
+    def note_progress(self, standing: Mapping[str, Any]) -> None:
+        """Keep where the work stands for other processes to read; at most once a second, and a failure is no matter."""
+        now = time.monotonic()
+        if now - self._noted < 1.0:
+            return
+        self._noted = now
+        with suppress(OSError, InputError), whole_file(self._own / PROGRESS) as part:
+            part.write_text(json.dumps({**standing, "at": time.time()}), encoding="utf-8")
+
+    def drop(self, key: str) -> None:
+        """Remove a run: by one rename it is gone for every reader, and then its files are."""
+        try:
+            (self.store.folder / "runs" / key).replace(self._own / key)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        shutil.rmtree(self._own / key, ignore_errors=True)
+
+    def forget_study(self, name: str) -> None:
+        """Note that a study no longer keeps its runs here."""
+        with self._door, whole_file(self.store.folder / "studies.json", within=self._own) as part:
+            _write_json(part, {known: path for known, path in self.store.studies().items() if known != name})
 
     def _cannot_write(self, error: OSError) -> InputError:
         return InputError(

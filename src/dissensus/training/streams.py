@@ -22,9 +22,9 @@ from dissensus.training.loop import (
     placed,
     selection_metric,
     snapshot,
-    soft_cross_entropy,
 )
-from dissensus.training.models import build
+from dissensus.training.losses import cross_entropy
+from dissensus.training.models import network_of
 from dissensus.training.run import Run, delivery_of, selection_target
 
 if TYPE_CHECKING:
@@ -96,12 +96,12 @@ class StreamedRuns:
         parts = []
         for one in self.each:
             assert one.compared is not None
-            log_q = log_probabilities(one.model, self.features[rows], self.settings)
+            log_q = log_probabilities(one.model, self.features, rows, self.settings)
             parts.append(selection_metric(log_q, one.compared, self.settings))
         return torch.stack(parts).double().cpu().numpy()
 
     def predict(self, rows: Tensor) -> Tensor:
-        each = [log_probabilities(one.model, self.features[rows], self.settings).exp() for one in self.each]
+        each = [log_probabilities(one.model, self.features, rows, self.settings).exp() for one in self.each]
         return torch.stack(each)
 
     def keep(self, chosen: Mask) -> None:
@@ -120,7 +120,7 @@ class _Streamed:
 
     def __init__(self, run: Run, data: TrainingData, train_features: Tensor, place: torch.device) -> None:
         self.run, self.place, self.train_features = run, place, train_features
-        self.model = placed(build(run.model, data.shape, classes=data.classes, seed=run.seed), data.shape, place)
+        self.model = placed(network_of(run, data), data.shape, place)
         self.rate = torch.zeros((), device=place)
         self.optimiser = make_optimiser(self.model, run.training, rate=self.rate)
         _begin_from_zero(self.optimiser)
@@ -152,7 +152,7 @@ class _Streamed:
         x, target = inputs(self.train_features, self.plan, now), self.plan.target[now]
         with autocast(self.run.training, self.place):
             logits = self.model(x)
-        loss = soft_cross_entropy(logits.float(), target)
+        loss = cross_entropy(logits.float(), target).mean(dim=-1)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()

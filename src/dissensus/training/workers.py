@@ -1,40 +1,61 @@
 """The fleet on a CPU: one single-threaded worker a core, each training one run after the other.
 
 Small nets lose more to threads that wait for each other than they gain from them, and convolutions gain nothing from
-being stacked on a CPU (measured: docs/benchmarks.md). So the cores share runs, not operations.
+being stacked on a CPU (measured: docs/benchmarks.md). So the cores share runs, not operations, and they share memory:
+what every worker needs lies in one file that all of them map, so that features are there once.
 """
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
 import os
+import pickle
+import tempfile
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
 
 from dissensus.cores import available_cores, clean_processes
+from dissensus.errors import InputError
+from dissensus.training.events import silent
 from dissensus.training.loop import train_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from multiprocessing.context import BaseContext
 
     from dissensus.training.data import TrainingData
+    from dissensus.training.events import Told
     from dissensus.training.run import Run, RunResult
 
 Shared = TypeVar("Shared")
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
+HEARD_EVERY: Final = 0.05
+"""Seconds between looks at what workers have said."""
+
+_LAZY: Final = ("torch._dynamo",)
+"""What PyTorch imports at a worker's first step, 75 MB and two seconds; imported before, it is there once for all."""
+
 _shared: Any = None
+_words: Any = None
 
 
-def train_in_workers(runs: Sequence[Run], data: TrainingData) -> Iterator[RunResult]:
+def train_in_workers(runs: Sequence[Run], data: TrainingData, *, told: Told = silent) -> Iterator[RunResult]:
     """Train runs side by side; results come as they are finished, not in order."""
     together = worker_count(len(runs))
-    for _, result in in_workers(_train, runs, shared=data):
+    # Normalised once and shared, in place of a copy of all features in every worker; nothing here holds on to it.
+    found = in_workers(
+        _train, runs, shared=replace(data, features=data.normalised(), normalise=False, encoder=None), told=told
+    )
+    for _, result in found:
         yield replace(result, timing={**result.timing, "engine": "fleet", "together": together})
 
 
@@ -44,41 +65,120 @@ def worker_count(jobs: int) -> int:
 
 
 def in_workers(
-    work: Callable[[Shared, Job], Result], jobs: Sequence[Job], *, shared: Shared
+    work: Callable[[Shared, Job], Result],
+    jobs: Sequence[Job],
+    *,
+    shared: Shared,
+    told: Callable[[Any], None] | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """Do jobs side by side; each result comes with its job's number when it is finished, not in order.
 
     Args:
         work: a function of a module, so that a worker finds it by its name.
         jobs: what to do, small.
-        shared: what every job needs, sent to each worker once.
+        shared: what every job needs. Its arrays are in memory once, whatever the number of workers; a worker that
+            writes to one changes its own copy.
+        told: called in a thread of this process with what a job says by `tell`, as it says it.
     """
-    context = clean_processes(preload="dissensus.training.loop")
-    with ProcessPoolExecutor(
-        worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(shared,)
-    ) as pool:
-        # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
-        futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
+    context = clean_processes("dissensus.training.loop", *_LAZY)
+    path = _in_file(shared)
+    # The file holds it now.
+    del shared
+    try:
+        with (
+            _listening(context, told) as words,
+            ProcessPoolExecutor(
+                worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(path, words)
+            ) as pool,
+        ):
+            # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
+            futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
+            try:
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            finally:
+                for future in futures:
+                    future.cancel()
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _listening(context: BaseContext, told: Callable[[Any], None] | None) -> Iterator[Any]:
+    """A queue whose words are handed to `told` for as long as the context lasts; None where nobody listens."""
+    if told is None:
+        yield None
+        return
+    words, over = context.SimpleQueue(), threading.Event()
+
+    def listen() -> None:
+        # Looking first and never waiting: a worker that is killed in the middle of a word leaves no end to wait for.
+        while not over.wait(HEARD_EVERY) or not words.empty():
+            while not words.empty():
+                told(words.get())
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    try:
+        yield words
+    finally:
+        over.set()
+        listener.join(timeout=1.0)
+
+
+def _in_file(shared: Any) -> Path:
+    """A new file that holds a value for other processes of this program: its arrays as they are, and then the rest."""
+    buffers: list[pickle.PickleBuffer] = []
+    body = pickle.dumps(shared, protocol=5, buffer_callback=buffers.append)
+    parts = [*(buffer.raw() for buffer in buffers), memoryview(body)]
+    with tempfile.NamedTemporaryFile(prefix="dissensus-", suffix=".shared", delete=False) as file:
         try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        finally:
-            for future in futures:
-                future.cancel()
+            starts = [0]
+            for part in parts:
+                file.write(part)
+                # Arrays begin where any kind of number may.
+                file.write(b"\0" * (-file.tell() % 64))
+                starts.append(file.tell())
+            pickle.dump([(start, len(part)) for start, part in zip(starts, parts, strict=False)], file)
+            file.write(starts[-1].to_bytes(8, "little"))
+        except OSError as error:
+            Path(file.name).unlink(missing_ok=True)
+            raise InputError(
+                f"{file.name}: what workers share cannot be written ({error.strerror}); make room, or set TMPDIR to a "
+                "folder with more"
+            ) from error
+        return Path(file.name)
 
 
-def _begin(shared: Any) -> None:
-    global _shared
-    _shared = shared
+def _from_file(path: Path) -> Any:
+    """The value in a file of `_in_file`; its arrays are mapped, and read when they are used."""
+    with path.open("rb") as file:
+        # A private map: what a worker writes is its own, and all else is one memory for all.
+        held = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    places = pickle.loads(held[int.from_bytes(held[-8:], "little") : -8])
+    parts = [held[start : start + length] for start, length in places]
+    return pickle.loads(parts[-1], buffers=parts[:-1])
+
+
+def tell(word: Any) -> None:
+    """Say something to the process that handed out the job, while the job goes on."""
+    if _words is not None:
+        _words.put(word)
+
+
+def _begin(path: Path, words: Any) -> None:
+    global _shared, _words
+    _shared, _words = _from_file(path), words
     torch.set_num_threads(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(path,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
+def _end_with_parent(path: Path) -> None:
+    """A worker whose parent was killed would wait for work for ever, and the file would stay."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "a worker has a parent"
     parent.join()
+    path.unlink(missing_ok=True)
     os._exit(1)
 
 
@@ -87,4 +187,4 @@ def _do(work: Callable[[Any, Job], Result], job: Job) -> Result:
 
 
 def _train(data: TrainingData, run: Run) -> RunResult:
-    return train_loop(run, data)
+    return train_loop(run, data, told=tell)

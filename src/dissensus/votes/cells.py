@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,8 +32,11 @@ _SPELLINGS: Final = {
     **dict.fromkeys(("yes", "y", "true"), YES),
     **dict.fromkeys(("unsure", "u", "maybe", "?"), UNSURE),
 }
-_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?")
-_WHOLE: Final = re.compile(r"([+-]?\d+)(\.0*)?")
+MISSING: Final = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
+"""What stands in a cell without a label, unless the user says otherwise."""
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
+_WHOLE: Final = re.compile(r"([+-]?[0-9]+)(\.0*)?")
 
 
 def encode_names(cells: pl.Series, *, where: Where) -> tuple[Codes, Names]:
@@ -50,14 +55,19 @@ def distinct_names(cells: pl.Series, *, where: Where) -> Names:
     return names
 
 
-def encode_classes(cells: pl.Series, classes: Sequence[str] | None, *, where: Where) -> tuple[Codes, tuple[str, ...]]:
+def encode_classes(
+    cells: pl.Series, classes: Sequence[str] | None, *, where: Where, notes: list[str] | None = None
+) -> tuple[Codes, tuple[str, ...]]:
     """Class codes and names: in the given order, an Enum's own, else numbers by size or text by alphabet."""
     codes, names = encode_names(cells, where=where)
     if classes is None and isinstance(cells.dtype, pl.Enum):
         classes = class_names(cells.dtype.categories.to_list())
-    rank, order = arrange_classes(
-        [str(name) for name in names.tolist()], classes, where=lambda k: where(int((codes == k).argmax()))
-    )
+    labels = [str(name) for name in names.tolist()]
+    rank, order = arrange_classes(labels, classes, where=lambda k: where(int((codes == k).argmax())))
+    if notes is not None:
+        for k in np.flatnonzero(np.bincount(rank) > 1).tolist():
+            same = " and ".join(f"'{labels[j]}'" for j in np.flatnonzero(rank == k).tolist())
+            notes.append(f"the labels {same} are the same number, and one class '{order[k]}'")
     return rank[codes], order
 
 
@@ -68,26 +78,63 @@ def arrange_classes(
 
     Args:
         labels: distinct labels.
-        classes: class names in order; None takes the labels, numbers by size and others by alphabet.
+        classes: class names in order; None takes the labels, numbers by size and others by alphabet. A label that is
+            not among them is taken for the one that is the same number, such as 1 for 1.0.
         where: the file and line where a label first occurs.
     """
-    if classes is None or not set(labels) <= set(classes):
-        labels = class_names(labels)
-    order = in_order(labels) if classes is None else tuple(classes)
+    named = class_names(labels)
+    order = in_order(named) if classes is None else tuple(classes)
     index = {name: k for k, name in enumerate(order)}
-    unknown = next((k for k, name in enumerate(labels) if name not in index), None)
+    equal = {number: index[name] for name in order if (number := _number(name)) is not None}
+    found = [index.get(label, index.get(name)) for label, name in zip(labels, named, strict=True)]
+    found = [
+        equal.get(number) if k is None and (number := _number(label)) is not None else k
+        for k, label in zip(found, labels, strict=True)
+    ]
+    unknown = next((k for k, place in enumerate(found) if place is None), None)
     if unknown is not None:
         raise InputError(
-            f"{where(unknown)}: the label '{labels[unknown]}' is not one of the classes {listed(order)}; "
+            f"{where(unknown)}: the label '{named[unknown]}' is not one of the classes {listed(order)}; "
             "correct it, or add it to --classes"
         )
-    return np.array([index[name] for name in labels], dtype=np.int32), order
+    return np.array(found, dtype=np.int32), order
 
 
 def class_names(labels: Sequence[str]) -> list[str]:
-    """Labels as names: where all are whole numbers, 1.0 and 1 are the same."""
+    """Labels as names: equal numbers, such as 0, 00 and -0, or 1 and 1.0, have the same.
+
+    Where no two labels are equal numbers they keep their spelling, `01` for one, save that 1.0 is 1 where all are
+    whole.
+    """
+    numbers = {label: number for label in labels if (number := _number(label)) is not None}
+    if len(set(numbers.values())) < len(numbers):
+        return [f"{numbers[label].normalize() + 0:f}" if label in numbers else label for label in labels]
     found = [_WHOLE.fullmatch(label) for label in labels]
     return [match[1] for match in found if match] if all(found) else list(labels)
+
+
+def _number(label: str) -> Decimal | None:
+    return Decimal(label) if _NUMBER.fullmatch(label) else None
+
+
+def variants(labels: Sequence[str], counts: Sequence[int], *, what: str = "labels") -> list[str]:
+    """Sentences on different names that look like one: they differ only in white space or case.
+
+    Args:
+        labels: distinct names.
+        counts: how often each occurs.
+        what: labels or annotators.
+    """
+    plain = [" ".join(label.split()).casefold() for label in labels]
+    often = Counter(plain)
+    alike: dict[str, list[str]] = {}
+    for label, key, count in zip(labels, plain, counts, strict=True):
+        if often[key] > 1:
+            alike.setdefault(key, []).append(f"'{label}' ({count:,})")
+    return [
+        f"the {what} {' and '.join(each)} differ only in white space or case, and are kept apart"
+        for each in alike.values()
+    ]
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
@@ -137,21 +184,21 @@ def not_seconds(cells: pl.Series) -> pl.Series:
     return cells.is_not_null() & ~right.fill_null(value=False)
 
 
-def describe_annotators(cells: pl.Series, annotator: Codes, *, annotators: Names, where: Where) -> Names:
-    """(annotators,) the one value that each annotator has in a column; empty text where the cells are empty."""
+def describe(cells: pl.Series, code: Codes, *, names: Names, what: str, where: Where) -> Names:
+    """(names,) the one value that each annotator or item has in a column; empty text where the cells are empty."""
     values = name_like(cells, where=where)
     if values.null_count():
         values = values.cast(pl.String).fill_null("")
-    first = np.empty(len(annotators), dtype=np.int64)
-    first[annotator[::-1]] = np.arange(annotator.size - 1, -1, -1)
+    first = np.empty(len(names), dtype=np.int64)
+    first[code[::-1]] = np.arange(code.size - 1, -1, -1)
     each = values.gather(first)
-    other = np.flatnonzero((each.gather(annotator) != values).to_numpy())
+    other = np.flatnonzero((each.gather(code) != values).to_numpy())
     if other.size:
         row = int(other[0])
-        who = annotator[row]
+        who = code[row]
         raise InputError(
-            f"{where(row)}: annotator '{annotators[who]}' has '{cells[row]}' in column '{cells.name}', and "
-            f"'{each[int(who)]}' before; an attribute has one value per annotator"
+            f"{where(row)}: {what} '{names[who]}' has '{cells[row]}' in column '{cells.name}', and "
+            f"'{each[int(who)]}' before; an attribute has one value per {what}"
         )
     return to_names(each)
 
@@ -178,6 +225,20 @@ def refuse_missing(cells: pl.Series, *, where: Where) -> None:
     if missing.any():
         row = int(missing.to_numpy().argmax())
         raise InputError(f"{where(row)}: column '{cells.name}' is empty; fill the cell or remove the row")
+
+
+def is_missing(cells: pl.Series, tokens: Sequence[str]) -> pl.Series:
+    """(rows,) true where a cell is empty or holds one of the words for a missing label."""
+    if cells.dtype.is_nested():
+        return cells.is_null()
+    missing = cells.is_null() if "" in tokens else pl.repeat(value=False, n=len(cells), eager=True)
+    words = [token for token in tokens if token or cells.dtype == pl.String]
+    if cells.dtype.is_float():
+        missing = missing | (cells.is_nan() if "" in tokens else pl.repeat(value=False, n=len(cells), eager=True))
+    if cells.dtype.is_numeric():
+        numbers = [float(token) for token in words if _NUMBER.fullmatch(token)]
+        return missing | cells.cast(pl.Float64).is_in(numbers).fill_null(value=False) if numbers else missing
+    return missing | cells.cast(pl.String).is_in(words).fill_null(value=False) if words else missing
 
 
 def separator_mark(distinct: pl.Series) -> str | None:

@@ -38,6 +38,15 @@ SYNONYMS: Final = {
 }
 """For each role, the names of columns that are taken for it, the surest first."""
 
+ABOUT_ITEMS: Final = frozenset(
+    _words(
+        "text sentence sentence1 sentence2 comment tweet post content premise hypothesis title url image_url dialogue "
+        "gold gold_label gold_standard truth true_label ground_truth original original_label old_label split fold "
+        "partition subset source domain language lang"
+    )
+)
+"""Names of columns of a table with one row per item that describe the item, and are no annotators or classes."""
+
 RATING: Final = re.compile(r"(^|_)(ratings?|scores?|stars?|likert|grades?)(_|$)")
 """What the label column of a rating scale is called."""
 
@@ -57,6 +66,7 @@ class Columns:
         response: yes, no or unsure, where a row is one response.
         seconds: how long the judgement took, in seconds.
         attributes: columns that describe the annotator.
+        item_attributes: columns that describe the item.
     """
 
     item: str
@@ -65,6 +75,7 @@ class Columns:
     response: str | None = None
     seconds: str | None = None
     attributes: tuple[str, ...] = ()
+    item_attributes: tuple[str, ...] = ()
 
     def roles(self) -> dict[str, str]:
         """The column of each role that the file has."""
@@ -73,7 +84,7 @@ class Columns:
 
     def names(self) -> list[str]:
         """All columns, each once."""
-        return list(dict.fromkeys([*self.roles().values(), *self.attributes]))
+        return list(dict.fromkeys([*self.roles().values(), *self.attributes, *self.item_attributes]))
 
 
 def plain(name: str) -> str:
@@ -86,6 +97,16 @@ def guess(role: str, available: Iterable[str]) -> str | None:
     """The column whose name fits a role best, the first of equals; None where no name fits."""
     spelled = {plain(column): column for column in reversed(list(available))}
     return next((spelled[name] for name in SYNONYMS[role] if name in spelled), None)
+
+
+GOLD: Final = _words("gold gold_label gold_standard truth true_label ground_truth label class answer category target y")
+"""Names of the column that holds the known class of an item, the surest first."""
+
+
+def guess_gold(available: Iterable[str]) -> str | None:
+    """The column whose name fits the known class of an item best; None where no name fits."""
+    spelled = {plain(column): column for column in reversed(list(available))}
+    return next((spelled[name] for name in GOLD if name in spelled), None)
 
 
 def choose(role: str, given: str | None, available: Sequence[str], *, path: object) -> str | None:
@@ -102,7 +123,8 @@ def require(role: str, given: str | None, available: Sequence[str], *, path: obj
     column = choose(role, given, available, path=path)
     if column is None:
         raise InputError(
-            f"{path}: none of the columns {listed(available)} is known to hold the {role}; name it with --{role}"
+            f"{path}: none of the columns {listed(available)} is known to hold the {role}; name it with --{role}, or, "
+            "where these are no names but the first row, name all columns with --columns"
         )
     return column
 

@@ -12,6 +12,7 @@ from dissensus.arrays import row_sum
 from dissensus.errors import InputError
 from dissensus.table_file import (
     Rows,
+    Table,
     columns_of,
     explained,
     is_text,
@@ -34,6 +35,7 @@ from dissensus.votes.cells import (
 from dissensus.votes.columns import guess, require
 from dissensus.votes.encoding import first_appearances, to_names
 from dissensus.votes.grid import NPY
+from dissensus.votes.own import read_own
 from dissensus.votes.rows import is_scale
 
 if TYPE_CHECKING:
@@ -92,6 +94,12 @@ def count_votes(
     if kind_of(path, also=(NPY,)) == "npy":
         raise InputError(f"{path}: a .npy file holds counts already; read it without streaming, with --format counts")
     available = columns_of(path)
+    own = read_own(Table(path, available))
+    if own is not None:
+        if own.format != "long":
+            raise InputError(f"{path}: the file holds {own.format}, not one row per vote; read it without streaming")
+        classes = own.classes if classes is None else classes
+        ordered = own.ordered if ordered is None else ordered
     item = require("item", item, available, path=path)
     label = require("label", label, available, path=path)
     response = guess("response", available)
@@ -104,7 +112,7 @@ def count_votes(
         rows = _name_like(scan(path).select(item, label))
         schema, n_rows = rows.collect_schema(), rows.select(pl.len()).collect().item()
     if ordered is None and classes is not None:
-        ordered = is_scale(label, classes, known=True)
+        ordered = is_scale(label, classes, known=True, place=lambda _: str(path))
     if classes is None and isinstance(declared := schema[label], pl.Enum):
         classes = class_names(declared.categories.to_list())
     known = {} if classes is None else dict.fromkeys(classes, 0)
@@ -120,7 +128,8 @@ def count_votes(
         arranged = np.zeros((len(items), len(order)), dtype=np.int64)
         np.add.at(arranged.T, rank, counts.T)
         counts = arranged
-    ordered = is_scale(label, order, known=False) if ordered is None else ordered
+    if ordered is None:
+        ordered = is_scale(label, order, known=False, place=lambda name: place(path, labels.get(name, 0)))
     return CountedVotes(to_names(items), order, counts, ordered)
 
 

@@ -20,14 +20,14 @@ class Format:
         name: what `--format` calls it.
         what: one line for people, such as "ChaosNLI, one JSON object per item".
         read: reads a file of this format; raises `InputError` with the file's name where it is not one.
-        read_label: reads the votes of one of several questions in a file, by the name of the question; None where it
-            holds but one.
         detect: whether a file is of this format; cheap, it looks at the name, the header or the first bytes, and
             answers False, never an error, for a file of any other kind.
+        options: what `read` takes by name: `label`, one of several questions in a file; `duplicates`; `notes`, a list
+            for sentences on what was understood.
     """
 
     name: str
     what: str
-    read: Callable[[Path], Votes]
+    read: Callable[..., Votes]
     detect: Callable[[Path], bool]
-    read_label: Callable[[Path, str], Votes] | None = None
+    options: tuple[str, ...] = ()

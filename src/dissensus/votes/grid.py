@@ -9,8 +9,8 @@ import polars as pl
 
 from dissensus.array_file import read_npy
 from dissensus.errors import InputError
-from dissensus.table_file import whole_numbers
-from dissensus.votes.cells import distinct_names, encode_classes, name_like
+from dissensus.table_file import refuse_short_rows, whole_numbers
+from dissensus.votes.cells import MISSING, distinct_names, encode_classes, is_missing, name_like
 from dissensus.votes.encoding import to_names
 from dissensus.votes.table import Votes, votes_from_counts
 
@@ -30,23 +30,46 @@ LARGEST_COUNT = 1_000_000
 
 
 def votes_from_wide(
-    rows: Rows, *, item: str, classes: Sequence[str] | None = None, ordered: bool | None = None
+    rows: Rows,
+    *,
+    item: str,
+    classes: Sequence[str] | None = None,
+    ordered: bool | None = None,
+    missing: Sequence[str] | None = None,
+    text_annotators: bool = False,
+    notes: list[str] | None = None,
 ) -> Votes:
     """Votes from a table with one row per item and, beside the item, one column per annotator.
 
     An empty cell is not a vote. An annotator whose column is empty is kept.
+
+    Args:
+        rows: the table.
+        item: the column of item names.
+        classes: class names in order.
+        ordered: whether the classes are a scale.
+        missing: what stands in a cell that is not a vote; None takes `MISSING`.
+        text_annotators: whether annotators' names are text, though all may look like numbers.
+        notes: takes sentences on what was understood.
     """
     panel = rows.table.drop(item)
     if not panel.width:
         raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column per annotator")
     items = distinct_names(rows.table[item], where=rows.where)
     cells = pl.concat([name_like(column, where=rows.where).cast(pl.String).alias("cell") for column in panel])
-    place = np.flatnonzero((cells.is_not_null() & (cells != "")).to_numpy())
+    words = [word for word in (MISSING if missing is None else ("", *missing)) if word not in (classes or ())]
+    empty_cell = is_missing(cells, words)
+    if panel[panel.columns[-1]].null_count():
+        refuse_short_rows(rows)
+    if missing is None and classes is None:
+        _tell_missing(cells.filter(empty_cell & (cells != "").fill_null(value=False)), notes)
+        _refuse_minus_one(cells.filter(~empty_cell), rows)
+    place = np.flatnonzero(~empty_cell.to_numpy())
 
     def where(vote: int) -> str:
         return rows.where(int(place[vote]) % panel.height)
 
-    label, names = encode_classes(cells.gather(place), classes, where=where)
+    label, names = encode_classes(cells.gather(place), classes, where=where, notes=notes)
     grid = np.full(panel.shape, -1, dtype=np.int32)
     grid.T.flat[place] = label
     item_code, annotator = np.nonzero(grid >= 0)
@@ -59,9 +82,28 @@ def votes_from_wide(
         items=items,
         classes=names,
         annotator=annotator.astype(np.int32),
-        annotators=to_names(whole_numbers(pl.Series(panel.columns))),
+        annotators=to_names(pl.Series(panel.columns) if text_annotators else whole_numbers(pl.Series(panel.columns))),
         ordered=bool(ordered),
     )
+
+
+def _tell_missing(cells: pl.Series, notes: list[str] | None) -> None:
+    if notes is not None and len(cells):
+        words = ", ".join(f"'{word}'" for word in cells.unique().sort().to_list())
+        notes.append(f"{len(cells):,} cells of {words} are read as missing; --missing '' keeps them as labels")
+
+
+def _refuse_minus_one(cells: pl.Series, rows: Rows) -> None:
+    """Refuse a table most of whose cells are -1, where all other labels are numbers from 0: is it a class or a gap?"""
+    gaps = int((cells == "-1").sum())
+    if 2 * gaps <= len(cells):
+        return
+    numbers = cells.filter(cells != "-1").cast(pl.Float64, strict=False)
+    if numbers.null_count() == 0 and (numbers >= 0).all():
+        raise InputError(
+            f"{rows.path}: {gaps / len(cells):.1%} of the cells are -1, which may be a class or stand for no vote; "
+            "choose --missing -1, or list the classes with --classes"
+        )
 
 
 def votes_from_count_rows(

@@ -1,27 +1,40 @@
-"""Reads any file of votes: its format and columns are given, or worked out and shown."""
+"""Reads votes from any file or frame: the format and the columns are given, or worked out and told."""
 
 from __future__ import annotations
 
-import json
+import tempfile
 from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
+import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.table_file import columns_of, explained, kind_of, open_file, read_rows
-from dissensus.votes.cells import SEPARATORS, not_seconds, separator_mark, separator_of
-from dissensus.votes.columns import SYNONYMS, Columns, choose, guess, is_annotator, listed, require
+from dissensus.table_file import extension, kind_of, open_file, open_table, refuse_short_rows, table_in_memory
+from dissensus.votes.cells import (
+    MISSING,
+    SEPARATORS,
+    describe,
+    is_missing,
+    not_seconds,
+    separator_mark,
+    separator_of,
+    variants,
+)
+from dissensus.votes.columns import ABOUT_ITEMS, SYNONYMS, Columns, choose, guess, is_annotator, listed, plain, require
 from dissensus.votes.grid import NPY, votes_from_count_rows, votes_from_npy, votes_from_wide
 from dissensus.votes.official import OFFICIAL
+from dissensus.votes.own import OWN, read_own
 from dissensus.votes.rows import Duplicates, votes_from_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.table_file import Rows
+    from dissensus.table_file import Rows, Table
     from dissensus.votes.formats import Format
+    from dissensus.votes.own import Own
     from dissensus.votes.table import Votes
 
 FORMATS: Final = {
@@ -29,12 +42,11 @@ FORMATS: Final = {
     "wide": "one row per item, one column per annotator",
     "counts": "one row per item, one column per class: numbers of votes",
     "sets": "one row per judgement, with several labels in a cell or a list",
+    "lists": "one row per item, with the votes of several people in a cell or a list",
+    "flags": "one row per judgement, one column per class: 1 where it is selected, else 0",
     **{each.name: each.what for each in OFFICIAL.values()},
 }
 """The formats that `read_votes` knows, and what each holds."""
-
-METADATA: Final = "dissensus"
-"""The key of a Parquet file's metadata that holds what its columns cannot say, as JSON."""
 
 _LONG_COLUMNS: Final = ("annotator", "label", "response", "seconds", "attributes", "separator")
 
@@ -50,6 +62,10 @@ class Options:
     response: str | None = None
     seconds: str | None = None
     attributes: tuple[str, ...] = ()
+    item_attributes: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+    missing: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
     ordered: bool | None = None
     separator: str | None = None
@@ -78,7 +94,7 @@ class Reading:
 
 
 def read_votes(
-    path: str | Path,
+    source: Any,
     *,
     format: str | None = None,  # noqa: A002 - the command line's --format
     item: str | None = None,
@@ -87,15 +103,27 @@ def read_votes(
     response: str | None = None,
     seconds: str | None = None,
     attributes: Sequence[str] = (),
+    item_attributes: Sequence[str] = (),
+    annotators: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    missing: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     ordered: bool | None = None,
     separator: str | None = None,
     duplicates: Duplicates = "refuse",
 ) -> Votes:
-    """Votes of a file: CSV, TSV, Parquet, JSONL or npy, or an official file of a known dataset.
+    """Votes of a file, a frame or a list of dictionaries, or of an official file of a known dataset.
+
+    >>> read_votes([{"item": 1, "annotator": "a", "label": "cat"}, {"item": 1, "annotator": "b", "label": "dog"}])
+    Votes(2 votes, 1 items, 2 classes, 2 annotators)
+
+    Nothing is guessed silently: where a file can mean two things it is refused, with both readings and the option that
+    chooses. `dissensus.votes.reading.understand` also says what was understood.
 
     Args:
-        path: the file; some official formats take a folder.
+        source: a path (CSV, TSV, Parquet, JSONL, Excel, npy; .gz and .zst; .txt and .json with a format; some official
+            formats take a folder), an open file, a frame of pandas, Polars or Arrow, a Hugging Face dataset, a list of
+            dictionaries, or a dictionary of columns.
         format: one of `FORMATS`; None finds it from the extension, the columns and the values.
         item: the column of items; None guesses each column from its name.
         annotator: the column of annotators; a long file without one holds anonymous votes.
@@ -103,6 +131,12 @@ def read_votes(
         response: the column of responses (yes, no, unsure) to the class in `label`.
         seconds: the column of seconds that a judgement took.
         attributes: columns that describe annotators, such as age.
+        item_attributes: columns that describe items, such as the text, a source or an original label.
+        annotators: the columns of a wide table that are annotators: names, or patterns such as `ann*`.
+        columns: the names of all columns of a file whose first line does not hold them.
+        missing: what stands in place of a label that was not given; rows of it are left out. None takes the empty cell,
+            NA, NaN and the like (`dissensus.votes.cells.MISSING`) for missing in a wide table, and refuses them in
+            a long one.
         classes: class names in order; None sorts the labels, numbers by size and others by alphabet.
         ordered: whether the classes are a scale; None says so for labels in a column named like a rating.
         separator: what stands between the labels of one cell.
@@ -119,51 +153,126 @@ def read_votes(
         response=response,
         seconds=seconds,
         attributes=tuple(attributes),
+        item_attributes=tuple(item_attributes),
+        annotators=tuple(annotators),
+        columns=None if columns is None else tuple(columns),
+        missing=None if missing is None else tuple(missing),
         classes=None if classes is None else tuple(classes),
         ordered=ordered,
         separator=separator,
         duplicates=duplicates,
     )
-    return understand(path, options).votes
+    return understand(source, options).votes
 
 
-def understand(path: str | Path, options: Options | None = None) -> Reading:
-    """Read a file of votes, and say how it was understood."""
+def understand(source: Any, options: Options | None = None) -> Reading:
+    """Read votes from a file or frame, and say how they were understood."""
     options = Options() if options is None else options
-    path = Path(path)
-    chosen = options.format
-    if chosen is not None and chosen not in FORMATS:
-        raise InputError(f"{path}: there is no format '{chosen}'; choose one of {', '.join(FORMATS)}")
+    shown = source if isinstance(source, str | Path) else "table"
+    if options.format is not None and options.format not in FORMATS:
+        raise InputError(f"{shown}: there is no format '{options.format}'; choose one of {', '.join(FORMATS)}")
     if options.duplicates not in get_args(Duplicates):
-        raise InputError(f"{path}: --duplicates cannot be '{options.duplicates}'; choose refuse, first or last")
+        raise InputError(f"{shown}: --duplicates cannot be '{options.duplicates}'; choose refuse, first or last")
+    if isinstance(source, str | Path):
+        return _understand_file(Path(source), options)
+    if hasattr(source, "read"):
+        return _understand_open_file(source, options)
+    if options.format in OFFICIAL:
+        raise InputError(f"table: the format {options.format} is that of an official file; give its path")
+    return _understand_table(table_in_memory(source), options)
+
+
+def _understand_open_file(file: Any, options: Options) -> Reading:
+    """Read what an open file still holds, through a file on disk: the readers look at a file more than once."""
+    name = Path(str(getattr(file, "name", "votes.csv"))).name
+    content = file.read()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        try:
+            return _understand_file(path, options)
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), name)) from None
+
+
+def _understand_file(path: Path, options: Options) -> Reading:
+    chosen = options.format
     if chosen is None:
         chosen = next((name for name, each in OFFICIAL.items() if _may_be(each, options) and each.detect(path)), None)
     if chosen is not None and chosen in OFFICIAL:
         return _read_official(path, OFFICIAL[chosen], options)
     path = open_file(path)
-    if kind_of(path, also=(NPY,)) == "npy":
-        _refuse_options(path, options, "counts", "item", "duplicates", *_LONG_COLUMNS)
+    kind = kind_of(path, also=(NPY,))
+    if kind == "npy":
+        _refuse_options(path, options, "counts", "item", "duplicates", "annotators", "missing", *_LONG_COLUMNS)
         votes = votes_from_npy(path, classes=options.classes, ordered=options.ordered)
         return Reading(votes=votes, format="counts", notes=("items are numbered from 0",))
-    available = columns_of(path)
-    if chosen in ("wide", "counts") or (chosen is None and not _is_long(path, available, options)):
-        return _read_grid(path, available, replace(options, format=chosen))
-    return _read_long(path, available, replace(options, format=chosen))
+    if kind in ("text", "JSON") and chosen is None:
+        raise InputError(
+            f"{path}: a {extension(path)} file can hold anything; choose --format long, wide, counts, sets or lists"
+        )
+    return _understand_table(open_table(path, columns=options.columns), options)
+
+
+def _understand_table(table: Table, options: Options) -> Reading:
+    own = read_own(table)
+    if own is not None and options.format in (None, own.format):
+        options = _as_written(own, options, table)
+    else:
+        own = None
+    if OWN in table.columns and table.held is None:
+        table = replace(table, columns=[name for name in table.columns if name != OWN])
+    if options.format == "flags":
+        reading = _read_flags(table, options)
+    elif options.format in ("wide", "counts") or (options.format is None and not _is_long(table, options)):
+        reading = _read_grid(table, options, own)
+    else:
+        reading = _read_long(table, options, own)
+    if own is not None:
+        return reading
+    votes = reading.votes
+    alike = []
+    if options.classes is None:
+        alike += variants(votes.classes, np.bincount(votes.label, minlength=len(votes.classes)).tolist())
+        unseen = [name for name in votes.classes if not name.isprintable()]
+        alike += [f"the label {name!r} holds characters that cannot be seen" for name in unseen]
+    if votes.annotators is not None and votes.annotator is not None and votes.annotators.dtype.kind == "T":
+        often = np.bincount(votes.annotator, minlength=len(votes.annotators))
+        alike += variants(votes.annotators.tolist(), often.tolist(), what="annotators")
+    for what, names in (("item", votes.items), ("annotator", votes.annotators)):
+        if names is not None and names.dtype.kind == "T":
+            odd = [word for word in MISSING if (names == word).any()]
+            alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
+    return replace(reading, notes=(*reading.notes, *alike))
+
+
+def _as_written(own: Own, options: Options, table: Table) -> Options:
+    """What the user says about one of our own files, completed by what the file says."""
+    return replace(
+        options,
+        format=own.format,
+        attributes=options.attributes or tuple(name for name in own.attributes if name in table.columns),
+        item_attributes=options.item_attributes or tuple(name for name in own.item_attributes if name in table.columns),
+        classes=own.classes if options.classes is None else options.classes,
+        ordered=own.ordered if options.ordered is None else options.ordered,
+        separator=own.separator if options.separator is None else options.separator,
+    )
 
 
 def _may_be(official: Format, options: Options) -> bool:
     """Whether what the user says about columns leaves room for an official format."""
-    given = options.given("item", *_LONG_COLUMNS)
-    return not given or (given == ["label"] and official.read_label is not None)
+    given = options.given("item", "columns", "annotators", *_LONG_COLUMNS)
+    return not given or (given == ["label"] and "label" in official.options)
 
 
 def _read_official(path: Path, official: Format, options: Options) -> Reading:
-    refused = ("item", "classes", "ordered", "duplicates", *_LONG_COLUMNS)
-    if options.label is None or official.read_label is None:
-        _refuse_options(path, options, official.name, *refused)
-        return Reading(votes=official.read(path), format=official.name)
-    _refuse_options(path, replace(options, label=None), official.name, *refused)
-    return Reading(votes=official.read_label(path, options.label), format=official.name)
+    refused = ("item", "classes", "ordered", "duplicates", "missing", "annotators", "columns", *_LONG_COLUMNS)
+    _refuse_options(path, options, official.name, *(name for name in refused if name not in official.options))
+    notes: list[str] = []
+    chosen: dict[str, Any] = {name: getattr(options, name) for name in official.options if name != "notes"}
+    if "notes" in official.options:
+        chosen["notes"] = notes
+    return Reading(votes=official.read(path, **chosen), format=official.name, notes=tuple(notes))
 
 
 def _refuse_options(path: Path, options: Options, format: str, *names: str) -> None:  # noqa: A002
@@ -172,38 +281,57 @@ def _refuse_options(path: Path, options: Options, format: str, *names: str) -> N
         raise InputError(f"{path}: the format {format} has no use for --{given[0]}; leave it out")
 
 
-def _is_long(path: Path, available: Sequence[str], options: Options) -> bool:
+def _is_long(table: Table, options: Options) -> bool:
     """Whether rows are votes, responses or sets, by what is given and by the names of the columns."""
+    if options.annotators:
+        return False
     if options.given(*_LONG_COLUMNS):
         return True
-    if guess("label", available) is None and guess("response", available) is None:
+    if guess("label", table.columns) is None and guess("response", table.columns) is None:
         return False
-    if sum(is_annotator(column) for column in available) > 1:
-        raise _ambiguous(path, available, "long", "wide")
+    if sum(is_annotator(column) for column in table.columns) > 1:
+        raise _ambiguous(table, "long", "wide")
     return True
 
 
-def _ambiguous(path: Path, available: Sequence[str], *formats: str) -> InputError:
+def _ambiguous(table: Table, *formats: str) -> InputError:
     ways = " or ".join(f"--format {name} ({FORMATS[name]})" for name in formats)
-    return InputError(f"{path}: the columns {listed(available)} can mean more than one thing; choose {ways}")
-
-
-def _read_long(path: Path, available: Sequence[str], options: Options) -> Reading:
-    if options.format == "long":
-        _refuse_options(path, options, "long", "separator")
-    ordered, attributes = _own_metadata(path)
-    options = replace(
-        options,
-        attributes=options.attributes or tuple(name for name in attributes if name in available),
-        ordered=ordered if options.ordered is None else options.ordered,
+    return InputError(
+        f"{table.path}: the columns {listed(table.columns)} can mean more than one thing; choose {ways}, or, where "
+        "these are no names but the first row, name all columns with --columns"
     )
-    columns = _choose_columns(path, available, options)
-    rows = read_rows(path, columns.names())
+
+
+def _read_long(table: Table, options: Options, own: Own | None) -> Reading:
+    if options.format == "long":
+        _refuse_options(table.path, options, "long", "separator")
+    _refuse_options(table.path, options, options.format or "long", "annotators")
+    columns = _choose_columns(table, options)
+    rows = table.rows(columns.names(), as_text=() if own is None else own.text)
     notes = [] if columns.annotator is not None else ["no column names the annotators; the votes are anonymous"]
-    if columns.seconds is not None and options.seconds is None and not_seconds(rows.table[columns.seconds]).any():
-        notes.append(f"column '{columns.seconds}' holds no seconds and is not used")
-        columns = replace(columns, seconds=None)
-    separator = None if columns.response is not None else _choose_separator(rows, columns.label, options)
+    if columns.seconds is not None and options.seconds is None:
+        cells = rows.table[columns.seconds]
+        if (not_seconds(cells) == cells.is_not_null()).all() and cells.null_count() < len(cells):
+            notes.append(f"column '{columns.seconds}' holds no seconds and is not used")
+            columns = replace(columns, seconds=None)
+    unused = [name for name in table.columns if name not in rows.table.columns]
+    if unused:
+        notes.append(f"not used: {listed(unused)}")
+    if own is None and columns.response is None:
+        _refuse_header_row(rows, columns, options)
+        rows = _without_missing(rows, columns.label, options, notes)
+    if columns.response is not None:
+        separator = None
+    elif own is not None:
+        separator = options.separator
+    else:
+        separator = _choose_separator(rows, columns.label, options, notes)
+    if separator is not None and rows.table[columns.label].null_count():
+        refuse_short_rows(rows)
+    lists = options.format == "lists"
+    if lists:
+        rows, columns = _one_row_a_vote(rows, columns, separator, options)
+        separator = None
     votes = votes_from_rows(
         rows.table,
         columns,
@@ -212,17 +340,20 @@ def _read_long(path: Path, available: Sequence[str], options: Options) -> Readin
         ordered=options.ordered,
         separator=separator,
         duplicates=options.duplicates,
+        exact=own is not None,
         notes=notes,
     )
     sets = separator is not None or rows.table.schema[columns.label] == pl.List
-    return Reading(votes=votes, format="sets" if sets else "long", columns=columns.roles(), notes=tuple(notes))
+    name = "lists" if lists else "sets" if sets else "long"
+    return Reading(votes=votes, format=name, columns=columns.roles(), notes=tuple(notes))
 
 
-def _choose_columns(path: Path, available: Sequence[str], options: Options) -> Columns:
+def _choose_columns(table: Table, options: Options) -> Columns:
+    available, path = table.columns, table.path
     given = {role: getattr(options, role) for role in SYNONYMS}
     chosen: dict[str, str | None] = {}
     for role, name in given.items():
-        taken = {*given.values(), *chosen.values(), *options.attributes}
+        taken = {*given.values(), *chosen.values(), *options.attributes, *options.item_attributes}
         free = [column for column in available if column not in taken]
         chosen[role] = choose(role, name, available if name is not None else free, path=path)
     if chosen["label"] is None:
@@ -230,66 +361,257 @@ def _choose_columns(path: Path, available: Sequence[str], options: Options) -> C
     for role in ("item", "label"):
         chosen[role] = require(role, chosen[role], available, path=path)
     for name in options.attributes:
-        choose("attributes", name, available, path=path)
-    return Columns(**chosen, attributes=options.attributes)  # type: ignore[arg-type]
+        choose("attribute", name, available, path=path)
+    for name in options.item_attributes:
+        choose("keep", name, available, path=path)
+    return Columns(**chosen, attributes=options.attributes, item_attributes=options.item_attributes)  # type: ignore[arg-type]
 
 
-def _choose_separator(rows: Rows, label: str, options: Options) -> str | None:
+def _refuse_header_row(rows: Rows, columns: Columns, options: Options) -> None:
+    """Refuse a file whose header stands among its rows, or whose first row was taken for a header."""
+    cells = rows.table[columns.label]
+    if cells.dtype != pl.String or options.classes is not None or not rows.header:
+        return
+    again = (cells == columns.label).fill_null(value=False)
+    if again.any():
+        raise InputError(
+            f"{rows.where(int(again.to_numpy().argmax()))}: the label is '{columns.label}', which is also the name of "
+            "its column; remove the line if it is a second header, or name all columns with --columns if the file has "
+            "none, or list the labels with --classes if it is one"
+        )
+
+
+def _without_missing(rows: Rows, label: str, options: Options, notes: list[str]) -> Rows:
+    """The rows that hold a label; words for a missing one are refused where the user has not said what they are."""
+    cells = rows.table[label]
+    known = set(options.classes or ())
+    if options.missing is None:
+        odd = is_missing(cells, [word for word in MISSING if word and word not in known])
+        if odd.any() and not cells.dtype.is_nested():
+            row = int(odd.to_numpy().argmax())
+            raise InputError(
+                f"{rows.where(row)}: the label '{cells[row]}' may be a class or stand for a missing vote; choose "
+                f"--missing '{cells[row]}' to leave such rows out, or --missing '' to keep it as a class"
+            )
+        return rows
+    if options.format == "sets" or (cells.dtype == pl.List and options.format != "lists"):
+        return rows
+    missing = is_missing(cells, [word for word in options.missing if word not in known])
+    left_out = int(missing.sum())
+    if not left_out:
+        return rows
+    if left_out == len(missing):
+        raise InputError(f"{rows.path}: the label is missing in every row; correct --missing")
+    notes.append(f"{left_out:,} {'row' if left_out == 1 else 'rows'} without a label left out (--missing)")
+    kept = np.flatnonzero(~missing.to_numpy())
+    numbers = kept if rows.numbers is None else rows.numbers[kept]
+    return replace(rows, table=rows.table.filter(~missing), numbers=numbers)
+
+
+def _choose_separator(rows: Rows, label: str, options: Options, notes: list[str]) -> str | None:
     """What splits the cells of the label column; None where a cell is one label, or a list."""
     cells = rows.table[label]
     if cells.dtype == pl.List:
         if options.format == "long":
-            raise InputError(f"{rows.path}: column '{label}' holds lists of labels; choose --format sets")
+            raise InputError(
+                f"{rows.path}: column '{label}' holds lists of labels; choose --format sets (of one person) or lists "
+                "(of several people)"
+            )
         return None
     if options.separator is not None or options.format == "long":
         return options.separator
     distinct = cells.unique().drop_nulls().cast(pl.String)
-    if options.format == "sets":
+    if options.format in ("sets", "lists"):
         return separator_mark(distinct) or SEPARATORS[0]
-    return separator_of(distinct, rows.path)
+    mark = separator_of(distinct, rows.path)
+    if mark is None:
+        return None
+    several = cells.cast(pl.String).str.contains(mark, literal=True).fill_null(value=False)
+    if 20 * several.sum() < len(cells):
+        row = int(several.to_numpy().argmax())
+        raise InputError(
+            f"{rows.where(row)}: '{cells[row]}' may be one label or several, and few cells are like it; correct it, or "
+            f"choose --format sets (with --separator '{mark}'), or --format long"
+        )
+    notes.append(f"{several.sum():,} of {len(cells):,} cells hold several labels, separated by '{mark}'")
+    return mark
 
 
-def _own_metadata(path: Path) -> tuple[bool | None, list[str]]:
-    """What `write_votes` left in a Parquet file beside its columns: whether classes are ordered, and attributes."""
-    if kind_of(path) != "Parquet":
-        return None, []
-    with explained(path):
-        text = pl.read_parquet_metadata(path).get(METADATA, "")
-    try:
-        own = json.loads(text)
-        return bool(own["ordered"]), [str(name) for name in own["attributes"]]
-    except (ValueError, KeyError, TypeError):
-        return None, []
+def _one_row_a_vote(rows: Rows, columns: Columns, separator: str | None, options: Options) -> tuple[Rows, Columns]:
+    """Lists of several people's labels as anonymous votes; a null or missing label in a list is no vote."""
+    if columns.annotator is not None or columns.seconds is not None:
+        columns = replace(columns, annotator=None, seconds=None)
+    cells = rows.table[columns.label]
+    if cells.dtype != pl.List:
+        cells = cells.cast(pl.String).str.split(separator or SEPARATORS[0])
+        cells = cells.list.eval(pl.element().str.strip_chars())
+    table = rows.table.with_columns(cells.alias(columns.label)).with_columns(
+        pl.Series("\0row", np.arange(rows.table.height) if rows.numbers is None else rows.numbers)
+    )
+    table = table.explode(columns.label, empty_as_null=True)
+    words = MISSING if options.missing is None else options.missing
+    known = set(options.classes or ())
+    table = table.filter(~is_missing(table[columns.label], ["", *(word for word in words if word not in known)]))
+    if not table.height:
+        raise InputError(f"{rows.path}: no list in column '{columns.label}' holds a label; name another with --label")
+    return replace(rows, table=table.drop("\0row"), numbers=table["\0row"].to_numpy()), columns
 
 
-def _read_grid(path: Path, available: Sequence[str], options: Options) -> Reading:
-    item = choose("item", options.item, available, path=path)
-    rows = read_rows(path)
-    panel = rows.table if item is None else rows.table.drop(item)
-    chosen = options.format or _wide_or_counts(panel)
+def _read_flags(table: Table, options: Options) -> Reading:
+    """One row per judgement, one column of 0 and 1 per class."""
+    _refuse_options(table.path, options, "flags", "label", "response", "separator", "annotators", "missing")
+    item = require("item", options.item, table.columns, path=table.path)
+    annotator = choose("annotator", options.annotator, table.columns, path=table.path)
+    seconds = choose("seconds", options.seconds, table.columns, path=table.path) if options.seconds else None
+    named = [name for name in (item, annotator, seconds) if name is not None]
+    rest = [*options.attributes, *options.item_attributes]
+    flags = list(options.classes or (name for name in table.columns if name not in {*named, *rest}))
+    for name in flags:
+        choose("classes", name, table.columns, path=table.path)
+    rows = table.rows([*named, *rest, *flags])
+    for name in flags:
+        cells = rows.table[name].cast(pl.String).str.to_lowercase()
+        wrong = ~cells.is_in(["0", "1", "true", "false", "0.0", "1.0"]).fill_null(value=False)
+        if wrong.any():
+            row = int(wrong.to_numpy().argmax())
+            raise InputError(
+                f"{rows.where(row)}: '{rows.table[name][row]}' in column '{name}' is neither 0 nor 1; correct it, or "
+                "name the columns of classes with --classes"
+            )
+    chosen = pl.concat_list(
+        pl.when(pl.col(name).cast(pl.String).str.to_lowercase().is_in(["1", "true", "1.0"])).then(pl.lit(name))
+        for name in flags
+    )
+    label = rows.table.select(chosen.list.drop_nulls().alias("label")).to_series()
+    notes = [] if annotator is not None else ["no column names the annotators; the votes are anonymous"]
+    columns = Columns(
+        item=item,
+        annotator=annotator,
+        label="label",
+        seconds=seconds,
+        attributes=options.attributes,
+        item_attributes=options.item_attributes,
+    )
+    votes = votes_from_rows(
+        rows.table.drop(flags).with_columns(label),
+        columns,
+        where=rows.where,
+        classes=flags,
+        ordered=bool(options.ordered),
+        duplicates=options.duplicates,
+        notes=notes,
+    )
+    roles = {name: column for name, column in columns.roles().items() if name != "label"}
+    return Reading(votes=votes, format="flags", columns=roles, notes=tuple(notes))
+
+
+def _read_grid(table: Table, options: Options, own: Own | None) -> Reading:
+    path, available = table.path, table.columns
+    free = [name for name in available if name not in options.item_attributes]
+    item = choose("item", options.item, free if options.item is None else available, path=path)
+    for name in options.item_attributes:
+        choose("keep", name, available, path=path)
+    rows = table.rows(available, as_text=() if own is None else own.text)
+    notes: list[str] = []
+    beside = [name for name in available if name != item]
+    about = list(options.item_attributes)
+    if own is None and options.classes is None:
+        about += [name for name in beside if plain(name) in ABOUT_ITEMS and name not in about]
+    annotators = _named_annotators(table, options.annotators, beside)
+    cells = rows.table.select(annotators or [name for name in beside if name not in about])
+    chosen = options.format or ("wide" if annotators else _wide_or_counts(cells, table))
     if chosen is None:
-        raise _ambiguous(path, available, "long", "wide", "counts")
-    _refuse_options(path, options, chosen, "duplicates", *_LONG_COLUMNS)
+        raise _ambiguous(table, "long", "wide", "counts")
+    if annotators:
+        notes.extend(
+            [f"not used: {listed(unused)}"]
+            if (unused := [name for name in beside if name not in annotators and name not in about])
+            else []
+        )
+    _refuse_options(path, options, chosen, "duplicates", *(name for name in _LONG_COLUMNS))
+    if set(about) > set(options.item_attributes):
+        notes.append(f"the columns {listed(about)} describe items, and are kept as such")
+    columns = {} if item is None else {"item": item}
     if chosen == "counts":
-        votes = votes_from_count_rows(rows, item=item, classes=options.classes, ordered=options.ordered)
+        _refuse_options(path, options, chosen, "annotators", "missing")
+        counted = replace(rows, table=rows.table.drop(about))
+        votes = votes_from_count_rows(counted, item=item, classes=options.classes, ordered=options.ordered)
         if item is None:
-            return Reading(votes=votes, format=chosen, notes=("items are numbered from 0",))
-        return Reading(votes=votes, format=chosen, columns={"item": item})
-    item = require("item", item, available, path=path)
-    votes = votes_from_wide(rows, item=item, classes=options.classes, ordered=options.ordered)
-    return Reading(votes=votes, format=chosen, columns={"item": item})
+            notes.append("items are numbered from 0")
+    else:
+        item = require("item", item, available, path=path)
+        votes = votes_from_wide(
+            replace(rows, table=rows.table.select(item, *cells.columns)),
+            item=item,
+            classes=options.classes,
+            ordered=options.ordered,
+            missing=("",) if own is not None else options.missing,
+            text_annotators=own is not None and "annotator" in own.text,
+            notes=notes,
+        )
+    kept = {name: _item_attribute(rows, name) for name in about}
+    return Reading(votes=replace(votes, item_attributes=kept), format=chosen, columns=columns, notes=tuple(notes))
 
 
-def _wide_or_counts(panel: pl.DataFrame) -> str | None:
-    """Which of the two a table is, where its names or values leave no doubt."""
+def _item_attribute(rows: Rows, name: str) -> Any:
+    return describe(
+        rows.table[name],
+        np.arange(rows.table.height, dtype=np.int32),
+        names=np.arange(rows.table.height),
+        what="item",
+        where=rows.where,
+    )
+
+
+def _named_annotators(table: Table, patterns: Sequence[str], beside: Sequence[str]) -> list[str]:
+    """The columns that the user names as annotators, by name or by pattern."""
+    found = [name for name in beside if name in patterns or any(fnmatchcase(name, each) for each in patterns)]
+    for each in patterns:
+        if each not in beside and not any(fnmatchcase(name, each) for name in beside):
+            raise InputError(f"{table.path}: no column fits '{each}' of --annotators; choose among {listed(beside)}")
+    return found
+
+
+def _wide_or_counts(panel: pl.DataFrame, table: Table) -> str | None:
+    """Which of the two a table is, where its names or values leave no doubt; a damaged cell must not tip it.
+
+    Refuses a table in which only some columns look like annotators.
+    """
     if panel.width < 2 or any(dtype.is_nested() for dtype in panel.dtypes):
         return None
-    if all(is_annotator(column) for column in panel.columns):
+    named = [column for column in panel.columns if is_annotator(column)]
+    if len(named) == panel.width:
         return "wide"
-    if all(dtype.is_numeric() for dtype in panel.dtypes) and not any(column.null_count() for column in panel):
-        totals = panel.select(total=pl.sum_horizontal(pl.all().cast(pl.Float64)))["total"]
+    numbers = panel.select(pl.all().cast(pl.Float64, strict=False))
+    sure = numbers.null_count().sum_horizontal().item() == 0 and not named
+    if sure:
+        totals = numbers.sum_horizontal()
         # Ratings hardly ever add up to the same number in many different rows; the votes of a panel of k do.
         same_panel = totals.n_unique() == 1 and totals[0] >= 2 and panel.n_unique() >= 5
         return "counts" if same_panel else None
-    cells = pl.concat([column.cast(pl.String).alias("cell") for column in panel]).drop_nulls()
-    return "wide" if 2 * cells.n_unique() <= len(cells) else None
+    text = panel.select(pl.all().cast(pl.String))
+    filled = text.select(pl.all().is_not_null().sum()).row(0)
+    numeric = numbers.select(pl.all().is_not_null().sum()).row(0)
+    if not named and all(2 * number >= cells for number, cells in zip(numeric, filled, strict=True)):
+        return None
+    # An annotator's labels are also those of others; a text, an address or a gold label of its own kind is not.
+    alike = [
+        name
+        for name, cells in zip(text.columns, filled, strict=True)
+        if 2 * text[name].drop_nulls().is_in(pl.concat(_others(text, name)).unique().implode()).sum() >= cells
+    ]
+    everywhere = pl.concat([column.alias("cell") for column in text]).drop_nulls()
+    if len(alike) == panel.width and not named:
+        return "wide" if 2 * everywhere.n_unique() <= len(everywhere) else None
+    sure_ones = named or alike
+    if len(sure_ones) < 2:
+        return None
+    odd = [name for name in text.columns if name not in sure_ones]
+    raise InputError(
+        f"{table.path}: the columns {listed(odd)} may be annotators like {listed(sure_ones)}, or describe items; name "
+        "the annotators with --annotators"
+    )
+
+
+def _others(text: pl.DataFrame, name: str) -> list[pl.Series]:
+    return [column.alias("cell") for column in text.drop(name)]

@@ -12,7 +12,7 @@ from dissensus.errors import InputError
 from dissensus.responses import NO, RESPONSES, UNSURE
 from dissensus.votes.cells import (
     are_numbers,
-    describe_annotators,
+    describe,
     encode_classes,
     encode_names,
     encode_responses,
@@ -47,6 +47,7 @@ class _Rows:
     classes: Sequence[str] | None
     separator: str | None
     duplicates: Duplicates
+    exact: bool
     notes: list[str]
 
     def pair(self) -> Ints | None:
@@ -54,6 +55,12 @@ class _Rows:
         if self.annotator is None or self.annotators is None:
             return None
         return self.item.astype(np.int64) * len(self.annotators) + self.annotator
+
+    def place_of(self, label: str) -> str:
+        """Place of the first row with a label, for a sentence."""
+        if self.label.dtype.is_nested() or self.separator is not None:
+            return self.where(0)
+        return self.where(int((self.label.cast(pl.String) == label).fill_null(value=False).to_numpy().argmax()))
 
     def who(self, row: int) -> str:
         """Place, annotator and item of a row, for a sentence."""
@@ -95,6 +102,7 @@ def votes_from_rows(
     ordered: bool | None = None,
     separator: str | None = None,
     duplicates: Duplicates = "refuse",
+    exact: bool = False,
     notes: list[str] | None = None,
 ) -> Votes:
     """Votes from a table with one row per vote, per response, or per set of labels.
@@ -112,6 +120,7 @@ def votes_from_rows(
             the classes are numbers, or given.
         separator: what stands between the labels of one cell.
         duplicates: what to do where one annotator judged one item twice.
+        exact: whether white space around the labels of one cell is part of them.
         notes: takes sentences on what was understood, for the user.
     """
     item, items = encode_names(table[columns.item], where=where)
@@ -119,7 +128,7 @@ def votes_from_rows(
     if columns.annotator is not None:
         annotator, annotators = encode_names(table[columns.annotator], where=where)
         attributes = {
-            name: describe_annotators(table[name], annotator, annotators=annotators, where=where)
+            name: describe(table[name], annotator, names=annotators, what="annotator", where=where)
             for name in columns.attributes
         }
     elif columns.attributes:
@@ -136,6 +145,7 @@ def votes_from_rows(
         classes=classes,
         separator=separator,
         duplicates=duplicates,
+        exact=exact,
         notes=[] if notes is None else notes,
     )
     if rows.response is not None:
@@ -160,19 +170,38 @@ def votes_from_rows(
         judgement=selected.judgement,
         seconds=selected.seconds,
         attributes=attributes,
-        ordered=is_scale(columns.label, selected.classes, known=classes is not None) if ordered is None else ordered,
+        item_attributes={
+            name: describe(table[name], item, names=items, what="item", where=where) for name in columns.item_attributes
+        },
+        ordered=is_scale(columns.label, selected.classes, known=classes is not None, place=rows.place_of)
+        if ordered is None
+        else ordered,
         none=selected.none,
     )
 
 
-def is_scale(column: str, classes: Sequence[str], *, known: bool) -> bool:
-    """Whether labels are a scale: the column is named like a rating, and the order is known or that of numbers."""
-    in_order = known or are_numbers(name for name in classes if name != NONE)
-    return in_order and RATING.search(plain(column)) is not None
+def is_scale(column: str, classes: Sequence[str], *, known: bool, place: Callable[[str], str]) -> bool:
+    """Whether labels are a scale: the column is named like a rating, and the order is known or that of numbers.
+
+    A column named like a rating that holds numbers beside other labels is refused: were it read as no scale, one
+    damaged cell would change what the whole file means.
+    """
+    if RATING.search(plain(column)) is None:
+        return False
+    named = [name for name in classes if name != NONE]
+    if known or are_numbers(named):
+        return True
+    odd = next(name for name in named if not are_numbers([name]))
+    if any(are_numbers([name]) for name in named):
+        raise InputError(
+            f"{place(odd)}: column '{column}' holds the label '{odd}' beside numbers; correct it, or choose "
+            f"--nominal where the classes are no scale, or --missing '{odd}' where it stands for no rating"
+        )
+    return False
 
 
 def _select_choices(rows: _Rows) -> _Selected:
-    label, classes = encode_classes(rows.label, rows.classes, where=rows.where)
+    label, classes = encode_classes(rows.label, rows.classes, where=rows.where, notes=rows.notes)
     kept = _judged_once(rows)
     return _Selected(
         rows=kept,
@@ -187,14 +216,14 @@ def _select_choices(rows: _Rows) -> _Selected:
 
 def _select_sets(rows: _Rows) -> _Selected:
     kept = _judged_once(rows)
-    sets = _split(rows)[kept]
+    sets = _split(rows) if isinstance(kept, slice) else _split(rows).filter(kept)
     size = sets.list.len().to_numpy().astype(np.int64)
     of_vote = np.repeat(np.arange(len(rows.item))[kept], size)
 
     def where(vote: int) -> str:
         return rows.where(int(of_vote[vote]))
 
-    label, classes = encode_classes(sets.filter(size > 0).explode(), rows.classes, where=where)
+    label, classes = encode_classes(sets.filter(size > 0).explode(), rows.classes, where=where, notes=rows.notes)
     silent = int((size == 0).sum())
     if silent:
         rows.notes.append(f"{_judgements(silent)} without a class, read as a vote for '{NONE}'")
@@ -204,7 +233,10 @@ def _select_sets(rows: _Rows) -> _Selected:
     judgement = np.repeat(np.arange(size.size), size).astype(np.int64)
     keep_distinct(
         judgement * len(classes) + label,
-        refusal=lambda _, vote: f"{where(vote)}: '{classes[label[vote]]}' stands twice in one set; remove one",
+        refusal=lambda _, vote: (
+            f"{where(vote)}: '{classes[label[vote]]}' stands twice in one set; remove one, or choose --format lists "
+            "where a list holds the votes of several people"
+        ),
     )
     crowded = np.flatnonzero((label == none) & (size[judgement] > 1))
     if crowded.size:
@@ -226,7 +258,7 @@ def _select_responses(rows: _Rows, cells: pl.Series) -> _Selected:
     if pair is None:
         raise InputError(f"{rows.where(0)}: no column says who gave the responses; name it with --annotator")
     asked = None if rows.classes is None else [name for name in rows.classes if name != NONE]
-    label, classes = encode_classes(rows.label, asked, where=rows.where)
+    label, classes = encode_classes(rows.label, asked, where=rows.where, notes=rows.notes)
     response = encode_responses(cells, where=rows.where)
     if NONE in classes:
         row = int((label == classes.index(NONE)).argmax())
@@ -299,7 +331,7 @@ def _split(rows: _Rows) -> pl.Series:
             raise InputError(f"{rows.where(row)}: column '{cells.name}' is missing; give a list, [] for no class")
         return cells
     parts = cells.cast(pl.String).fill_null("").str.split(rows.separator or "|")
-    trimmed = parts.list.eval(pl.element().str.strip_chars())
+    trimmed = parts if rows.exact else parts.list.eval(pl.element().str.strip_chars())
     return trimmed.list.eval(pl.element().filter(pl.element() != ""))
 
 

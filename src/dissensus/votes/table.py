@@ -39,6 +39,7 @@ class Votes:
             judgement of its own (single choice).
         seconds: (judgements,) time that each judgement took, in seconds; NaN where unknown.
         attributes: for each attribute of annotators (age, country), its (annotators,) values.
+        item_attributes: for each attribute of items (text, source, original label), its (items,) values.
         ordered: whether the classes are a scale, lowest first.
         none: the index in `classes` of the class `none`, where every class was answered with yes, no or unsure;
             None for single choices.
@@ -54,6 +55,7 @@ class Votes:
     judgement: Codes | None = None
     seconds: Floats | None = None
     attributes: Mapping[str, Names] = field(default_factory=dict)
+    item_attributes: Mapping[str, Names] = field(default_factory=dict)
     ordered: bool = False
     none: int | None = None
 
@@ -85,8 +87,12 @@ class Votes:
             value = getattr(self, each.name)
             if isinstance(value, np.ndarray):
                 object.__setattr__(self, each.name, _frozen(value))
-        frozen_attributes = {name: _frozen(values) for name, values in self.attributes.items()}
-        object.__setattr__(self, "attributes", frozen_attributes)
+        for name, values in self.item_attributes.items():
+            if values.shape != self.items.shape:
+                raise InputError(f"votes: item attribute '{name}' needs exactly one value per item")
+        for mapping in ("attributes", "item_attributes"):
+            frozen = {name: _frozen(values) for name, values in getattr(self, mapping).items()}
+            object.__setattr__(self, mapping, frozen)
 
     def __len__(self) -> int:
         return self.item.shape[0]
@@ -94,6 +100,22 @@ class Votes:
     def __repr__(self) -> str:
         panel = "anonymous" if self.annotators is None else f"{len(self.annotators):,} annotators"
         return f"Votes({len(self):,} votes, {len(self.items):,} items, {len(self.classes)} classes, {panel})"
+
+    def to_polars(self) -> Any:
+        """A Polars frame as a long file holds it: a row per vote or response, or per judgement that has several."""
+        from dissensus.votes.writing import votes_table
+
+        return votes_table(self)
+
+    def to_pandas(self) -> Any:
+        """As `to_polars`, a pandas frame; labels are categories in class order."""
+        return self.to_polars().to_pandas()
+
+    def to_hf(self) -> Any:
+        """As `to_polars`, a Hugging Face dataset; labels are a `ClassLabel` that knows the classes."""
+        from dissensus.table_file import hugging_face
+
+        return hugging_face(self.to_polars())
 
     @cached_property
     def n_judgements(self) -> int:
@@ -183,7 +205,8 @@ class Votes:
         place = np.full(len(self.items), -1, dtype=np.int32)
         place[chosen] = np.arange(chosen.shape[0], dtype=np.int32)
         kept = self.take_judgements(np.flatnonzero(place[self.judgement_item] >= 0))
-        return replace(kept, item=place[kept.item], items=self.items[chosen])
+        about = {name: values[chosen] for name, values in self.item_attributes.items()}
+        return replace(kept, item=place[kept.item], items=self.items[chosen], item_attributes=about)
 
 
 def votes_from_counts(

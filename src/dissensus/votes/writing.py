@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,11 +11,11 @@ import polars as pl
 
 from dissensus.errors import InputError
 from dissensus.responses import RESPONSES, UNSURE, YES
-from dissensus.table_file import is_text, kind_of, write_table
-from dissensus.votes.cells import SEPARATORS
+from dissensus.table_file import is_text, writable_kind, write_table
+from dissensus.votes.cells import MISSING, SEPARATORS, class_names, in_order, variants
 from dissensus.votes.columns import SYNONYMS
 from dissensus.votes.grid import NPY
-from dissensus.votes.reading import METADATA
+from dissensus.votes.own import OWN, Own
 from dissensus.votes.table import NONE
 from dissensus.whole_file import whole_file
 
@@ -29,9 +29,11 @@ WRITABLE: Final = ("long", "sets", "wide", "counts")
 def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002 - as --format
     """Write votes as CSV, TSV, Parquet, JSONL or npy, by the extension of the path.
 
-    Parquet keeps the class order, the scale and the annotators' attributes; for the other kinds they must be
-    given to `read_votes` again. A long file holds no items or annotators without a vote, and counts hold neither
-    annotators nor responses; npy holds no names either. Anything else that a format cannot hold is refused.
+    Whatever the labels hold, `read_votes` reads them back the same, with the order of the classes, the scale and the
+    attributes: Parquet keeps what its columns cannot say in its metadata, and CSV, TSV and JSONL in the first cell of a
+    column `dissensus`, which is there only where it is needed. A long file holds no items or annotators without a vote,
+    and counts hold neither annotators nor responses; npy holds no names either. Anything else that a format cannot hold
+    is refused.
 
     The file appears whole or not at all.
 
@@ -42,7 +44,7 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
             takes counts for npy, else long where that holds the votes, else sets.
     """
     path = Path(path)
-    kind = kind_of(path, also=(NPY,))
+    kind = writable_kind(path, also=(NPY,))
     if format is None:
         format = "counts" if kind == "npy" else "sets" if _needs_sets(votes) else "long"  # noqa: A001
     if format not in WRITABLE or (kind == "npy" and format != "counts"):
@@ -52,9 +54,56 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
         with whole_file(path) as part, part.open("wb") as file:
             np.save(file, votes.counts, allow_pickle=False)
         return
+    if "" in votes.classes:
+        raise InputError(f"{path}: a class without a name cannot be told from a missing label; name it")
     tables = {"long": _long, "sets": _sets, "wide": _wide, "counts": _counts}
-    own = {"ordered": votes.ordered, "attributes": list(votes.attributes)}
-    write_table(tables[format](votes, path), path, metadata={METADATA: json.dumps(own)})
+    own = _own(votes, format, path)
+    table = tables[format](votes, path)
+    if kind != "Parquet" and (format != "long" or not _is_plain(votes, own)):
+        if OWN in table.columns:
+            raise InputError(f"{path}: the column '{OWN}' is ours; rename what has that name")
+        table = table.with_columns(pl.Series(OWN, [own.to_json(), *[None] * (table.height - 1)], dtype=pl.String))
+    write_table(table, path, metadata={OWN: own.to_json()})
+
+
+def votes_table(votes: Votes) -> pl.DataFrame:
+    """The rows of a long file, or of sets where judgements have several votes."""
+    here = Path("votes")
+    return _sets(votes, here) if _needs_sets(votes) else _long(votes, here)
+
+
+def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
+    named: dict[str, Names | None] = {"item": votes.items, "annotator": votes.annotators}
+    described = {} if format in ("wide", "counts") else votes.attributes
+    text = {**named, **described, **votes.item_attributes}
+    return Own(
+        format=format,
+        classes=votes.classes,
+        ordered=votes.ordered,
+        attributes=tuple(described),
+        item_attributes=tuple(votes.item_attributes),
+        text=tuple(name for name, values in text.items() if values is not None and values.dtype.kind != "i"),
+        separator=_separator(votes) if format == "sets" and is_text(path) else None,
+    )
+
+
+def _is_plain(votes: Votes, own: Own) -> bool:
+    """Whether a long file reads back the same without a word about it."""
+    used = np.bincount(votes.label, minlength=len(votes.classes)) > 0
+    asked = votes.classes[:-1] if _has_responses(votes) else votes.classes
+    names = [votes.items, *([] if votes.annotators is None else [votes.annotators])]
+    return (
+        not (own.ordered or own.attributes or own.item_attributes)
+        and (bool(used.all()) or _has_responses(votes))
+        and in_order(class_names(asked)) == tuple(asked)
+        and not any(_ODD.search(name) or name in (*MISSING, "label") for name in asked)
+        and not variants(asked, [0] * len(asked))
+        and not any(each.dtype.kind != "i" and all(map(_WHOLE.fullmatch, each.tolist())) for each in names)
+    )
+
+
+_ODD: Final = re.compile(rf"[{re.escape(SEPARATORS)}\r\n]|^\s|\s$")
+_WHOLE: Final = re.compile(r"0|-?[1-9][0-9]*")
 
 
 def _needs_sets(votes: Votes) -> bool:
@@ -95,6 +144,8 @@ def _sets(votes: Votes, path: Path) -> pl.DataFrame:
     """One row per judgement, with its classes in a list, or in one cell of text; `none` is the empty set."""
     if votes.unsure is not None:
         raise InputError(f"{path}: sets cannot hold unsure votes; choose --format long")
+    if votes.none is None and NONE in votes.classes:
+        raise InputError(f"{path}: in sets '{NONE}' is the empty set; rename the class, or choose --format long")
     judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
     chosen = np.lexsort((votes.label, judgement))
     if votes.none is not None:
@@ -105,20 +156,15 @@ def _sets(votes: Votes, path: Path) -> pl.DataFrame:
     rows = rows.join(sets, on="judgement", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("label").fill_null([]))
     if is_text(path):
-        joined = pl.col("label").cast(pl.List(pl.String)).list.join(_separator(votes, path))
+        joined = pl.col("label").cast(pl.List(pl.String)).list.join(_separator(votes))
         rows = rows.with_columns(joined)
     return _in_order(rows.drop("judgement"))
 
 
-def _separator(votes: Votes, path: Path) -> str:
-    """A mark that no class name holds; names that splitting would change are refused."""
-    free = [mark for mark in SEPARATORS if not any(mark in name for name in votes.classes)]
-    if not free or any(name != name.strip() for name in votes.classes):
-        raise InputError(
-            f"{path}: class names with {' and '.join(SEPARATORS)} or outer spaces cannot share a cell; "
-            "write Parquet or JSONL"
-        )
-    return free[0]
+def _separator(votes: Votes) -> str:
+    """A mark that no class name holds."""
+    marks: list[str] = [*SEPARATORS, *map(chr, range(0x2022, 0x2F00))]
+    return next(mark for mark in marks if not any(mark in name for name in votes.classes))
 
 
 def _wide(votes: Votes, path: Path) -> pl.DataFrame:
@@ -154,9 +200,11 @@ def _counts(votes: Votes, path: Path) -> pl.DataFrame:
 
 
 def _with_items(votes: Votes, columns: list[pl.Series], path: Path) -> pl.DataFrame:
-    if "item" in (column.name for column in columns):
-        raise InputError(f"{path}: 'item' is the column of items; rename the annotator or class of that name")
-    return pl.DataFrame([_named(votes.items).alias("item"), *columns])
+    taken = {column.name for column in columns} & {"item", OWN, *votes.item_attributes}
+    if taken:
+        raise InputError(f"{path}: '{min(taken)}' is another column; rename the annotator or class of that name")
+    about = [_named(values).alias(name) for name, values in votes.item_attributes.items()]
+    return pl.DataFrame([_named(votes.items).alias("item"), *about, *columns])
 
 
 def _require_votes(votes: Votes, path: Path) -> None:
@@ -167,7 +215,8 @@ def _require_votes(votes: Votes, path: Path) -> None:
 
 def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
     """One row per judgement: item, annotator, seconds and attributes, as far as they are known."""
-    taken = [name for name in votes.attributes if name in SYNONYMS]
+    taken = [name for name in (*votes.attributes, *votes.item_attributes) if name in SYNONYMS or name == OWN]
+    taken += [name for name in votes.item_attributes if name in votes.attributes]
     if taken:
         raise InputError(f"{path}: the attribute '{taken[0]}' has the name of another column; rename it")
     columns = {"item": _named(votes.items).gather(votes.judgement_item)}
@@ -177,6 +226,7 @@ def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
         columns |= {name: _named(values).gather(who) for name, values in votes.attributes.items()}
     if votes.seconds is not None:
         columns["seconds"] = pl.Series(votes.seconds).fill_nan(None)
+    columns |= {name: _named(values).gather(votes.judgement_item) for name, values in votes.item_attributes.items()}
     return pl.DataFrame(columns)
 
 

@@ -37,6 +37,14 @@ def shown(number: Any) -> str:
     return f"{number:.3f}" if isinstance(number, float | int) else str(number)
 
 
+def as_markdown(text: str) -> str:
+    """Text on one line, in which nothing is markup."""
+    escaped = " ".join(text.split()).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
+    for mark in "`*_[]#":
+        escaped = escaped.replace(mark, f"\\{mark}")
+    return escaped
+
+
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; bars in cells are escaped."""
     lines = [header, ["---"] * len(header), *rows]

@@ -16,6 +16,8 @@ from dissensus.votes.table import Votes, votes_from_counts
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dissensus.votes.rows import Duplicates
+
 COUNTS: Final = "cifar10h-counts.npy"
 RAW: Final = "cifar10h-raw.csv"
 
@@ -27,14 +29,16 @@ MOST_VOTES: Final = 1_000
 """More than this for one class of one image is damage; the panels have 47 to 63 annotators."""
 
 
-def read_cifar10h(path: Path) -> Votes:
+def read_cifar10h(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
     """Votes of `cifar10h-counts.npy` or `cifar10h-raw.csv`, or of the folder that holds one of them.
 
     Items are the images' places in the CIFAR-10 test set, in that order. The raw file holds all 2,571 annotators, the
     counts (511,000 votes) only those whom the authors kept for their answers to attention checks.
     """
     path = official_file(path, COUNTS, RAW)
-    return _read_raw(path) if path.suffix.lower() == ".csv" else _read_counts(path)
+    if path.suffix.lower() == ".csv":
+        return _read_raw(path, duplicates=duplicates, notes=notes)
+    return _read_counts(path)
 
 
 def is_cifar10h(path: Path) -> bool:
@@ -65,7 +69,7 @@ def _read_counts(path: Path) -> Votes:
         raise InputError(f"{path}: {error}") from None
 
 
-def _read_raw(path: Path) -> Votes:
+def _read_raw(path: Path, *, duplicates: Duplicates, notes: list[str] | None) -> Votes:
     """One vote per trial. Attention checks are left out; how many an annotator failed is the attribute `failed_checks`.
 
     Reaction times are in milliseconds in the file; those of 0 or less are a fault of its clock, and unknown here.
@@ -122,4 +126,6 @@ def _read_raw(path: Path) -> Votes:
         where=where,
         classes=CLASSES,
         ordered=False,
+        duplicates=duplicates,
+        notes=notes,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from dissensus.votes.rows import Duplicates
     from dissensus.votes.table import Votes
 
 VALUES: Final = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "pairwise": "selected"}
@@ -38,7 +40,9 @@ class _Answer(NamedTuple):
     where: str
 
 
-def read_label_studio(path: Path, *, control: str | None = None) -> Votes:
+def read_label_studio(
+    path: Path, *, label: str | None = None, duplicates: Duplicates = "refuse", notes: list[str] | None = None
+) -> Votes:
     """Votes of a JSON or JSON-MIN export; items are task ids, annotators the users' addresses or ids.
 
     Cancelled annotations, predictions, and annotations that leave the question unanswered are skipped; a task without
@@ -47,14 +51,18 @@ def read_label_studio(path: Path, *, control: str | None = None) -> Votes:
 
     Args:
         path: the file.
-        control: the name of the control tag (`from_name`) to read; needed where the project has several.
+        label: the name of the control tag (`from_name`) to read; needed where the project has several.
+        duplicates: what to do where one annotator judged one task twice.
+        notes: takes a sentence on results of a type that is no vote, which are left out.
     """
     path = official_file(path, "*.json")
     records = read_json(path)
     if not isinstance(records, list):
         raise InputError(f"{path}: expected a list of tasks; export the project as JSON or JSON-MIN")
     found = [each for number, record in enumerate(records, start=1) for each in _answers(record, number, path)]
-    control = _choose(control, list(dict.fromkeys(each.control for each in found)), path)
+    if notes is not None:
+        notes.extend(_left_out(records))
+    control = _choose(label, list(dict.fromkeys(each.control for each in found)), path)
     answers = [each for each in found if each.control == control]
     places = pl.Series([each.where for each in answers])
     if places.is_duplicated().any():
@@ -83,7 +91,22 @@ def read_label_studio(path: Path, *, control: str | None = None) -> Votes:
         where=lambda row: answers[row].where,
         classes=_scale(answers) if is_rating else None,
         ordered=is_rating,
+        duplicates=duplicates,
+        notes=notes,
     )
+
+
+def _left_out(tasks: Sequence[Any]) -> list[str]:
+    """A sentence on the results whose type is no vote, such as drawn regions."""
+    types = Counter(
+        str(result.get("type"))
+        for task in tasks
+        for annotation in task.get("annotations") or task.get("completions") or ()
+        for result in annotation.get("result") or ()
+        if result.get("type") not in VALUES
+    )
+    found = ", ".join(f"{number:,} {name}" for name, number in types.most_common())
+    return [f"results that are no votes are left out: {found}"] if found else []
 
 
 def is_label_studio(path: Path) -> bool:

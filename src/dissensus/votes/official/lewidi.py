@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Names, Table
+    from dissensus.votes.rows import Duplicates
     from dissensus.votes.table import Votes
 
 FILES: Final = ("*_train.json", "*_dev.json", "*_test.json")
@@ -26,11 +28,13 @@ FILES: Final = ("*_train.json", "*_dev.json", "*_test.json")
 SEVERITIES: Final = ("-3", "-2", "-1", "0", "1")
 """The annotations of ConvAbuse; its soft label has two classes, 1 for a severity below 0."""
 
+_TEXT: Final = np.dtypes.StringDType()
+
 ROUNDING: Final = 0.0051
 """Some of the files round soft labels to two digits."""
 
 
-def read_lewidi(path: Path) -> Votes:
+def read_lewidi(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
     """Votes of one split, such as `HS-Brexit_dev.json` or `VariErrNLI_train.json`; items are its keys.
 
     An annotator gives one label, or several in one judgement (VariErrNLI). The classes are those of `soft_label`, a
@@ -59,12 +63,34 @@ def read_lewidi(path: Path) -> Votes:
         where=lambda row: f"{path}, item {table['item'][row]}",
         classes=classes,
         ordered=are_numbers(classes) and len(classes) > 2,
+        duplicates=duplicates,
+        notes=notes,
     )
     shares = votes.counts / votes.panel_size[:, None]
     if is_severity:
         shares = np.stack([shares[:, 3:].sum(axis=1), shares[:, :3].sum(axis=1)], axis=1)
-    _refuse_other_shares(shares, soft, soft_classes, votes.items, path)
-    return replace(votes, attributes=_attributes(path, votes.annotators))
+    # Where an annotator's second judgement is left out, the shares are no longer those of the file.
+    whole = np.bincount(votes.judgement_item, minlength=len(votes.items)) == [
+        len(_annotations(entry, where=str(path))) for entry in entries.values()
+    ]
+    _refuse_other_shares(
+        shares[whole],
+        [each for each, kept in zip(soft, whole, strict=True) if kept],
+        soft_classes,
+        votes.items[whole],
+        path,
+    )
+    return replace(votes, attributes=_attributes(path, votes.annotators), item_attributes=_about(entries))
+
+
+def _about(entries: Mapping[str, Any]) -> dict[str, Names]:
+    """The text and split of each item, where every item has one."""
+    found = {name: [entry.get(name) for entry in entries.values()] for name in ("text", "split", "lang")}
+    return {
+        name: np.array([value if isinstance(value, str) else json.dumps(value) for value in values], dtype=_TEXT)
+        for name, values in found.items()
+        if all(value is not None for value in values)
+    }
 
 
 def is_lewidi(path: Path) -> bool:

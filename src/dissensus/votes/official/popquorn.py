@@ -13,6 +13,7 @@ from dissensus.votes.rows import votes_from_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dissensus.votes.rows import Duplicates
     from dissensus.votes.table import Votes
 
 FILE: Final = "raw_data.csv"
@@ -25,7 +26,7 @@ DEMOGRAPHICS: Final = ("gender", "race", "age", "occupation", "education")
 CLASSES: Final = ("1", "2", "3", "4", "5")
 
 
-def read_popquorn(path: Path) -> Votes:
+def read_popquorn(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
     """Ratings of a task's `raw_data.csv`, or of the folder that holds it; demographics are annotator attributes.
 
     The offensiveness file holds every pair of comment and annotator once, and the same demographics in all rows of an
@@ -53,6 +54,8 @@ def read_popquorn(path: Path) -> Votes:
         where=rows.where,
         classes=CLASSES,
         ordered=True,
+        duplicates=duplicates,
+        notes=notes,
     )
 
 

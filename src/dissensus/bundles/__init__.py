@@ -1,0 +1,16 @@
+"""A trained model as a folder: it predicts on a machine that has never seen the votes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissensus.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dissensus.bundles.loading import TrainedModel as TrainedModel
+    from dissensus.bundles.loading import load_model as load_model
+    from dissensus.bundles.writing import export_bundle as export_bundle
+
+__getattr__, __dir__ = lazy_names(
+    __name__, {"TrainedModel": "loading", "export_bundle": "writing", "load_model": "loading"}
+)

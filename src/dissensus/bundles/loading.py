@@ -1,0 +1,176 @@
+"""From a bundle back to a model that predicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from dissensus.array_file import read_npz
+from dissensus.bundles.recipe import read_recipe
+from dissensus.errors import InputError
+from dissensus.items import Items
+from dissensus.items.encoders import encoded, restore_encoder
+from dissensus.training.data import moved_and_scaled
+from dissensus.training.engine import settled_device
+from dissensus.training.inputs import SparseRows, prepared
+from dissensus.training.loop import log_probabilities
+from dissensus.training.models import build
+from dissensus.training.settings import Training
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch import nn
+
+    from dissensus.arrays import Features, Table
+    from dissensus.bundles.recipe import Recipe
+    from dissensus.items.encoders import Encoder
+
+CODE: Final = "code"
+NETWORK: Final = "network"
+STATE: Final = "encoder.npz"
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A model from a bundle.
+
+    Attributes:
+        recipe: what it is made of.
+        networks: one a member, in evaluation mode, on the CPU.
+        encoder: what makes features of items; None where the networks read features, or items themselves.
+    """
+
+    recipe: Recipe
+    networks: tuple[nn.Module, ...]
+    encoder: Encoder | None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """In the order of the columns of what is predicted."""
+        return self.recipe.classes
+
+    def __repr__(self) -> str:
+        members = f", {len(self.networks)} members" if len(self.networks) > 1 else ""
+        name = self.recipe.name
+        return f"TrainedModel({name['system']} of {name['study']}, {len(self.classes)} classes{members})"
+
+    def predict_proba(
+        self, items: Any, *, device: str = "auto", told: Callable[[int, int], None] | None = None
+    ) -> Table:
+        """(items, classes) probabilities, columns in the order of `classes`.
+
+        Args:
+            items: texts; or pairs, as two lists of texts; or files or uint8 pixels of images; or an array of features,
+                as the study had them; or `Items`.
+            device: auto, cpu or cuda.
+            told: called with how many items are encoded, and how many there are.
+        """
+        place = torch.device(settled_device(device))
+        raw = self._inputs(items, told)
+        settings = Training(precision=self.recipe.precision)  # type: ignore[arg-type]
+        total: Any = 0.0
+        for network in self.networks:
+            network.to(place)
+            table = _table(network, raw, place)
+            rows = torch.arange(_length(raw), device=place)
+            total = total + log_probabilities(network, table, rows, settings).exp().double().cpu().numpy()
+            network.to("cpu")
+        return np.asarray(total / len(self.networks), dtype=np.float64)
+
+    def _inputs(self, items: Any, told: Callable[[int, int], None] | None) -> Items | Features:
+        """The items themselves where the network reads them, else their features as the network wants them."""
+        if self.recipe.reads == "features":
+            features: Features = items if sp.issparse(items) else np.asarray(items, dtype=np.float32)
+        else:
+            shown = items if isinstance(items, Items) else _as_items(items, self.recipe.reads)
+            if shown.kind != ("images" if self.recipe.reads == "images" else "texts"):
+                raise InputError(f"predict: the model reads {self.recipe.reads}, and these are {shown.kind}")
+            if self.encoder is None:
+                return shown
+            features = encoded(self.encoder, shown, told=told)
+        if tuple(features.shape[1:]) != self.recipe.shape:
+            raise InputError(
+                f"predict: items of shape {tuple(features.shape[1:])}, and the model was trained on items of shape "
+                f"{self.recipe.shape}; give features made as those of the study"
+            )
+        if not sp.issparse(features) and not np.isfinite(features).all():
+            raise InputError("predict: the features hold NaN or infinity; fill or remove them")
+        return moved_and_scaled(features, self.recipe.normalisation)
+
+
+def load_model(folder: str | Path, *, trust_code: bool = False) -> TrainedModel:
+    """A model from a bundle. Nothing in the bundle is run, unless its network or encoder is the user's own code.
+
+    Args:
+        folder: that `dissensus study export` wrote.
+        trust_code: whether code that lies in the bundle may be run; without it a bundle that needs its own code is
+            refused.
+    """
+    folder = Path(folder)
+    recipe = read_recipe(folder)
+    if recipe.own_code and not trust_code:
+        raise InputError(
+            f"{folder}: its network or encoder is code of somebody's own ({recipe.network}), which loading would run; "
+            f"read {folder / CODE}, and say that you trust it: --trust-code, or trust_code=True"
+        )
+    encoder = None
+    if recipe.encoder is not None:
+        state = read_npz(folder / STATE) if (folder / STATE).exists() else {}
+        encoder = restore_encoder(recipe.encoder, state, folder=folder / CODE)
+    return TrainedModel(recipe, tuple(_member(folder, recipe, seed) for seed in recipe.members), encoder)
+
+
+def _member(folder: Path, recipe: Recipe, seed: int) -> nn.Module:
+    hub = recipe.network.startswith("hf:")
+    network = build(
+        f"hf:{NETWORK}" if hub else recipe.network,
+        recipe.shape,
+        classes=len(recipe.classes),
+        seed=seed,
+        folder=folder if hub else folder / CODE,
+        weights=False,
+    )
+    path = folder / recipe.weights_of(seed)
+    try:
+        network.load_state_dict(load_file(path))
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path}: the weights cannot be read ({error}); export the model again") from error
+    except RuntimeError as error:
+        told = str(error).splitlines()[-1].strip()
+        raise InputError(f"{path}: the weights do not fit {recipe.network} ({told}); export the model again") from error
+    return network.eval()
+
+
+def _as_items(given: Any, reads: str) -> Items:
+    if reads == "images":
+        if isinstance(given, np.ndarray):
+            return Items(names=np.arange(len(given)), pixels=given)
+        return Items(names=np.arange(len(given)), files=tuple(Path(each) for each in given))
+    columns: Sequence[Any] = given if reads == "pairs" else (given,)
+    if reads == "pairs" and len(columns) != 2:
+        raise InputError("predict: the model reads pairs of texts; give two lists, as in (premises, hypotheses)")
+    if any(isinstance(column, str) for column in columns):
+        raise InputError("predict: give a list of texts, not one text")
+    texts = tuple(np.array([str(text) for text in column], dtype=np.dtypes.StringDType()) for column in columns)
+    return Items(names=np.arange(len(texts[0])), texts=texts)
+
+
+def _table(network: nn.Module, raw: Items | Features, place: torch.device) -> Any:
+    """What rows are taken from."""
+    if isinstance(raw, Items):
+        return prepared(network, raw, place)
+    if isinstance(raw, np.ndarray):
+        return torch.from_numpy(raw).to(place)
+    return SparseRows.of(raw, place)
+
+
+def _length(raw: Items | Features) -> int:
+    return len(raw) if isinstance(raw, Items) else int(raw.shape[0])

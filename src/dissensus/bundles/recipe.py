@@ -1,0 +1,102 @@
+"""`bundle.json`: what a model is made of, as plain values.
+
+BUNDLE/bundle.json            this recipe
+       weights-SEED.safetensors   the weights and buffers of each member
+       encoder.npz            what the encoder learnt from the training items, where it learnt anything
+       network/               configuration and tokeniser of a Hugging Face network, without weights
+       code/                  the source of a network or encoder of the user's own, never run unless that is asked for
+       README.md              the model card
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FORMAT: Final = 1
+"""Counts up when an older dissensus could not read what a newer one writes."""
+
+FILE: Final = "bundle.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What a model is made of, where it learnt, and how well it did.
+
+    Attributes:
+        format: of the folder.
+        name: of the system, and of the study that it is from.
+        classes: names, in the order of the predicted probabilities.
+        ordered: whether they are a scale, lowest first.
+        network: the name or path of the network.
+        own_code: whether the network or the encoder is code of the user's own, which lies in `code/`.
+        shape: of one item's features.
+        members: seed of each member; a model of several predicts the mean of their probabilities.
+        reads: what is predicted for: texts, pairs of texts, images, or features.
+        encoder: its name; None where the network reads features or items themselves.
+        normalisation: mean and standard deviation that features are moved and scaled by.
+        precision: float32, or bf16 where autocast allows it.
+        learnt: target, delivery and its options, training settings.
+        scores: by metric, value and interval of this very model on held-out items, and its worth in people.
+        fingerprints: of the items and of each run.
+        versions: of what trained it and wrote this.
+    """
+
+    format: int = FORMAT
+    name: Mapping[str, str]
+    classes: tuple[str, ...]
+    ordered: bool
+    network: str
+    own_code: bool
+    shape: tuple[int, ...]
+    members: tuple[int, ...]
+    reads: str
+    encoder: str | None
+    normalisation: tuple[float, float]
+    precision: str
+    learnt: Mapping[str, Any]
+    scores: Mapping[str, Any]
+    fingerprints: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    def weights_of(self, seed: int) -> str:
+        """The file of a member's weights."""
+        return f"weights-{seed}.safetensors"
+
+
+def write_recipe(recipe: Recipe, folder: Path) -> None:
+    """Write `bundle.json` into a folder."""
+    (folder / FILE).write_text(json.dumps(asdict(recipe), indent=1), encoding="utf-8")
+
+
+def read_recipe(folder: Path) -> Recipe:
+    """The recipe of a bundle; one that cannot be read, or is of an unknown format, is refused."""
+    path = folder / FILE
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"{folder}: this is no bundle ({error.strerror or error}: {FILE}); give a folder that `dissensus study "
+            "export` wrote"
+        ) from error
+    except ValueError as error:
+        raise InputError(f"{path}: the recipe cannot be read ({error}); export the model again") from error
+    if not isinstance(given, dict) or given.get("format") != FORMAT:
+        found = given.get("format") if isinstance(given, dict) else None
+        raise InputError(
+            f"{path}: the bundle has format {found!r}, and this dissensus reads format {FORMAT}; update dissensus, or "
+            "export the model again"
+        )
+    names = {each.name for each in fields(Recipe)}
+    wrong = sorted(names.symmetric_difference(given))
+    if wrong:
+        raise InputError(f"{path}: '{wrong[0]}' is missing or unknown; export the model again")
+    lists = {name: tuple(given[name]) for name in ("classes", "shape", "members", "normalisation")}
+    return Recipe(**{**given, **lists})

@@ -1,0 +1,84 @@
+"""`dissensus predict` and `dissensus study export`: a trained model as a folder, and what it says of new items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, note, plain
+
+if TYPE_CHECKING:
+    from dissensus.bundles import TrainedModel
+
+
+def predict(
+    bundle: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `dissensus study export` wrote.")],
+    items: Annotated[
+        Path, typer.Argument(metavar="ITEMS", help="A table of texts, a folder of images, or a file of features.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="CSV, TSV, Parquet or JSONL.")] = Path(
+        "predictions.parquet"
+    ),
+    item: Annotated[str | None, typer.Option(help="Column of item names.")] = None,
+    text: Annotated[str | None, typer.Option(help="Column of texts; two, separated by a comma, for pairs.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
+    trust_code: Annotated[
+        bool,
+        typer.Option("--trust-code", help="Run the code of a network of its author's own that lies in the bundle."),
+    ] = False,
+) -> None:
+    """Predict how people's answers to new items would spread; what is written can be evaluated as it is."""
+    import polars as pl
+
+    from dissensus.bundles import load_model
+    from dissensus.table_file import write_table
+
+    model = load_model(bundle, trust_code=trust_code)
+    names, given = _read(model, items, item=item, text=text)
+    probabilities = model.predict_proba(given, device=device)
+    columns: dict[str, Any] = {"item": names.tolist()}
+    columns |= {name: probabilities[:, k] for k, name in enumerate(model.classes)}
+    write_table(pl.DataFrame(columns), output)
+    console().print(plain(str(output)), soft_wrap=True)
+    note(f"{len(names):,} items; next: dissensus evaluate --votes VOTES --predictions {output}")
+
+
+def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None) -> tuple[Any, Any]:
+    """The names of the items, and what the model is given of them."""
+    from dissensus.items.reading import read_all_features, read_images, read_texts
+
+    if model.recipe.reads == "features":
+        return read_all_features(path)
+    if model.recipe.reads == "images":
+        shown = read_images(path)
+    else:
+        columns = () if text is None else tuple(name.strip() for name in text.split(","))
+        shown = read_texts(path, item=item, text=columns)
+    return shown.names, shown
+
+
+def export(
+    source: opt.StudyOrStore,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="The bundle to write.")],
+    store: opt.RunsIn = Path("dissensus-runs"),
+    best: Annotated[
+        bool, typer.Option("--best", help="The run closest to people on the selection split; the default.")
+    ] = False,
+    run: Annotated[str | None, typer.Option(metavar="KEY", help="A run by its key, or the beginning of it.")] = None,
+    ensemble: Annotated[bool, typer.Option("--ensemble", help="All seeds of the system together.")] = False,
+) -> None:
+    """Write a model of a finished study as a folder that predicts anywhere: weights, recipe, encoder, scores, card."""
+    from dissensus.bundles import export_bundle
+    from dissensus.errors import InputError
+    from dissensus.studies import open_study, read_study, score_study
+
+    if best and run is not None:
+        raise InputError("--best and --run contradict each other; give one of them")
+    study, store = opt.study_and_store(source, store, command="study export")
+    scored = score_study(open_study(read_study(study), store))
+    written, chosen = export_bundle(scored, output, run=run, ensemble=ensemble)
+    console().print(plain(str(written)), soft_wrap=True)
+    note(f"{chosen}; next: dissensus predict {written} ITEMS -o predictions.parquet")

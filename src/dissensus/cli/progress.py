@@ -1,0 +1,89 @@
+"""Training as it is watched: a bar in a terminal, a line every half minute in a log, and a look from elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from dissensus.cli.printing import console, note, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dissensus.studies import OpenStudy, Plan
+    from dissensus.training.standing import Standing
+
+EVERY: Final = 30.0
+"""Seconds between lines in a log."""
+
+LATE: Final = 60.0
+"""Seconds after which a last word is no longer news."""
+
+
+def train_with_progress(plan: Plan) -> None:
+    """Train what is left of a study, and show how far it is on standard error."""
+    from dissensus.studies import run_plan
+
+    opened = plan.opened
+    done = len(opened.runs) - len(plan.waiting)
+    note(
+        f"{opened.study.name}: {len(opened.runs)} runs, {done} in {opened.store.folder} already; {plan.choice.engine} "
+        f"on {plan.choice.device} ({plan.choice.why})"
+    )
+    if not plan.waiting:
+        return
+    if sys.stderr.isatty():
+        _with_bar(plan)
+        return
+    for _ in run_plan(plan, told=line_every(EVERY, note)):
+        pass
+
+
+def _with_bar(plan: Plan) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    from dissensus.studies import run_plan
+    from dissensus.training.standing import in_one_line
+
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=1.0)
+
+        def show(standing: Standing) -> None:
+            bar.update(task, completed=standing.share, description=in_one_line(standing.to_dict()))
+
+        for _ in run_plan(plan, told=show):
+            pass
+
+
+def line_every(seconds: float, say: Callable[[str], None]) -> Callable[[Standing], None]:
+    """A listener that says a line when that much time has passed since the last, and one when all is done."""
+    from dissensus.training.standing import in_one_line
+
+    last = time.monotonic()
+
+    def told(standing: Standing) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= seconds or standing.done == standing.total:
+            last = now
+            say(f"{standing.study}: {in_one_line(standing.to_dict())}")
+
+    return told
+
+
+def show_status(opened: OpenStudy) -> None:
+    """How much of a study is in the store, and how far those are who train it now, in this process or in another."""
+    from dissensus.training.standing import in_one_line, in_time
+
+    done, name = len(opened.runs) - len(opened.waiting), opened.study.name
+    out = console()
+    out.print(f"{plain(name)}: {done} of {len(opened.runs)} runs are in {plain(str(opened.store.folder))}")
+    for standing in opened.store.progress():
+        if standing.get("study") != name:
+            continue
+        ago = time.time() - standing["at"]
+        heard = f" (last heard of {in_time(ago)} ago)" if ago > LATE else ""
+        out.print(f"  now: {in_one_line(standing)}{heard}", highlight=False)

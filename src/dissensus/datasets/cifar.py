@@ -1,0 +1,148 @@
+"""CIFAR-10H and CIFAR-10N with their images: votes on the test images, and three votes on each training image."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.array_file import read_npz
+from dissensus.datasets.catalogue import data_folder, find
+from dissensus.datasets.images import CIFAR_CLASSES, read_cifar_batch
+from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
+from dissensus.errors import InputError
+from dissensus.items.shown import Items
+from dissensus.labels.schemes import weighted
+from dissensus.votes.table import votes_from_counts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.items.pictures import Images
+
+BATCHES: Final = "cifar-10-batches-bin"
+CIFAR_PAGE: Final = "https://www.cs.toronto.edu/~kriz/cifar.html"
+CIFAR_10N_PAGE: Final = "http://noisylabels.com"
+
+_HARMLESS: Final = {
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+    ("_codecs", "encode"),
+}
+"""All that the pickle of CIFAR-10N's labels may call: what NumPy needs to make an array."""
+
+
+def cifar_10h() -> LabelledItems:
+    """The 10,000 test images, about 51 votes each; CIFAR's own labels are the target `original`."""
+    votes = find("cifar-10h").load()
+    images, label = _test_images()
+    if len(images) != len(votes.items):
+        raise InputError(f"cifar-10h: {len(images):,} images for {len(votes.items):,} items; both must be 10,000")
+    human = weighted(votes, "equal-weighted")
+    return LabelledItems(
+        features=None,
+        human=human,
+        targets={ORIGINAL: original_labels(human, label)},
+        splits={},
+        source=np.full(len(votes.items), "test"),
+        votes=votes,
+        items=Items(names=votes.items, pixels=images),
+    )
+
+
+def cifar_10n() -> LabelledItems:
+    """The 50,000 training images with three votes each, to train on; CIFAR-10H's 10,000 test images, to test on."""
+    said = _three_votes(data_folder() / "cifar-10n" / "CIFAR-10_human.pt")
+    counts = np.concatenate([(np.eye(10, dtype=np.int64)[said]).sum(axis=0), find("cifar-10h").load().counts])
+    (train, train_label), (test, test_label) = _training_images(), _test_images()
+    label = np.concatenate([train_label, test_label])
+    if len(label) != len(counts):
+        raise InputError(f"cifar-10n: {len(label):,} images for {len(counts):,} items; both must be 60,000")
+    part = np.repeat(["train", "test"], [len(train), len(test)])
+    number = np.concatenate([np.arange(len(train)), np.arange(len(test))])
+    names = np.strings.add(np.strings.add(part, "-"), number.astype(np.str_)).astype(np.dtypes.StringDType())
+    votes = votes_from_counts(counts, items=names, classes=CIFAR_CLASSES)
+    human = weighted(votes, "equal-weighted")
+    return LabelledItems(
+        features=None,
+        human=human,
+        targets={ORIGINAL: original_labels(human, label)},
+        splits={name: np.flatnonzero(part == name) for name in ("train", "test")},
+        source=part,
+        votes=votes,
+        items=Items(names=names, pixels=np.concatenate([train, test])),
+    )
+
+
+def _test_images() -> tuple[Images, Any]:
+    path = data_folder() / BATCHES / "test_batch.bin"
+    if not path.is_file():
+        raise InputError(f"cifar: {path} is missing; download the binary version from {CIFAR_PAGE} and unpack it there")
+    return read_cifar_batch(path)
+
+
+def _training_images() -> tuple[Images, Any]:
+    """The official batches where they are there, or else the same images as JPEG, in `cifar-10n/train-images.npz`."""
+    batches = [data_folder() / BATCHES / f"data_batch_{number}.bin" for number in range(1, 6)]
+    if all(path.is_file() for path in batches):
+        read = [read_cifar_batch(path) for path in batches]
+        return np.concatenate([images for images, _ in read]), np.concatenate([labels for _, labels in read])
+    path = data_folder() / "cifar-10n" / "train-images.npz"
+    if not path.is_file():
+        raise InputError(
+            f"cifar-10n: {batches[0]} is missing; download the binary version from {CIFAR_PAGE} and unpack it there"
+        )
+    from PIL import Image
+
+    arrays = read_npz(path)
+    jpeg, offset = arrays["jpeg"].tobytes(), arrays["offset"].tolist()
+    images = np.stack(
+        [np.asarray(Image.open(io.BytesIO(jpeg[start:end])).convert("RGB")) for start, end in pairwise(offset)]
+    )
+    return np.ascontiguousarray(images.transpose(0, 3, 1, 2)), arrays["label"]
+
+
+def _three_votes(path: Path) -> Any:
+    """(3, images) the classes that three people chose, from the official `CIFAR-10_human.pt`.
+
+    The file is a pickle, which could run anything; ours reads arrays and refuses the rest.
+    """
+    if not path.is_file():
+        raise InputError(
+            f"cifar-10n: {path} is missing; download CIFAR-10_human.pt from {CIFAR_10N_PAGE} and put it there"
+        )
+    try:
+        with zipfile.ZipFile(path) as opened:
+            inside = next(name for name in opened.namelist() if name.endswith("data.pkl"))
+            held = _ArraysOnly(io.BytesIO(opened.read(inside))).load()
+        said = np.stack([held[f"random_label{number}"] for number in (1, 2, 3)])
+        if said.dtype.kind not in "iu" or said.min() < 0 or said.max() > 9:
+            raise ValueError("its labels are not 0 to 9")
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        StopIteration,
+        zipfile.BadZipFile,
+        pickle.UnpicklingError,
+    ) as error:
+        raise InputError(
+            f"{path}: not CIFAR-10N's labels ({error}); download it again from {CIFAR_10N_PAGE}"
+        ) from error
+    return said
+
+
+class _ArraysOnly(pickle.Unpickler):
+    """Reads NumPy arrays and plain values; refuses to look up anything else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _HARMLESS:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+        return super().find_class(module.replace("numpy.core", "numpy._core"), name)

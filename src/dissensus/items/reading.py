@@ -1,0 +1,318 @@
+"""Items and features from a user's files; every refusal names the file, and the line where there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.array_file import read_npy, read_npz
+from dissensus.arrays import places_of
+from dissensus.errors import InputError
+from dissensus.items.pictures import IMAGE_SUFFIXES, image_paths
+from dissensus.items.shown import Items
+from dissensus.table_file import open_file, read_rows
+from dissensus.votes.columns import guess
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+    from dissensus.arrays import Ints, Names
+    from dissensus.table_file import Rows
+
+TEXT_COLUMNS: Final = ("text", "sentence", "comment", "tweet", "content", "document", "review", "post", "utterance")
+"""Names of columns that are taken for the text, the surest first."""
+
+PAIRS: Final = (
+    ("premise", "hypothesis"),
+    ("sentence1", "sentence2"),
+    ("text_a", "text_b"),
+    ("text1", "text2"),
+    ("question", "answer"),
+    ("context", "response"),
+    ("prompt", "response"),
+)
+"""Names of two columns that are taken for a pair of texts."""
+
+FEATURES: Final = (
+    "give a .npz with arrays 'items' and 'features', a .parquet with a column of items and columns of numbers, or a "
+    ".npy whose rows are the items 0, 1, 2, ..."
+)
+"""What features may be, for the end of a sentence."""
+
+
+def read_texts(path: Path, names: Names | None = None, *, item: str | None = None, text: Sequence[str] = ()) -> Items:
+    """Texts of items from a table: a column of items, and one of texts, or two for pairs.
+
+    An item may have several rows, as in a file of votes, if its text is the same in all of them. A JSON file holds an
+    object with an entry for each item, as those of Le-Wi-Di.
+
+    Args:
+        path: CSV, TSV, Parquet, JSONL or JSON.
+        names: the items whose texts are wanted, in this order; all of the file's where they are not given.
+        item: the column of items; found by its name where it is not given.
+        text: the columns of texts, one or two; found by their names where they are not given.
+    """
+    rows = _json_rows(path) if path.suffix.lower() == ".json" else read_rows(open_file(path))
+    columns = rows.table.columns
+    item = _item_column(path, columns, item)
+    chosen = _text_columns(path, rows.table, item, text)
+    row, names = _one_row_an_item(rows, item, chosen, names)
+    for column in chosen:
+        empty = np.flatnonzero(
+            (rows.table[column].is_null() | (_text(rows.table[column]).str.strip_chars() == ""))[row]
+        )
+        if empty.size:
+            raise InputError(
+                f"{rows.where(int(row[empty[0]]))}: item {names[empty[0]]} has no text in column '{column}'"
+                f"{_and_more(empty.size, 'item')}; fill it, or leave the item out of the votes"
+            )
+    others = [name for name in columns if name not in (item, *chosen) and not rows.table[name].dtype.is_nested()]
+    return Items(
+        names=names,
+        texts=tuple(_strings(rows.table[column], row) for column in chosen),
+        columns={name: _strings(rows.table[name], row) for name in others},
+    )
+
+
+def read_images(folder: Path, names: Names | None = None) -> Items:
+    """Image files of a folder and its sub-folders; an item is called by its path in the folder, or its file's name.
+
+    The ending may be left out. Images are read when they are needed, not here.
+
+    Args:
+        folder: where they lie.
+        names: the items whose images are wanted, in this order; all of the folder's where they are not given.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder; give the folder that holds the images")
+    paths = image_paths(folder)
+    if not paths:
+        raise InputError(f"{folder}: no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
+    called = [path.relative_to(folder).as_posix() for path in paths]
+    if names is None:
+        return Items(names=np.array(called, dtype=np.dtypes.StringDType()), files=tuple(paths))
+    spellings: dict[str, list[int]] = {}
+    for number, path in enumerate(paths):
+        inside = path.relative_to(folder)
+        for spelling in {called[number], path.name, path.stem, inside.with_suffix("").as_posix()}:
+            spellings.setdefault(spelling, []).append(number)
+    exact = {name: number for number, name in enumerate(called)}
+    found = [[exact[name]] if name in exact else spellings.get(name, []) for name in map(str, names.tolist())]
+    without = [number for number, places in enumerate(found) if not places]
+    if without:
+        raise InputError(
+            f"{folder}: no image for item '{names[without[0]]}'{_and_more(len(without), 'item')}; an image is called "
+            f"like its item, as {called[0]} is"
+        )
+    several = next((number for number, places in enumerate(found) if len(places) > 1), None)
+    if several is not None:
+        first, second = found[several][:2]
+        raise InputError(
+            f"{folder}: item '{names[several]}' may be {called[first]} or {called[second]}; call items by their path "
+            "in the folder"
+        )
+    return Items(names=names, files=tuple(paths[places[0]] for places in found))
+
+
+def read_features(path: Path, names: Names) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(items, ...) the features of the given items, from a `.npz`, `.npy` or `.parquet` file.
+
+    The file is read as by `read_all_features`; every given item must have a row in it.
+    """
+    own, rows = read_all_features(path)
+    place = places_of(names, own)
+    without = np.flatnonzero(place < 0)
+    if without.size:
+        raise InputError(
+            f"{path}: no features for item {str(names[without[0]])!r}{_and_more(without.size, 'item')}; every item "
+            "with votes needs a row"
+        )
+    # What does not fit becomes infinite, and is told below.
+    with np.errstate(over="ignore"):
+        features = rows[place].astype(np.float32)
+    wrong_rows = np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(axis=1))
+    if wrong_rows.size:
+        raise InputError(
+            f"{path}: the features of item {names[wrong_rows[0]]} hold NaN, infinity or a number beyond float32"
+            f"{_and_more(wrong_rows.size, 'item')}; fill or scale them"
+        )
+    return features
+
+
+def read_all_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
+    """(items,) names and (items, ...) features of a `.npz`, `.npy` or `.parquet` file, in any type of real numbers.
+
+    An npz holds arrays `items` and `features`. A Parquet file has a column of items, and one column of lists or
+    several of numbers. A npy has no names: its items are the numbers 0, 1, 2, ... of its rows.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".npz", ".npy", ".parquet"):
+        raise InputError(f"{path}: features are not read from '{path.suffix}' files; {FEATURES}")
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file; {FEATURES}")
+    if kind == ".npy":
+        rows = read_npy(path, remedy=FEATURES)
+        own: Names = np.arange(rows.shape[0] if rows.ndim else 0)
+    elif kind == ".npz":
+        arrays = read_npz(path, only=("items", "features"), remedy=FEATURES)
+        missing = [name for name in ("items", "features") if name not in arrays]
+        if missing:
+            raise InputError(f"{path}: there is no array '{missing[0]}'; {FEATURES}")
+        own, rows = arrays["items"], arrays["features"]
+    else:
+        own, rows = _parquet_features(path)
+    if own.ndim != 1 or rows.ndim < 2:
+        wrong = "features" if own.ndim == 1 else "items"
+        axes = rows.ndim if wrong == "features" else own.ndim
+        raise InputError(
+            f"{path}: '{wrong}' has {axes} {'axis' if axes == 1 else 'axes'}; features are a row of numbers an item, "
+            "(items, columns) or (items, channels, height, width), and items one name each"
+        )
+    if own.shape[0] != rows.shape[0]:
+        raise InputError(f"{path}: {own.shape[0]:,} items and {rows.shape[0]:,} rows of features; give one row an item")
+    if rows.dtype.kind not in "fiub":
+        raise InputError(f"{path}: the features are of type {rows.dtype}; give real numbers")
+    if not np.prod(rows.shape[1:]):
+        raise InputError(f"{path}: the features have no columns; give at least one number an item")
+    _refuse_twice(own, path)
+    return own, rows
+
+
+def _json_rows(path: Path) -> Rows:
+    import json
+
+    import polars as pl
+
+    from dissensus.table_file import Rows as TableRows
+
+    try:
+        entries = json.loads(open_file(path).read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise InputError(
+            f"{path}: this is not JSON ({str(error).splitlines()[0]}); write or download it again"
+        ) from error
+    if not isinstance(entries, dict) or not entries or not all(isinstance(each, dict) for each in entries.values()):
+        raise InputError(f'{path}: expected an object with an entry for each item, as {{"1": {{"text": "..."}}}}')
+    keys = dict.fromkeys(key for entry in entries.values() for key, value in entry.items() if _plain(value))
+    table: dict[str, Any] = {
+        key: [_as_text(entry.get(key)) for entry in entries.values()] for key in keys if key != "item"
+    }
+    return TableRows(path, pl.DataFrame({"item": list(entries), **table}))
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, str | int | float)
+
+
+def _as_text(value: Any) -> str | None:
+    return str(value) if _plain(value) else None
+
+
+def _item_column(path: Path, columns: Sequence[str], given: str | None) -> str:
+    if given is not None and given not in columns:
+        raise InputError(f"{path}: there is no column '{given}'; it has {', '.join(columns)}: set item under [dataset]")
+    found = given or guess("item", columns)
+    if found is None:
+        raise InputError(
+            f"{path}: none of the columns {', '.join(columns)} is known to name the items; set item under [dataset] to "
+            "the column that does"
+        )
+    return found
+
+
+def _text_columns(path: Path, table: pl.DataFrame, item: str, given: Sequence[str]) -> tuple[str, ...]:
+    for name in given:
+        if name not in table.columns:
+            raise InputError(
+                f"{path}: there is no column '{name}'; it has {', '.join(table.columns)}: set text under [dataset] to "
+                "one of them, or two"
+            )
+    if given:
+        return tuple(given)
+    lower = {name.lower(): name for name in reversed(table.columns) if name != item}
+    single = next((lower[name] for name in TEXT_COLUMNS if name in lower), None)
+    if single is not None:
+        return (single,)
+    pair = next(((lower[first], lower[second]) for first, second in PAIRS if {first, second} <= lower.keys()), None)
+    if pair is not None:
+        return pair
+    others = [name for name in table.columns if name != item and str(table[name].dtype) == "String"]
+    if len(others) == 1:
+        return (others[0],)
+    raise InputError(
+        f"{path}: none of the columns {', '.join(table.columns)} is known to hold the texts; set text under [dataset] "
+        'to the column that does, or to two: text = ["premise", "hypothesis"]'
+    )
+
+
+def _one_row_an_item(rows: Rows, item: str, chosen: Sequence[str], names: Names | None) -> tuple[Ints, Names]:
+    """The first row of each wanted item, and the items; two rows of an item that differ in text are refused."""
+    from dissensus.votes.cells import encode_names
+
+    code, known = encode_names(rows.table[item], where=rows.where)
+    first = np.unique(code, return_index=True)[1]
+    for column in chosen:
+        texts = _text(rows.table[column])
+        other = np.flatnonzero((texts != texts[first[code]]).fill_null(value=False).to_numpy())
+        if other.size:
+            row = int(other[0])
+            raise InputError(
+                f"{rows.where(row)}: item {known[code[row]]} has another text in column '{column}' than in "
+                f"{rows.where(int(first[code[row]])).rpartition(', ')[2]}; give an item one text"
+            )
+    if names is None:
+        return np.asarray(first, dtype=np.int64), known
+    place = places_of(names, known)
+    without = np.flatnonzero(place < 0)
+    if without.size:
+        raise InputError(
+            f"{rows.path}: no row for item '{names[without[0]]}'{_and_more(without.size, 'item')}; every item with "
+            "votes needs one"
+        )
+    return np.asarray(first[place], dtype=np.int64), names
+
+
+def _parquet_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
+    table = read_rows(open_file(path)).table
+    item = _item_column(path, table.columns, None)
+    others = [name for name in table.columns if name != item]
+    if len(others) == 1 and table[others[0]].dtype.is_nested():
+        column = table[others[0]]
+        if column.list.len().n_unique() != 1 if str(column.dtype).startswith("List") else False:
+            raise InputError(
+                f"{path}: the lists of column '{others[0]}' differ in length; give every item as many numbers"
+            )
+        rows = np.array(column.to_list())
+    else:
+        wrong = next((name for name in others if not table[name].dtype.is_numeric()), None)
+        if wrong is not None:
+            raise InputError(f"{path}: column '{wrong}' holds {table[wrong].dtype}, not numbers; leave it out")
+        rows = table.select(others).to_numpy()
+    return table[item].to_numpy(), rows
+
+
+def _refuse_twice(names: Names, path: Path) -> None:
+    distinct, count = np.unique(names, return_counts=True)
+    if (count > 1).any():
+        raise InputError(
+            f"{path}: item '{distinct[int((count > 1).argmax())]}' has {count.max()} rows of features; give one row "
+            "an item"
+        )
+
+
+def _text(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    return column.cast(pl.String)
+
+
+def _strings(column: pl.Series, rows: Ints) -> Names:
+    return np.array(_text(column).fill_null("").gather(rows).to_list(), dtype=np.dtypes.StringDType())
+
+
+def _and_more(count: int, what: str) -> str:
+    return f" and {count - 1:,} more {what}{'s' if count > 2 else ''}" if count > 1 else ""

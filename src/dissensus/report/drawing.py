@@ -1,0 +1,175 @@
+"""A figure as SVG: drawn when the page is written, so that it needs no script, prints, and is there at once.
+
+The same drawing lies beside the page as a file. Its colours for text and lines are those of the light page; the page's
+stylesheet knows them, and swaps them in the dark.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+import vl_convert
+
+from dissensus.report.items import PALETTE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from re import Match
+
+    from dissensus.report.figures import Figure, Record
+
+WIDTH: Final = 400
+"""Of the plot in a figure that shares its line, in pixels."""
+
+WIDE: Final = 640
+"""Of one that has a line for itself."""
+
+INK: Final = "#1d2126"
+SOFT: Final = "#59616b"
+LINE: Final = "#e2e3de"
+"""The colours of text, of what is less important, and of lines, which the stylesheet swaps in the dark."""
+
+CONFIG: Final[dict[str, Any]] = {
+    "background": "white",
+    "padding": {"left": 14, "right": 8, "top": 5, "bottom": 5},
+    "view": {"stroke": None},
+    # Fonts of the same widths everywhere: a drawing is measured here and shown elsewhere.
+    "font": "Liberation Sans, Arial, Helvetica, sans-serif",
+    "mark": {"color": PALETTE[0]},
+    "rule": {"color": PALETTE[0]},
+    "text": {"fontSize": 11},
+    # Labels are cut where they are made: Vega would cut an emoji in two, and then refuse to draw it.
+    "axis": {
+        "labelLimit": 0,
+        "labelColor": SOFT,
+        "titleColor": SOFT,
+        "gridColor": LINE,
+        "domainColor": LINE,
+        "tickColor": LINE,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+    },
+    "legend": {
+        "labelLimit": 0,
+        "labelColor": INK,
+        "titleColor": SOFT,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "symbolStrokeWidth": 2,
+        "symbolBaseStrokeColor": SOFT,
+    },
+    "title": {"color": INK, "subtitleColor": SOFT, "fontSize": 12, "anchor": "start"},
+}
+
+_ILLEGAL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff\u2028\u2029]")
+_TAG: Final = re.compile(r"<[a-z][^>]*>")
+_LABEL: Final = re.compile(r' aria-label="([^"]*)"')
+_NOT_NEEDED: Final = re.compile(
+    r' (?:role="graphics-[a-z]*"|aria-roledescription="[^"]*"|aria-hidden="[a-z]*"|pointer-events="none"|class="[^"]*"'
+    r'|opacity="1"|stroke-miterlimit="10"|version="1.1"|xmlns:xlink="[^"]*"|font-family="[^"]*")'
+)
+_EMPTY: Final = re.compile(r'<path (?:d="M0,0h0v0h0Z"|d="" display="none")/>')
+_LONG: Final = re.compile(r"-?\d+\.\d{3,}")
+_SYMBOL: Final = re.compile(
+    r'<path data-tip="[^"]*" transform="translate\((-?[\d.]+),(-?[\d.]+)\)" d="([^"]*)" fill="([^"]*)"([^>]*)/>'
+)
+_NAMED: Final = re.compile(r'(<[^<>]* id="|url\(#)((?:gradient|clip)[\w-]*)')
+_DOT: Final = re.compile(r"^M([\d.]+),0A")
+
+
+def drawn(figure: Figure, rows: list[Record]) -> str:
+    """The figure as an SVG file; nothing is fetched from anywhere."""
+    return vl_convert.vegalite_to_svg(standalone(figure, rows), allowed_base_urls=[])
+
+
+def for_page(svg: str, *, slug: str, points: bool = False) -> str:
+    """A drawing as it stands in a page: no more than is seen, and each mark's values in `data-tip`, for hovering.
+
+    Args:
+        svg: from `drawn`.
+        slug: of the figure; names within the drawing begin with it, as a page has many drawings.
+        points: whether it is a cloud of points whose places are kept in `data-places` in the order of the data, and
+            which are drawn in a few strokes, as one element a point would make the page heavy.
+    """
+    text = _NAMED.sub(rf"\1{slug}-\2", _TAG.sub(_slim, svg))
+    text = _EMPTY.sub("", text)
+    text = _LONG.sub(lambda found: f"{float(found.group()):.2f}".rstrip("0").rstrip("."), text)
+    # Groups that hold nothing any more.
+    for _ in range(4):
+        text = re.sub(r"<g(?: [^>]*)?></g>", "", text)
+    return _as_strokes(text) if points else text
+
+
+def _slim(found: Match[str]) -> str:
+    tag = found.group()
+    seen = 'role="graphics-symbol"' in tag and not re.search(r'aria-roledescription="(?:axis|legend|title)', tag)
+    tag = _LABEL.sub(lambda label: f' data-tip="{label.group(1)}"' if seen else "", tag)
+    return _NOT_NEEDED.sub("", tag)
+
+
+def _as_strokes(text: str) -> str:
+    """Points of one colour as one path of round dots, and the places of all of them."""
+    symbols = list(_SYMBOL.finditer(text))
+    if not symbols:
+        return text
+    places = [(round(float(one.group(1))), round(float(one.group(2)))) for one in symbols]
+    size = _DOT.match(symbols[0].group(3))
+    across = 2 * float(size.group(1)) if size else 6.0
+    coloured = sorted(zip((one.group(4) for one in symbols), places, strict=True))
+    strokes = "".join(
+        f'<path stroke="{colour}" d="{"".join(f"M{x} {y}h0" for _, (x, y) in members)}"/>'
+        for colour, members in groupby(coloured, key=lambda pair: pair[0])
+    )
+    kept = " ".join(f"{x} {y}" for x, y in places)
+    cloud = f'<g class="cloud" opacity=".65" stroke-width="{across:g}" stroke-linecap="round" data-places="{kept}">'
+    return text[: symbols[0].start()] + f"{cloud}{strokes}</g>" + text[symbols[-1].end() :]
+
+
+def standalone(figure: Figure, rows: list[Record]) -> dict[str, Any]:
+    """A spec with its data, of fixed width, without what only a pointer would see."""
+    unseen = ("image", "text", "votes", "said")
+    # A set that many figures share is wide; what a figure does not show would only slow its drawing.
+    shown = [name for name in _fields(figure.spec) if not name.startswith(unseen)]
+    data = [{name: row[name] for name in shown if name in row} for row in rows]
+    spec = _without_tooltips(figure.spec)
+    width = WIDE if figure.wide else WIDTH
+    made = {**spec, "width": width, "datasets": {**_datasets(spec), figure.data: data}, "config": CONFIG}
+    legal: dict[str, Any] = _legal(made)
+    return legal
+
+
+def _legal(value: Any) -> Any:
+    """The same, with every character replaced that neither XML nor a Vega expression may hold.
+
+    The first would end the whole process, the second refuse the drawing.
+    """
+    if isinstance(value, str):
+        return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, dict):
+        return {key: _legal(each) for key, each in value.items()}
+    return [_legal(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _datasets(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(spec.get("datasets", {}))
+
+
+def _fields(spec: Any) -> set[str]:
+    """The names of all fields in a spec."""
+    if isinstance(spec, list):
+        return set().union(*map(_fields, spec))
+    if not isinstance(spec, dict):
+        return set()
+    own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
+    return own.union(*map(_fields, spec.values()))
+
+
+def _without_tooltips(spec: Any) -> Any:
+    if isinstance(spec, dict):
+        return {key: _without_tooltips(value) for key, value in spec.items() if key != "tooltip"}
+    return [_without_tooltips(each) for each in spec] if isinstance(spec, list) else spec

@@ -1,0 +1,290 @@
+"""Where a method helps and where it hurts: by human entropy, by class, and class by class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import altair as alt
+import numpy as np
+
+from dissensus.evaluation.comparison.differences import BETTER, WORSE, compare
+from dissensus.evaluation.comparison.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.resampling import resampled_means
+from dissensus.evaluation.comparison.strata import by_agreement, by_class, by_entropy
+from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.report.figures import SHADES, Figure, Section, named_colours, spec_of
+from dissensus.report.items import clipped, distinct
+from dissensus.report.tables import Cell, Row, Table, capital, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dissensus.arrays import Floats
+    from dissensus.arrays import Table as Matrix
+    from dissensus.evaluation.comparison.differences import Difference
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.report.figures import Record
+    from dissensus.report.subject import Subject
+
+LEAST: Final = 5
+"""Items of a stratum below which nothing is said of it."""
+
+MOST: Final = 20
+"""Classes that are drawn, those with the most items."""
+
+MATRIX: Final = 12
+"""Classes of a matrix, those that people disagree on most."""
+
+ROW: Final = 30
+"""Height of a stratum, in pixels."""
+
+
+def strata_of(people: LabelDistribution) -> dict[str, dict[str, Any]]:
+    """For each idea, by name of a stratum, (items,) which items are in it; strata of few items are left out."""
+    ideas = {"agreement": by_agreement(people), "human entropy": by_entropy(people), "class": by_class(people)}
+    found: dict[str, dict[str, Any]] = {}
+    for idea, strata in ideas.items():
+        kept = [each for each in strata[1:] if each.items.sum() >= LEAST]
+        if idea == "class":
+            largest = sorted(kept, key=lambda each: -int(each.items.sum()))[:MOST]
+            kept = [each for each in kept if each in largest]
+        found[idea] = {_told(idea, each.name, people.entropy[each.items]): each.items for each in kept}
+    return found
+
+
+def _told(idea: str, name: str, entropy: Floats) -> str:
+    if idea == "human entropy":
+        low, high = entropy.min(), entropy.max()
+        return f"{low:.2f} nats" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f} nats"
+    return name
+
+
+def differences_by_stratum(
+    subject: Subject, *, resamples: int = 1000, seed: int = 0
+) -> dict[tuple[str, str], list[Difference]]:
+    """By idea and stratum, every system minus its reference in the metric of `Subject.per_item`."""
+    scores = subject.per_item
+    found: dict[tuple[str, str], list[Difference]] = {}
+    for idea, strata in strata_of(subject.people).items():
+        for stratum, items in strata.items():
+            rows: list[Difference] = []
+            for model, names in subject.models.items():
+                if len(names) > 1:
+                    inside = {name: scores[name][:, items] for name in names}
+                    rows += compare(inside, subject.references[model], resamples=resamples, seed=seed).rows
+            found[idea, stratum] = rows
+    return found
+
+
+def gains(subject: Subject, found: Mapping[tuple[str, str], list[Difference]]) -> tuple[Section, Table] | None:
+    """Dots with intervals and a table of the differences in each stratum; None where nothing is compared."""
+    if not any(found.values()):
+        return None
+    metric = METRICS[subject.measured]
+    sizes = {
+        (idea, stratum): int(items.sum())
+        for idea, strata in strata_of(subject.people).items()
+        for stratum, items in strata.items()
+    }
+    figures, data = [], {}
+    for idea in ("human entropy", "class"):
+        strata = {stratum: rows for (of, stratum), rows in found.items() if of == idea}
+        for number, (model, names) in enumerate(subject.models.items()):
+            slug = f"gains-{idea.split()[-1]}-{number}"
+            methods = [subject.method(name) for name in names if name in subject.shown and subject.reference_of(name)]
+            called = distinct([f"{clipped(stratum, 30)} ({sizes[idea, stratum]:,})" for stratum in strata])
+            rows = [
+                {"place": place, "stratum": called[place]}
+                | {"method": subject.method(row.system), "difference": row.value.value}
+                | {"low": _end(row.value.low, row), "high": _end(row.value.high, row)}
+                for place, compared in enumerate(strata.values())
+                for row in compared
+                if row.system in names and row.system in subject.shown
+            ]
+            if not rows:
+                continue
+            data[slug] = rows
+            reference = subject.method(subject.references[model])
+            title = f"By {idea}, minus {reference}" + (f", {model}" if len(subject.models) > 1 else "")
+            about = f"{metric.short} of each method minus that of {reference}, by {idea}, with 95 % intervals"
+            # Titles of axes become part of expressions: the reference's name stands in the caption.
+            spec = _dots(slug, methods, f"{metric.short} minus that of the reference", len(strata))
+            figures.append(Figure(slug=slug, title=title, spec=spec, data=slug, about=about))
+    note = (
+        f"{capital(metric.short)} of each method minus that of the reference, with its 95 % interval over items and "
+        "seeds: left of 0 the method is closer to people, right of 0 it is further. In brackets: items. A class is "
+        "that of the majority of people; strata are chosen by the votes that are scored, so read the differences, not "
+        "the heights."
+    )
+    return Section(figures=tuple(figures), data=data, note=note), _table(subject, found, sizes)
+
+
+def _end(end: float | None, row: Difference) -> float:
+    return row.value.value if end is None else end
+
+
+def _dots(slug: str, methods: list[str], title: str, strata: int) -> dict[str, Any]:
+    base = alt.Chart(alt.NamedData(name=slug)).encode(
+        y=alt.Y("stratum:N", title=None).axis(ticks=False, domain=False).sort(field="place"),
+        yOffset=alt.YOffset("method:N").scale(domain=methods),
+        color=named_colours(methods),
+    )
+    place = alt.X("low:Q", title=title)
+    zero = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(color="#8C8C8C", strokeDash=[4, 4])
+    layers = alt.layer(
+        zero.encode(x="at:Q"),
+        base.mark_rule(strokeWidth=2).encode(x=place, x2="high:Q"),
+        base.mark_point(filled=True, size=45, opacity=1).encode(x=alt.X("difference:Q", title=title)),
+    )
+    return spec_of(layers, height=max(ROW, 9 * len(methods)) * max(strata, 2))
+
+
+def _table(
+    subject: Subject, found: Mapping[tuple[str, str], list[Difference]], sizes: Mapping[tuple[str, str], int]
+) -> Table:
+    systems = [name for name in subject.systems if subject.reference_of(name)]
+    rows = []
+    for (idea, stratum), compared in found.items():
+        by_system = {row.system: row for row in compared}
+        cells = [
+            Cell(f"{signed(row.value.value)}{row.mark and f' {row.mark}'}", _interval(row))
+            for row in (by_system[name] for name in systems)
+        ]
+        rows.append(Row(name=f"{idea}: {stratum}", cells=(Cell(f"{sizes[idea, stratum]:,}"), *cells)))
+    metric = METRICS[subject.measured]
+    return Table(
+        slug="gains",
+        title=f"{metric.short} minus that of the reference, by stratum",
+        header=("items of", "items", *systems),
+        rows=tuple(rows),
+        records=tuple(
+            {"idea": idea, "stratum": stratum, "items": sizes[idea, stratum], "system": row.system}
+            | {"reference": row.reference, "metric": metric.name, "difference": row.value.value}
+            | {"low": row.value.low, "high": row.value.high}
+            for (idea, stratum), compared in found.items()
+            for row in compared
+        ),
+        note=f"{BETTER} closer to people than the reference, {WORSE} further: the 95 % interval excludes 0.",
+    )
+
+
+def _interval(row: Difference) -> str:
+    if row.value.low is None or row.value.high is None:
+        return ""
+    return f"[{signed(row.value.low)}, {signed(row.value.high)}]"
+
+
+def worst_stratum(found: Mapping[tuple[str, str], list[Difference]], system: str) -> tuple[str, str, Difference] | None:
+    """Idea, stratum and difference where a system is furthest behind its reference; None where it is behind nowhere."""
+    behind = [
+        (row.value.value, idea, stratum, row)
+        for (idea, stratum), rows in found.items()
+        for row in rows
+        if row.system == system and row.mark == WORSE
+    ]
+    if not behind:
+        return None
+    _, idea, stratum, row = max(behind, key=lambda each: each[0])
+    return idea, stratum, row
+
+
+def scores_by_stratum(subject: Subject, system: str, *, resamples: int = 1000, seed: int = 0) -> Table:
+    """The metric of `Subject.per_item` of one system in each stratum, with its interval."""
+    metric, scores = METRICS[subject.measured], subject.per_item[system]
+    rows, records = [], []
+    for idea, strata in strata_of(subject.people).items():
+        for stratum, items in strata.items():
+            values = resampled_means(scores[:, items], resamples=resamples, seed=seed)
+            found = estimate_over_seeds(values, items=int(items.sum()), low=metric.low, high=metric.high)
+            under = "" if found.low is None else f"[{found.low:.3f}, {found.high:.3f}]"
+            cells = (Cell(f"{items.sum():,}"), Cell(f"{found.value:.3f}", under))
+            rows.append(Row(name=f"{idea}: {stratum}", cells=cells))
+            records.append(
+                {"idea": idea, "stratum": stratum, "items": int(items.sum()), "system": system, "metric": metric.name}
+                | {"score": found.value, "low": found.low, "high": found.high}
+            )
+    title = f"{metric.short} of {system}, by stratum"
+    return Table(
+        slug="gains",
+        title=title,
+        header=("items of", "items", metric.short),
+        rows=tuple(rows),
+        records=tuple(records),
+        note="Strata are chosen by the votes that are scored: their heights do not compare with one another.",
+    )
+
+
+def people_matrix(people: LabelDistribution) -> Matrix:
+    """(classes, classes) how often two people who judge the same item say class i and class j, symmetric, sum 1.
+
+    Two different votes of an item with m of them are i and j in (c_i c_j - [i = j] c_i) / (m (m - 1)) of the pairs; the
+    mean is over items with two or more votes. Where labels are no shares of votes, their probabilities stand for it.
+    """
+    counts = people.counts.astype(np.float64)
+    size = counts.sum(axis=1)
+    shares = np.divide(counts, size[:, None], out=np.zeros_like(counts), where=size[:, None] > 0)
+    if not np.allclose(shares, people.probabilities):
+        return model_matrix(people.probabilities[None])
+    some = size > 1
+    if not some.any():
+        return model_matrix(people.probabilities[None])
+    weight = 1 / (size[some] * (size[some] - 1))
+    pairs = (counts[some] * weight[:, None]).T @ counts[some]
+    pairs -= np.diag((counts[some] * weight[:, None]).sum(axis=0))
+    return np.asarray(pairs / some.sum())
+
+
+def model_matrix(runs: Any) -> Matrix:
+    """(classes, classes) how often two votes drawn from a run's distribution of the same item are i and j."""
+    runs = np.asarray(runs, dtype=np.float64)
+    return np.asarray(np.mean([run.T @ run / len(run) for run in runs], axis=0))
+
+
+def disagreement(subject: Subject) -> Section:
+    """Matrices of which two classes people, and models, disagree about, on one colour scale."""
+    people = people_matrix(subject.people)
+    speakers = {"people": people}
+    for model in subject.models:
+        for name in dict.fromkeys((subject.references[model], subject.closest(model))):
+            if len(speakers) <= 6:
+                speakers[name] = model_matrix(subject.systems[name])
+    apart = people - np.diag(np.diag(people))
+    chosen = np.sort(np.argsort(-apart.sum(axis=1), kind="stable")[:MATRIX])
+    classes = distinct([clipped(subject.people.classes[k], 18) for k in chosen.tolist()])
+    places = list(range(len(classes)))
+    data: dict[str, list[Record]] = {}
+    for number, matrix in enumerate(speakers.values()):
+        inside = 200 * matrix[np.ix_(chosen, chosen)]
+        data[f"disagreement-{number}"] = [
+            {"i": i, "j": j, "one": classes[i], "other": classes[j], "share": inside[i, j]}
+            for i in places
+            for j in places
+            if i < j
+        ]
+    largest = max((row["share"] for rows in data.values() for row in rows), default=1.0) or 1.0
+    figures = []
+    for number, name in enumerate(speakers):
+        slug = f"disagreement-{number}"
+        chart = (
+            alt.Chart(alt.NamedData(name=slug))
+            .mark_rect()
+            .encode(
+                x=alt.X("one:N", title=None).sort(field="i").axis(labelAngle=-40, grid=False),
+                y=alt.Y("other:N", title=None).sort(field="j").axis(grid=False),
+                color=alt.Color("share:Q", title="% of pairs")
+                .scale(domain=[0, largest], range=SHADES)
+                .legend(orient="right", gradientLength=120, tickCount=4),
+            )
+        )
+        title = "People" if name == "people" else name
+        about = f"Which two classes {'people' if name == 'people' else name} would say of one item, in % of pairs"
+        figures.append(Figure(slug=slug, title=title, spec=spec_of(chart, height=240), data=slug, about=about))
+    agree = 100 * float(np.trace(people))
+    note = (
+        "Two people judge the same item: how often does one say the one class and the other the other, in % of all "
+        f"pairs? People agree in {agree:.0f} % of pairs; the rest is here. For a model, two votes are drawn from its "
+        "distribution of each item. All matrices have one colour scale."
+    )
+    if len(chosen) < len(subject.people.classes):
+        note += f" The {len(chosen)} classes that people disagree on most, of {len(subject.people.classes)}."
+    return Section(figures=tuple(figures), data=data, note=note)

@@ -1,0 +1,256 @@
+"""What a page is about: people, systems and their evaluation, whether a study made them or files hold them."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.evaluation.evaluating import with_classes
+from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.report.items import data_uri, images
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dissensus.arrays import Floats, Ints, Names, Table
+    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.predictions import Predictions
+    from dissensus.evaluation.probabilities import Runs
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.studies.scored import ScoredStudy
+    from dissensus.votes.table import Votes
+
+VERSIONS: Final = ("dissensus", "numpy", "scipy", "torch", "altair", "vl-convert-python")
+"""The packages whose versions the page tells."""
+
+SHOWN: Final = 8
+"""How many systems get a figure or a bar of their own; the tables have all."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Subject:
+    """What a page is about.
+
+    Attributes:
+        title: a short name, above the question.
+        question: what the page answers.
+        people: what people said of the evaluated items.
+        systems: by name, (seeds, items, classes) probabilities for the evaluated items.
+        models: by name of a model, the names of its systems, in order.
+        references: by name of a model, the system that its others are compared with.
+        deliveries: by name of a system, how labels reached its loss; empty where that is not known.
+        evaluation: of all systems and baselines.
+        votes: all votes there are; None where only label distributions are known.
+        texts: (items,) what a reader is shown of each evaluated item: its text, or else its name.
+        pictures: (items, ...) features that are images; None where items are not images.
+        where: which items were evaluated, in words.
+        cautions: what a reader must know before any number.
+        facts: what another person needs to get the same numbers, as names and values.
+        commands: the commands that make the page, one a line.
+        scored: the study behind the page; None where predictions came as files.
+    """
+
+    title: str
+    question: str
+    people: LabelDistribution
+    systems: Mapping[str, Runs]
+    models: Mapping[str, tuple[str, ...]]
+    references: Mapping[str, str]
+    deliveries: Mapping[str, str]
+    evaluation: Evaluation
+    votes: Votes | None
+    texts: Names
+    pictures: np.ndarray[Any, Any] | None
+    where: str
+    cautions: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    commands: tuple[str, ...]
+    scored: ScoredStudy | None = None
+
+    def mean(self, system: str) -> Table:
+        """(items, classes) what a system says in the mean over its seeds."""
+        return np.asarray(self.systems[system].mean(axis=0, dtype=np.float64))
+
+    def model_of(self, system: str) -> str:
+        """The model that a system belongs to."""
+        return next(model for model, names in self.models.items() if system in names)
+
+    def method(self, system: str) -> str:
+        """The name of a system within its model."""
+        return system.removeprefix(f"{self.model_of(system)}: ")
+
+    def reference_of(self, system: str) -> str | None:
+        """What a system is compared with; None for a reference itself."""
+        reference = self.references[self.model_of(system)]
+        return None if reference == system else reference
+
+    def closest(self, model: str) -> str:
+        """The system of a model that is closest to people by the headline metric."""
+        return min(self.models[model], key=self.evaluation.distance)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The systems that are drawn: all, or where there are many, each model's reference and its closest system."""
+        if len(self.systems) <= SHOWN:
+            return tuple(self.systems)
+        chosen = {name for model in self.models for name in (self.references[model], self.closest(model))}
+        best = sorted(chosen, key=self.evaluation.distance)[:SHOWN]
+        return tuple(name for name in self.systems if name in best)
+
+    @property
+    def per_item(self) -> dict[str, Floats]:
+        """By system, (seeds, items) values of the headline metric, or of soft NLL where that is no mean over items."""
+        metric = METRICS[self.measured]
+        assert metric.per_item is not None
+        return {
+            name: np.stack([metric.per_item(self.people.probabilities, run.astype(np.float64)) for run in runs])
+            for name, runs in self.systems.items()
+        }
+
+    @property
+    def measured(self) -> str:
+        """The metric of `per_item`."""
+        return self.evaluation.headline if METRICS[self.evaluation.headline].per_item is not None else "soft_nll"
+
+    def picture(self, items: Ints) -> list[str | None]:
+        """Data URIs of the chosen items' images; None for each where items are not images."""
+        made = None if self.pictures is None else images(self.pictures[items])
+        return [None] * len(items) if made is None else [data_uri(each) for each in made]
+
+
+def study_subject(scored: ScoredStudy, *, store: str = "") -> Subject:
+    """A scored study as the subject of a page.
+
+    Args:
+        scored: the study.
+        store: the folder of its runs, for the commands on the page; the default is left out.
+    """
+    study, data = scored.opened.study, scored.opened.data
+    reference = next(iter(scored.references.values()))
+    place = f" --store {store}" if store else ""
+    name = study.name if study.path.stem == study.name else study.path.name
+    return Subject(
+        title=study.name,
+        question=study.question or f"Does any method come closer to people than {reference}?",
+        people=scored.human,
+        systems={name: system.predictions[scored.split] for name, system in scored.systems.items()},
+        models={model: tuple(system.name for system in scored.of_model(model)) for model in scored.models},
+        references=scored.references,
+        deliveries={name: system.runs[0].delivery for name, system in scored.systems.items()},
+        evaluation=scored.evaluation,
+        votes=data.votes,
+        texts=scored.human.items,
+        pictures=data.features[data.splits[scored.split]],
+        where=f"{len(scored.human):,} items of the split ‘{scored.split}’, which no run was trained on",
+        cautions=scored.cautions,
+        facts=tuple(_study_facts(scored)),
+        commands=(f"dissensus study run {name}{place}", f"dissensus report {name}{place}"),
+        scored=scored,
+    )
+
+
+def files_subject(
+    evaluation: Evaluation,
+    people: LabelDistribution,
+    predictions: Mapping[str, Predictions],
+    *,
+    votes: Votes,
+    title: str,
+    texts: Names | None = None,
+    files: Sequence[tuple[str, str]] = (),
+    cautions: Sequence[str] = (),
+    command: str = "",
+) -> Subject:
+    """Votes and predictions from files as the subject of a page.
+
+    Args:
+        evaluation: of the systems.
+        people: what people said of the evaluated items.
+        predictions: by name, of the same items in the same order.
+        votes: all votes.
+        title: a short name.
+        texts: (items,) the text of each evaluated item; None shows their names.
+        files: what was read, as names and values.
+        cautions: what was found while reading.
+        command: what was typed.
+    """
+    people = with_classes(people, evaluation.classes)
+    systems = {name: _over(each, evaluation.classes) for name, each in predictions.items()}
+    names = tuple(systems)
+    compared = "baselines that know nothing of the items" if len(names) == 1 else evaluation.reference
+    subject = names[0] if len(names) == 1 else names[1] if len(names) == 2 else "another model"
+    return Subject(
+        title=title,
+        question=f"Is {subject} closer to people than {compared}?",
+        people=people,
+        systems=systems,
+        models={"": names},
+        references={"": evaluation.reference},
+        deliveries={},
+        evaluation=evaluation,
+        votes=votes,
+        texts=people.items if texts is None else texts,
+        pictures=None,
+        where=f"{len(people):,} items",
+        cautions=tuple(cautions),
+        facts=(
+            *files,
+            ("items", f"{len(people):,}, of {len(people.classes)} classes"),
+            ("labels", f"votes became label distributions by the scheme {people.scheme}"),
+            ("systems", ", ".join(f"{name} ({_seeds(len(runs))})" for name, runs in systems.items())),
+            *_made_with(evaluation),
+        ),
+        commands=(command,) if command else (),
+    )
+
+
+def _over(given: Predictions, classes: tuple[str, ...]) -> Runs:
+    """(seeds, items, classes) probabilities over the evaluation's classes, 0 for those that the predictions lack."""
+    runs = np.zeros((*given.probabilities.shape[:2], len(classes)))
+    runs[..., [classes.index(name) for name in given.classes]] = given.probabilities
+    return runs
+
+
+def _seeds(number: int) -> str:
+    return "1 seed" if number == 1 else f"{number} seeds"
+
+
+def _study_facts(scored: ScoredStudy) -> list[tuple[str, str]]:
+    opened, study = scored.opened, scored.opened.study
+    data = opened.data
+    trained_on = dict.fromkeys(each for system in scored.systems.values() for each in system.trained_on)
+    return [
+        ("study", study.name),
+        ("data", study.held),
+        ("data fingerprint", data.fingerprint),
+        ("items", f"{len(data.human):,}, of {data.classes} classes"),
+        ("splits", ", ".join(f"{name} {len(members):,}" for name, members in data.splits.items())),
+        ("seed of the split", str(study.split_seed)),
+        ("targets", ", ".join(target.name for target in study.targets)),
+        ("deliveries", ", ".join(dict.fromkeys(_told(run.delivery, run.options) for run in opened.runs))),
+        ("models", ", ".join(study.models)),
+        ("seeds", ", ".join(map(str, study.seeds))),
+        ("training", ", ".join(f"{name} {value}" for name, value in asdict(study.training).items())),
+        ("runs", f"{len(opened.runs):,}, trained by {', '.join(trained_on)}"),
+        *_made_with(scored.evaluation),
+    ]
+
+
+def _made_with(evaluation: Evaluation) -> list[tuple[str, str]]:
+    return [
+        ("intervals", f"{evaluation.resamples:,} resamples, seed {evaluation.seed}"),
+        ("versions", ", ".join(f"{name} {version}" for name, version in _versions())),
+    ]
+
+
+def _told(delivery: str, options: Mapping[str, Any]) -> str:
+    told = ", ".join(f"{name} {value}" for name, value in sorted(options.items()))
+    return f"{delivery} ({told})" if told else delivery
+
+
+def _versions() -> list[tuple[str, str]]:
+    return [("Python", platform.python_version()), *((name, metadata.version(name)) for name in VERSIONS)]

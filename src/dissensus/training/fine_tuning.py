@@ -1,0 +1,205 @@
+"""Whole pretrained networks, trained on: Hugging Face's on texts, timm's on images.
+
+They make their inputs from the items themselves (`prepare`), once a run, and are trained by the loop engine.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dissensus.errors import InputError
+from dissensus.items.pretrained import TOKENS, folder_fingerprint, hf_folder, timm_folder
+from dissensus.training.inputs import TokenBatch, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dissensus.items.shown import Items
+
+HF: Final = "hf:"
+TIMM: Final = "timm:"
+
+
+def is_pretrained(name: str) -> bool:
+    """Whether a model's name is that of a pretrained network."""
+    return name.startswith((HF, TIMM))
+
+
+class TextNetwork(nn.Module):
+    """A Hugging Face network with one logit for each class, over texts or pairs of texts.
+
+    Attributes:
+        network: `AutoModelForSequenceClassification`.
+        tokeniser: its own.
+    """
+
+    def __init__(self, network: Any, tokeniser: Any) -> None:
+        super().__init__()
+        self.network, self.tokeniser = network, tokeniser
+
+    def prepare(self, items: Items) -> Tokens:
+        """The tokens of all texts; what is longer than the network reads, or than `TOKENS`, is cut."""
+        if not items.texts:
+            raise InputError("a Hugging Face network reads texts, and the items are images; give timm:NAME for images")
+        positions = getattr(self.network.config, "max_position_embeddings", None) or TOKENS
+        longest = min(TOKENS, positions, self.tokeniser.model_max_length)
+        columns = [[str(text) for text in column.tolist()] for column in items.texts]
+        made = self.tokeniser(*columns, truncation=True, max_length=longest, padding=False)
+        padding = self.tokeniser.pad_token_id
+        return Tokens.of(made["input_ids"], made.get("token_type_ids"), padding=0 if padding is None else padding)
+
+    def forward(self, batch: TokenBatch) -> Tensor:
+        """(texts, classes) logits.
+
+        Where texts are mixed, their token embeddings are, place by place (wordMixup of Guo, Mao and Zhang 2019); a
+        place counts where either has a token.
+        """
+        kinds = {} if batch.types is None else {"token_type_ids": batch.types}
+        if batch.partner is None or batch.weight is None:
+            out = self.network(input_ids=batch.ids, attention_mask=batch.mask, **kinds)
+        else:
+            embed = self.network.get_input_embeddings()
+            weight, partner = batch.weight[:, None, None], batch.partner
+            mixed = weight * embed(batch.ids) * batch.mask[..., None]
+            mixed = mixed + (1 - weight) * embed(partner.ids) * partner.mask[..., None]
+            out = self.network(inputs_embeds=mixed, attention_mask=batch.mask | partner.mask, **kinds)
+        logits: Tensor = out.logits
+        return logits
+
+
+class ImageNetwork(nn.Module):
+    """A timm network with one logit for each class, over images brought to the square it was trained on.
+
+    Attributes:
+        network: as timm makes it.
+        channels: of its images.
+        side: of their square, in pixels.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, network: nn.Module, wanted: dict[str, Any]) -> None:
+        super().__init__()
+        self.network = network
+        self.channels, self.side = int(wanted["input_size"][0]), int(wanted["input_size"][1])
+        for name, part in (("mean", "mean"), ("deviation", "std")):
+            self.register_buffer(name, torch.tensor(wanted[part])[:, None, None], persistent=False)
+
+    def prepare(self, items: Items) -> Tensor:
+        """(items, channels, side, side) bytes."""
+        if items.texts:
+            raise InputError("a timm network reads images, and the items are texts; give hf:NAME for texts")
+        return torch.from_numpy(items.images(np.arange(len(items)), channels=self.channels, side=self.side))
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """(images, classes) logits; channels are scaled by the mean and deviation that timm states."""
+        logits: Tensor = self.network((pixels.float() / 255 - self.mean) / self.deviation)
+        return logits
+
+
+def pretrained(name: str, *, classes: int, folder: Path, weights: bool = True) -> nn.Module:
+    """The network of a name `hf:NAME`, `hf:FOLDER` or `timm:NAME`; a new last layer draws from the global generator.
+
+    Args:
+        name: with its prefix.
+        classes: width of the new last layer.
+        folder: what a relative folder is relative to.
+        weights: whether to load them; without, only the architecture is made, for weights that come from elsewhere.
+    """
+    try:
+        if name.startswith(HF):
+            return _text_network(hf_folder(name.removeprefix(HF), beside=folder), classes=classes, weights=weights)
+        return _image_network(name.removeprefix(TIMM), folder, classes=classes, weights=weights)
+    except InputError:
+        raise
+    except Exception as error:
+        # Loaders of other people's making raise anything.
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"model {name}: it cannot be loaded ({reason}); give a folder that save_pretrained wrote, with its "
+            "tokeniser, or a name of the hub on a machine that reaches it"
+        ) from error
+
+
+def pretrained_source(name: str, folder: Path) -> str:
+    """A fingerprint of a pretrained network: of its files where it lies in a folder, else of its name."""
+    if name.startswith(HF):
+        return _of_files(hf_folder(name.removeprefix(HF), beside=folder))
+    found = timm_folder(name.removeprefix(TIMM), beside=folder)
+    return "" if found is None else _of_files(found)
+
+
+def _of_files(folder: Path) -> str:
+    states = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
+    return _hashed_once(folder, tuple((str(path), state.st_size, state.st_mtime_ns) for path, state in states))
+
+
+@lru_cache(maxsize=8)
+def _hashed_once(folder: Path, states: tuple[tuple[str, int, int], ...]) -> str:
+    """The fingerprint of a folder, which every run of a study asks for; read again where a file's state changed."""
+    return folder_fingerprint(folder)
+
+
+def keep_architecture(model: nn.Module, folder: Path) -> None:
+    """Write what `pretrained(..., weights=False)` needs to make a text network again: configuration and tokeniser."""
+    if not isinstance(model, TextNetwork):
+        raise InputError("only the architecture of a Hugging Face network is kept in a folder")
+    model.network.config.save_pretrained(folder)
+    model.tokeniser.save_pretrained(folder)
+
+
+def _text_network(folder: Path, *, classes: int, weights: bool) -> TextNetwork:
+    from transformers import AutoTokenizer
+
+    with _quiet():
+        tokeniser = AutoTokenizer.from_pretrained(folder)
+        return TextNetwork(_classifier(folder, tokeniser, classes=classes, weights=weights), tokeniser)
+
+
+def _classifier(folder: Path, tokeniser: Any, *, classes: int, weights: bool) -> Any:
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    made: Any = AutoModelForSequenceClassification
+    config = AutoConfig.from_pretrained(folder, num_labels=classes)
+    if config.pad_token_id is None:
+        # Decoders look for the last token that is not padding.
+        config.pad_token_id = tokeniser.pad_token_id if tokeniser.pad_token_id is not None else tokeniser.eos_token_id
+    if not weights:
+        return made.from_config(config, dtype=torch.float32)
+    return made.from_pretrained(folder, config=config, dtype=torch.float32, ignore_mismatched_sizes=True)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without a bar, and a warning that the last layer is new, for every run of a study."""
+    from transformers.utils import logging
+
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()
+
+
+def _image_network(name: str, folder: Path, *, classes: int, weights: bool) -> ImageNetwork:
+    try:
+        import timm
+    except ImportError as error:
+        raise InputError(
+            f'timm:{name}: timm is not installed; get it with `pip install "dissensus[images]"`'
+        ) from error
+    found = timm_folder(name, beside=folder)
+    made = timm.create_model(name if found is None else f"local-dir:{found}", pretrained=weights, num_classes=classes)
+    return ImageNetwork(made, timm.data.resolve_model_data_config(made))

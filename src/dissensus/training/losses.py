@@ -1,0 +1,104 @@
+"""Losses: (..., items, classes) logits and delivered targets to (..., items) values; entropies are in nats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dissensus.errors import InputError
+from dissensus.own_code import own_function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from dissensus.training.settings import Training
+
+    Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
+    """-sum_k p_k log q_k."""
+    return -(target * logits.log_softmax(dim=-1)).sum(dim=-1)
+
+
+def kl(logits: Tensor, target: Tensor) -> Tensor:
+    """KL(p || q) = sum_k p_k log(p_k / q_k): cross-entropy less the entropy of the target, so its gradient is the same.
+
+    What differs is the value, 0 where people are met exactly, and with it the selection by loss under another target.
+    """
+    return _p_log_p(target).sum(dim=-1) + cross_entropy(logits, target)
+
+
+def jsd(logits: Tensor, target: Tensor) -> Tensor:
+    """Jensen-Shannon divergence (KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2, from 0 to ln 2."""
+    log_q = logits.log_softmax(dim=-1)
+    q = log_q.exp()
+    middle = (target + q) / 2
+    # The least positive number where both are 0: 0 log 0 = 0, and its slope stays finite.
+    log_m = middle.clamp_min(torch.finfo(middle.dtype).tiny).log()
+    return (_p_log_p(target) - target * log_m + q * (log_q - log_m)).sum(dim=-1) / 2
+
+
+def brier(logits: Tensor, target: Tensor) -> Tensor:
+    """sum_k (p_k - q_k)^2, from 0 to 2."""
+    return (target - logits.softmax(dim=-1)).square().sum(dim=-1)
+
+
+def emd(logits: Tensor, target: Tensor) -> Tensor:
+    """Earth mover's distance, sum_k |P_k - Q_k| of cumulated probabilities: classes are ordered, a step of 1 apart."""
+    return (target - logits.softmax(dim=-1)).cumsum(dim=-1)[..., :-1].abs().sum(dim=-1)
+
+
+def _p_log_p(p: Tensor) -> Tensor:
+    found: Tensor = torch.special.xlogy(p, p)
+    return found
+
+
+LOSSES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
+    "cross-entropy": cross_entropy,
+    "kl": kl,
+    "jsd": jsd,
+    "brier": brier,
+    "emd": emd,
+}
+
+
+def loss_of(settings: Training, folder: Path | None = None) -> Loss:
+    """The loss that the settings name: one of `LOSSES`, or the user's own by path.
+
+    An own loss is called with (items, classes) logits and delivered targets and answers with one value an item.
+    """
+    if settings.loss in LOSSES:
+        return LOSSES[settings.loss]
+    own = own_function(settings.loss, folder=folder, kind="loss")
+
+    def checked(logits: Tensor, target: Tensor) -> Tensor:
+        values = own(logits, target)
+        if not isinstance(values, Tensor) or values.shape != logits.shape[:-1]:
+            found = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
+            raise InputError(
+                f"loss {settings.loss}: it returned {found} for logits of shape {tuple(logits.shape)}; return one "
+                "value an item, without a mean"
+            )
+        return values
+
+    return checked
+
+
+def batch_mean(loss: Loss, logits: Tensor, target: Tensor, class_weights: Tensor | None = None) -> Tensor:
+    """The mean over a batch; with class weights w, an item counts sum_k p_k w_k times.
+
+    An item's weight multiplies its whole loss, so the best answer for it stays its own distribution. (PyTorch's
+    `weight` multiplies the terms of the sum over classes instead: for hard labels that is the same; for soft ones it
+    moves the best answer to p_k w_k.)
+    """
+    if class_weights is not None:
+        return (loss(logits, target) * (target @ class_weights)).mean(dim=-1)
+    if loss is cross_entropy and logits.ndim == 2:
+        # The same value, in the order of summation that runs have always had.
+        return F.cross_entropy(logits, target)
+    return loss(logits, target).mean(dim=-1)

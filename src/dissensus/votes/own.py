@@ -1,0 +1,79 @@
+"""What our own files say about themselves, beside their columns of votes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from dissensus.table_file import explained, scan
+
+if TYPE_CHECKING:
+    from dissensus.table_file import Table
+
+OWN: Final = "dissensus"
+"""The key of a Parquet file's metadata, or the column of a file of another kind, that holds what its columns of votes
+cannot say, as JSON; of the column only the first cell is filled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own:
+    """How votes were written.
+
+    Attributes:
+        format: long, sets, wide or counts.
+        classes: class names in order.
+        ordered: whether they are a scale.
+        attributes: columns that describe annotators.
+        item_attributes: columns that describe items.
+        text: item, annotator or columns of attributes whose names are text, though all may look like numbers.
+        separator: what stands between the labels of one cell.
+    """
+
+    format: str
+    classes: tuple[str, ...]
+    ordered: bool = False
+    attributes: tuple[str, ...] = ()
+    item_attributes: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    separator: str | None = None
+
+    def to_json(self) -> str:
+        """As it stands in a file."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+def read_own(table: Table) -> Own | None:
+    """What a file says about itself; None where we did not write it, or what it says is damaged."""
+    if table.held is not None:
+        return None
+    if table.kind == "Parquet":
+        with explained(table.path):
+            found = pl.read_parquet_metadata(table.path).get(OWN, "")
+    elif OWN in table.columns:
+        with explained(table.path):
+            cells = scan(table.path).select(pl.col(OWN).cast(pl.String).drop_nulls().head(1)).collect()
+        found = cells.item() if cells.height else ""
+    else:
+        return None
+    try:
+        own = json.loads(found)
+        return Own(
+            format=str(own["format"]),
+            classes=_names(own["classes"]),
+            ordered=bool(own["ordered"]),
+            attributes=_names(own["attributes"]),
+            item_attributes=_names(own["item_attributes"]),
+            text=_names(own["text"]),
+            separator=None if own["separator"] is None else str(own["separator"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _names(given: object) -> tuple[str, ...]:
+    if not isinstance(given, list):
+        raise TypeError("names are a list")
+    return tuple(str(name) for name in given)

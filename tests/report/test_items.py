@@ -1,0 +1,65 @@
+"""Which items a page shows, and in which order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from dissensus.report.items import cards, contested, distinct, largest_gaps
+from tests.report.subjects import people_of
+
+if TYPE_CHECKING:
+    from dissensus.report.subject import Subject
+
+
+def test_the_most_divided_item_comes_first() -> None:
+    people = people_of([[9, 1, 0], [4, 3, 3], [10, 0, 0], [5, 5, 0]])
+    assert contested(people, most=6).tolist() == [1, 3, 0]
+
+
+def test_of_equally_divided_items_those_with_more_judgements_come_first_then_those_that_stand_first() -> None:
+    people = people_of([[1, 1, 0], [4, 0, 4], [0, 1, 1], [4, 4, 0]])
+    assert contested(people, most=6).tolist() == [1, 3, 0, 2]
+    assert contested(people, most=2).tolist() == [1, 3]
+
+
+@given(hnp.arrays(np.int64, st.tuples(st.integers(1, 12), st.just(3)), elements=st.integers(0, 5)))
+def test_no_item_that_is_left_out_divides_people_more_than_one_that_is_shown(counts: np.ndarray) -> None:
+    counts[:, 0] += counts.sum(axis=1) == 0
+    people = people_of(counts)
+    chosen = contested(people, most=4)
+    entropies = np.round(people.entropy, 10)
+    assert (np.diff(entropies[chosen]) <= 0).all()
+    assert (entropies[chosen] > 0).all()
+    rest = np.setdiff1d(np.arange(len(people)), chosen)
+    if len(chosen) == 4:
+        assert entropies[rest].max(initial=0) <= entropies[chosen].min()
+    else:
+        assert not entropies[rest].any(), "only unanimous items are left out"
+
+
+def test_the_largest_gap_comes_first_and_is_half_the_sum_of_what_differs() -> None:
+    people = people_of([[10, 0, 0], [5, 5, 0], [0, 0, 10]])
+    model = np.array([[0.9, 0.1, 0.0], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
+    items, gap = largest_gaps(people, model, most=6)
+    assert items.tolist() == [2, 0]
+    np.testing.assert_allclose(gap, [1.0, 0.1])
+
+
+def test_a_card_shows_the_text_the_votes_and_everybody_that_speaks(plain: Subject) -> None:
+    (card,) = cards(plain, np.array([3]), remarks=["why"])
+    assert card.text == "item 3"
+    assert card.remark.endswith("· why")
+    assert [who for who, _ in card.bars] == ["people", "far", "near"]
+    shares = {part.name: part.share for part in card.bars[2][1]}
+    np.testing.assert_allclose(list(shares.values()), plain.mean("near")[3])
+
+
+@pytest.mark.parametrize(("names", "shown"), [(["a", "a", "b", "a"], ["a", "a #2", "b", "a #3"]), ([], [])])
+def test_no_two_names_of_a_figure_are_the_same(names: list[str], shown: list[str]) -> None:
+    assert distinct(names) == shown

@@ -1,0 +1,85 @@
+"""Where a study stands: counted by hand, kept in the store, read from elsewhere."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dissensus.cli.progress import line_every
+from dissensus.training.events import EpochEnded
+from dissensus.training.standing import Standing, in_one_line, in_time
+from dissensus.training.store import RunStore, RunWriter
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def ended(run: str, epoch: int, *, loss: float = 1.0, best: float | None = None) -> EpochEnded:
+    return EpochEnded(run=run, epoch=epoch, epochs=10, loss=loss, best=best)
+
+
+def test_whole_runs_and_epochs_of_others_are_counted_and_the_time_left_follows() -> None:
+    standing = Standing(study="s", total=8, before=2, began=1000.0)
+    assert standing.share == 0.25
+    assert standing.seconds_left(1100.0) is None
+    standing.hear(ended("a", 5, loss=0.7, best=0.6))
+    standing.hear(ended("b", 1, loss=0.9, best=0.8))
+    assert standing.share == pytest.approx((2 + 0.5 + 0.1) / 8)
+    assert standing.epochs == (6, 20)
+    assert (standing.loss, standing.best) == (0.9, 0.6)
+    # 0.6 runs in 100 s, and 5.4 to go.
+    assert standing.seconds_left(1100.0) == pytest.approx(900)
+    standing.finish("a")
+    standing.hear(ended("a", 6))
+    assert standing.done == 3
+    assert standing.share == pytest.approx(3.1 / 8), "a late word of a run that is whole counts nothing"
+
+
+def test_the_line_says_what_is_known() -> None:
+    standing = Standing(study="s", total=3, before=0, began=0.0)
+    assert in_one_line(standing.to_dict()) == "0 of 3 runs"
+    standing.hear(ended("a", 5, loss=0.7234, best=0.6))
+    line = in_one_line({**standing.to_dict(), "seconds_left": 700.0})
+    assert line == "0 of 3 runs, 1 in training at epoch 5 of 10, loss 0.723, best 0.600, about 12 min left"
+    assert [in_time(seconds) for seconds in (4, 59, 90, 3600, 12_000)] == [
+        "4 s",
+        "59 s",
+        "2 min",
+        "1 h 0 min",
+        "3 h 20 min",
+    ]
+
+
+def test_another_process_reads_it_without_a_lock_and_a_closed_writer_leaves_nothing(tmp_path: Path) -> None:
+    standing = Standing(study="s", total=3, before=1, began=0.0)
+    reader = RunStore(tmp_path / "store")
+    assert reader.progress() == []
+    with RunWriter(tmp_path / "store") as writer:
+        writer.note_progress(standing.to_dict())
+        (found,) = reader.progress()
+        assert found.pop("at") > 0
+        assert found["done"] == 1
+        standing.finish("a")
+        writer.note_progress(standing.to_dict())
+        assert reader.progress()[0]["done"] == 1, "twice within a second is written once"
+        (path,) = (tmp_path / "store" / "partial").glob("*/progress.json")
+        path.write_text("{", encoding="utf-8")
+        assert reader.progress() == []
+        path.write_text(json.dumps(["something else"]), encoding="utf-8")
+        assert reader.progress() == []
+    assert reader.progress() == []
+
+
+def test_a_log_has_a_line_now_and_then_and_one_at_the_end() -> None:
+    said: list[str] = []
+    standing = Standing(study="s", total=1, before=0, began=0.0)
+    rare, always = line_every(3600, said.append), line_every(0, said.append)
+    rare(standing)
+    assert said == []
+    always(standing)
+    assert said == ["s: 0 of 1 runs"]
+    standing.finish("a")
+    rare(standing)
+    assert said[1:] == ["s: 1 of 1 runs"]

@@ -1,0 +1,310 @@
+"""Nothing is guessed silently: a file that can mean two things is refused, and one cell never changes the rest."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import zstandard
+
+from dissensus.errors import InputError
+from dissensus.votes.reading import Options, Reading, read_votes, understand
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Any:
+    def read_file(content: str | bytes, name: str = "votes.csv", **options: Any) -> Reading:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return understand(path, Options(**options))
+
+    return read_file
+
+
+COUNTS = "item,bird,cat,dog\n" + "".join(f"i{k},{k},{5 - k},1\n" for k in range(6))
+
+
+class TestDamagedCounts:
+    def test_whole_counts_are_found(self, read: Any) -> None:
+        assert read(COUNTS).format == "counts"
+
+    @pytest.mark.parametrize("cell", ["", "NA", "+1x", "1 1", "one", "-1"])
+    @pytest.mark.parametrize("row", range(6))
+    def test_one_bad_cell_never_makes_classes_annotators(self, read: Any, cell: str, row: int) -> None:
+        lines = COUNTS.splitlines()
+        lines[row + 1] = f"i{row},{row},{cell},1"
+        with pytest.raises(InputError, match=r"--format wide .* --format counts|a count is"):
+            read("\n".join(lines))
+        with pytest.raises(InputError, match=f"line {row + 2}"):
+            read("\n".join(lines), format="counts")
+
+    def test_a_short_row_is_no_row_of_a_wide_table(self, read: Any) -> None:
+        with pytest.raises(InputError, match="--format wide"):
+            read(COUNTS.replace("i3,3,2,1", "i3,3,2"))
+        with pytest.raises(InputError, match="line 3: 2 cells"):
+            read("item,ann1,ann2\nx,a,b\ny,a\nz,b,b\n")
+
+
+class TestColumnsBesideAnnotators:
+    TABLE = "id,text,ann1,ann2,gold,split\n1,a b c,yes,no,yes,train\n2,d e f,no,no,no,test\n"
+
+    def test_texts_gold_and_splits_describe_items(self, read: Any) -> None:
+        reading = read(self.TABLE)
+        assert reading.format == "wide"
+        assert reading.votes.annotators.tolist() == ["ann1", "ann2"]
+        assert reading.votes.classes == ("no", "yes")
+        assert {name: values.tolist() for name, values in reading.votes.item_attributes.items()} == {
+            "text": ["a b c", "d e f"],
+            "gold": ["yes", "no"],
+            "split": ["train", "test"],
+        }
+        assert any("'text', 'gold', 'split' describe items" in note for note in reading.notes)
+
+    def test_a_column_of_unknown_meaning_is_asked_about(self, read: Any) -> None:
+        table = self.TABLE.replace("text", "remark")
+        with pytest.raises(InputError, match=r"'remark' may be annotators like 'ann1', 'ann2'.*--annotators"):
+            read(table)
+        for given in (("ann1", "ann2"), ("ann*",)):
+            reading = read(table, annotators=given)
+            assert reading.votes.annotators.tolist() == ["ann1", "ann2"]
+            assert "not used: 'remark'" in reading.notes
+
+    def test_annotators_of_any_name(self, read: Any) -> None:
+        table = "item,alice,bob,note\n1,yes,no,x1\n2,no,no,x2\n3,yes,yes,x3\n"
+        with pytest.raises(InputError, match=r"'note' may be annotators like 'alice', 'bob'"):
+            read(table)
+        assert len(read(table, annotators=("alice", "bob")).votes) == 6
+
+    def test_a_pattern_that_fits_nothing_is_refused(self, read: Any) -> None:
+        with pytest.raises(InputError, match="no column fits 'rater"):
+            read(self.TABLE, annotators=("rater*",))
+
+
+class TestEqualNumbers:
+    @pytest.mark.parametrize(
+        ("labels", "classes"), [("0 00 -0 1", "0 1"), ("1 1.0 1.00 2", "1 2"), ("1.5 1.50", "1.5")]
+    )
+    def test_are_one_class(self, read: Any, labels: str, classes: str) -> None:
+        rows = "".join(f"1,w{k},{label}\n" for k, label in enumerate(labels.split()))
+        reading = read("item,worker,label\n" + rows)
+        assert reading.votes.classes == tuple(classes.split())
+        assert any("are the same number" in note for note in reading.notes)
+
+    def test_different_codes_keep_their_zeros(self, read: Any) -> None:
+        assert read("item,label\n1,01\n1,02\n").votes.classes == ("01", "02")
+
+    def test_a_given_class_takes_the_same_number(self, read: Any) -> None:
+        votes = read("item,label\n1,1.0\n1,2\n", classes=("01", "02")).votes
+        assert (votes.classes, votes.label.tolist()) == (("01", "02"), [0, 1])
+
+    def test_also_in_a_wide_table(self, read: Any) -> None:
+        assert read("item,ann1,ann2\na,0,00\nb,-0,1\n").votes.classes == ("0", "1")
+
+
+class TestMissing:
+    LONG = "item,worker,rating\n1,a,4\n1,b,NA\n2,a,5\n"
+
+    @pytest.mark.parametrize("word", ["NA", "N/A", "nan", "null"])
+    def test_a_word_for_missing_is_refused_in_a_long_file(self, read: Any, word: str) -> None:
+        with pytest.raises(InputError, match=rf"line 3: the label '{word}' may be a class or .* --missing"):
+            read(self.LONG.replace("NA", word))
+
+    def test_rows_are_left_out_when_asked_and_told(self, read: Any) -> None:
+        reading = read(self.LONG, missing=("NA",))
+        assert (len(reading.votes), reading.votes.ordered) == (2, True)
+        assert "1 row without a label left out (--missing)" in reading.notes
+
+    def test_kept_as_a_class_when_asked(self, read: Any) -> None:
+        assert read(self.LONG, missing=("",), ordered=False).votes.classes == ("4", "5", "NA")
+        assert read(self.LONG, classes=("4", "5", "NA")).votes.classes == ("4", "5", "NA")
+
+    def test_empty_cells_too(self, read: Any) -> None:
+        assert len(read(self.LONG.replace("NA", ""), missing=("",)).votes) == 2
+
+    def test_the_default_of_a_wide_table_is_told(self, read: Any) -> None:
+        reading = read("item,ann1,ann2\na,x,NA\nb,y,x\n")
+        assert reading.votes.classes == ("x", "y")
+        assert "1 cells of 'NA' are read as missing; --missing '' keeps them as labels" in reading.notes
+
+    def test_minus_one_in_most_cells_is_asked_about(self, read: Any) -> None:
+        table = "item,ann1,ann2,ann3\na,-1,1,-1\nb,-1,-1,0\n"
+        with pytest.raises(InputError, match=r"66\.7% of the cells are -1.*--missing -1"):
+            read(table)
+        assert read(table, missing=("-1",)).votes.classes == ("0", "1")
+        assert read(table, classes=("-1", "0", "1")).votes.classes == ("-1", "0", "1")
+
+    def test_numbers_of_a_frame(self) -> None:
+        frame = pl.DataFrame({"item": [1, 1, 2], "label": [0, -1, 1]})
+        assert read_votes(frame, missing=["-1"]).classes == ("0", "1")
+
+
+def test_a_rating_beside_a_word_is_refused_with_its_line(read: Any) -> None:
+    with pytest.raises(InputError, match=r"line 3: column 'rating' holds the label '4x' beside numbers.*--nominal"):
+        read("item,worker,rating\n1,a,4\n1,b,4x\n")
+
+
+def test_a_second_header_and_a_file_without_one_are_told_apart(read: Any) -> None:
+    with pytest.raises(InputError, match=r"line 3: the label is 'label'.*second header"):
+        read("item,worker,label\n1,a,x\nitem,worker,label\n1,b,y\n")
+    bare = "1,ann,cat\n1,bob,dog\n2,ann,cat\n"
+    with pytest.raises(InputError, match=r"--columns"):
+        read(bare)
+    with pytest.raises(InputError, match=r"line 3: the label is 'cat'.*--columns"):
+        read(bare, item="1", annotator="ann", label="cat")
+    assert len(read(bare, columns=("item", "annotator", "label")).votes) == 3
+    with pytest.raises(InputError, match="line 2: annotator 'ann'"):
+        read("1,ann,x\n1,ann,y\n", columns=("item", "annotator", "label"))
+    with pytest.raises(InputError, match="3 cells and --columns names 2"):
+        read(bare, columns=("item", "label"))
+
+
+def test_names_that_look_like_one_are_told(read: Any) -> None:
+    notes = read("item,worker,label\n1,a,cat\n1,b,cat \n2,a,Cat\n2,A,dog\n").notes
+    assert (
+        "the labels 'Cat' (1) and 'cat' (1) and 'cat ' (1) differ only in white space or case, and are kept apart"
+        in notes
+    )
+    assert "the annotators 'a' (2) and 'A' (1) differ only in white space or case, and are kept apart" in notes
+
+
+def test_two_columns_of_one_name_are_refused(read: Any) -> None:
+    with pytest.raises(InputError, match="two columns are called 'label'"):
+        read("item,label,label\n1,a,b\n")
+
+
+def test_unused_columns_are_told(read: Any) -> None:
+    assert "not used: 'mood'" in read("item,worker,label,mood\n1,a,x,good\n").notes
+
+
+def test_seconds_with_one_bad_cell_are_refused_not_dropped(read: Any) -> None:
+    with pytest.raises(InputError, match="line 3: 'x' in column 'seconds'"):
+        read("item,worker,label,seconds\n1,a,x,3\n1,b,x,x\n")
+
+
+def test_an_array_longer_than_its_header_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", np.ones((3, 2)))
+    whole = (tmp_path / "v.npy").read_bytes()
+    (tmp_path / "v.npy").write_bytes(whole + b"\0" * 16)
+    with pytest.raises(InputError, match="longer than its header says"):
+        read_votes(tmp_path / "v.npy")
+
+
+ROWS = [
+    {"item": 7, "annotator": "ann", "label": "dog"},
+    {"item": 7, "annotator": "bob", "label": "cat"},
+    {"item": 3, "annotator": "ann", "label": "cat"},
+]
+TEXT = "item,annotator,label\n7,ann,dog\n7,bob,cat\n3,ann,cat\n"
+
+
+def hugging_face() -> Any:
+    datasets = pytest.importorskip("datasets")
+    return datasets.Dataset.from_list([ROWS[2], *ROWS]).select([1, 2, 3])
+
+
+class TestSources:
+    @pytest.mark.parametrize(
+        "source",
+        [
+            pytest.param(lambda: pd.DataFrame(ROWS), id="pandas"),
+            pytest.param(lambda: pl.DataFrame(ROWS), id="polars"),
+            pytest.param(lambda: pl.LazyFrame(ROWS), id="lazy"),
+            pytest.param(lambda: pa.Table.from_pylist(ROWS), id="arrow"),
+            pytest.param(lambda: ROWS, id="dictionaries"),
+            pytest.param(lambda: pl.DataFrame(ROWS).to_dict(as_series=False), id="columns"),
+            pytest.param(lambda: io.StringIO(TEXT), id="text file"),
+            pytest.param(lambda: io.BytesIO(TEXT.encode()), id="binary file"),
+            pytest.param(hugging_face, id="hugging face"),
+        ],
+    )
+    def test_any_table_is_the_same_votes(self, source: Any) -> None:
+        votes = read_votes(source())
+        assert votes.annotators is not None
+        assert votes.annotator is not None
+        assert (votes.items.tolist(), votes.annotators.tolist(), votes.classes) == (
+            [7, 3],
+            ["ann", "bob"],
+            ("cat", "dog"),
+        )
+        assert (votes.item.tolist(), votes.annotator.tolist(), votes.label.tolist()) == (
+            [0, 0, 1],
+            [0, 1, 0],
+            [1, 0, 0],
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "compress"),
+        [("v.csv.gz", gzip.compress), ("v.csv.zst", zstandard.compress), ("v.txt", bytes), ("v.txt.gz", gzip.compress)],
+    )
+    def test_compressed_and_unnamed_text(self, read: Any, name: str, compress: Any) -> None:
+        reading = read(compress(TEXT.encode()), name, format="long")
+        assert reading.votes.counts.tolist() == [[1, 1], [1, 0]]
+        with pytest.raises(InputError, match="line 3: column 'label' is empty"):
+            read(compress(TEXT.replace("cat", "", 1).encode()), name, format="long")
+
+    def test_json_and_text_are_read_only_when_told_what_they_hold(self, read: Any) -> None:
+        content = pl.DataFrame(ROWS).write_json()
+        with pytest.raises(InputError, match=r"a \.json file can hold anything; choose --format"):
+            read(content, "v.json")
+        assert len(read(content, "v.json", format="long").votes) == 3
+        with pytest.raises(InputError, match=r"a \.txt file can hold anything"):
+            read(TEXT, "v.txt")
+
+    def test_a_workbook(self, tmp_path: Path) -> None:
+        xlsxwriter = pytest.importorskip("xlsxwriter")
+        path = tmp_path / "v.xlsx"
+        with xlsxwriter.Workbook(path) as book:
+            sheet = book.add_worksheet()
+            for k, row in enumerate([list(ROWS[0]), *(list(each.values()) for each in ROWS)]):
+                sheet.write_row(k, 0, row)
+        assert read_votes(path).counts.tolist() == [[1, 1], [1, 0]]
+
+    def test_a_damaged_workbook_and_archive_end_in_a_sentence(self, read: Any) -> None:
+        with pytest.raises(InputError, match="not a whole Excel file"):
+            read(b"PK\x03\x04 no workbook", "v.xlsx")
+        with pytest.raises(InputError, match="compressed file is damaged"):
+            read(gzip.compress(TEXT.encode() * 100)[:-20], "v.csv.gz")
+        with pytest.raises(InputError, match="not compressed as its name says"):
+            read(TEXT, "v.csv.gz")
+
+    def test_what_is_no_table_is_refused(self) -> None:
+        with pytest.raises(InputError, match="cannot be read as one; give a path"):
+            read_votes(3)
+
+
+class TestListsAndFlags:
+    def test_anonymous_lists(self, read: Any) -> None:
+        lines = '{"item": "a", "answers": ["Yes", "Yes", "No"]}\n{"item": "b", "answers": ["No", null]}\n'
+        with pytest.raises(InputError, match=r"line 1: 'Yes' stands twice.*--format lists"):
+            read(lines.replace(", null", ""), "v.jsonl")
+        votes = read(lines, "v.jsonl", format="lists").votes
+        assert (votes.counts.tolist(), votes.annotators) == ([[1, 2], [1, 0]], None)
+        assert read("item,votes\na,Yes;Yes;No\nb,No\n", label="votes", format="lists").votes.counts.tolist() == [
+            [1, 2],
+            [1, 0],
+        ]
+
+    def test_flags(self, read: Any) -> None:
+        table = "id,rater_id,joy,fear\nx,1,1,1\nx,2,0,1\ny,1,0,0\n"
+        votes = read(table, format="flags").votes
+        assert votes.classes == ("joy", "fear", "none")
+        assert votes.counts.tolist() == [[1, 2, 0], [0, 0, 1]]
+        assert votes.judgement.tolist() == [0, 0, 1, 2]
+        with pytest.raises(InputError, match="line 4: '2' in column 'joy'"):
+            read(table.replace("y,1,0", "y,1,2"), format="flags")
+
+
+def test_item_attributes_are_one_value_an_item(read: Any) -> None:
+    table = "item,worker,label,source\n1,a,x,web\n1,b,y,web\n2,a,x,book\n"
+    assert read(table, item_attributes=("source",)).votes.item_attributes["source"].tolist() == ["web", "book"]
+    with pytest.raises(InputError, match="line 3: item '1' has 'book' in column 'source'"):
+        read(table.replace("1,b,y,web", "1,b,y,book"), item_attributes=("source",))
