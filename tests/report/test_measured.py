@@ -31,7 +31,7 @@ def ood(opened: OpenStudy) -> OodResult:
 
 def test_the_table_says_on_which_loss_and_items_and_how_each_compares(basins: StudyBasins) -> None:
     table, pairs = basin_tables(basins)
-    assert table.title == "soft cross-entropy on 40 items (votes.parquet, train, subset of seed 0)"
+    assert table.title == "soft cross-entropy on 40 items (votes.parquet with features.npz, train, subset of seed 0)"
     assert [row.name for row in table.rows] == ["majority (reference)", "soft"]
     column = table.header.index("trace") - 1
     of = {name: np.array([each.trace.value for each in found]) for name, found in basins.systems.items()}

@@ -11,10 +11,12 @@ from dissensus.delivery.named import DELIVERIES
 from dissensus.dynamics import data_map
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.items.shown import Items
 from dissensus.report import figures, write_report
 from dissensus.report.citation import bibliography
 from dissensus.report.glossary import delivery_in_words, glossary
 from dissensus.report.items import class_colours, clipped, data_uri, images, in_words, thinned, votes_in_words
+from dissensus.report.subject import item_pictures, item_texts
 from dissensus.report.writing import make_page
 from dissensus.studies import open_study, read_study, score_study
 from dissensus.votes.table import Votes
@@ -226,3 +228,17 @@ def test_what_a_reader_must_know_of_the_data_stands_above_the_answer(opened: Ope
     text = write_report(score_study(noted, resamples=10), tmp_path / "noted.html").read_text(encoding="utf-8")
     above, below = text.index("Simulated panel: &lt;b&gt;no people"), text.index('<div class="answer">')
     assert above < below
+
+
+def test_items_are_shown_by_their_texts_or_images_where_a_study_has_them(results: ScoredStudy) -> None:
+    data = results.opened.data
+    names = data.human.items
+    pair = tuple(np.array([f"{part} {n}" for n in range(len(names))], dtype=np.dtypes.StringDType()) for part in "pq")
+    told = replace(data, items=Items(names=names, texts=pair))
+    members = np.array([3, 1])
+    assert item_texts(told, members).tolist() == ["p 3\nq 3", "p 1\nq 1"]
+    assert item_texts(data, members).tolist() == names[members].tolist()
+    pixels = np.random.default_rng(0).integers(0, 256, (len(names), 3, 9, 9), dtype=np.uint8)
+    seen = item_pictures(replace(data, items=Items(names=names, pixels=pixels)), members)
+    np.testing.assert_array_equal(seen, pixels[members])
+    assert images(item_pictures(data, members)) is None

@@ -90,7 +90,7 @@ def test_a_study_runs_on_the_file_and_is_scored_against_its_majority(file: Path,
     assert "majority + temperature" in scored.evaluation.systems
     hard = {run.target for run in plan.opened.runs if trains_on_majority(run)}
     assert hard == {"majority"}
-    assert any("has no votes" in note for note in scored.evaluation.all_notes)
+    assert any("without votes" in note for note in scored.evaluation.all_notes)
 
 
 def test_splits_that_are_written_take_the_place_of_the_brought(file: Path, tmp_path: Path) -> None:

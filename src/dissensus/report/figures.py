@@ -15,6 +15,7 @@ from scipy.special import entr
 
 from dissensus.evaluation.metrics.calibration_error import calibration_curve
 from dissensus.report.items import PALETTE, clipped, data_uri, images, in_words, thinned, votes_in_words
+from dissensus.report.subject import item_pictures, item_texts
 from dissensus.report.training_dynamics import last_epochs
 from dissensus.training.data import TRAIN
 
@@ -249,7 +250,8 @@ def data_maps(
     kept = thinned(len(people), most=POINTS, seed=seed)
     drawn = list(dynamics.systems if shown is None else shown)
     rows = _told(results, kept, drawn)
-    pictures = images(results.opened.data.features[results.opened.data.splits[TRAIN][kept]])
+    data = results.opened.data
+    pictures = images(item_pictures(data, data.splits[TRAIN][kept]))
     spent = 0
     for row, picture in zip(rows, [] if pictures is None else pictures, strict=False):
         row["image"] = data_uri(picture)
@@ -408,9 +410,10 @@ def _told(results: ScoredStudy, kept: np.ndarray[Any, Any], shown: Sequence[str]
     """For each kept training item its text, its votes, and what each shown system says in the mean over seeds."""
     people = results.people_on_training_items.take(kept)
     classes = people.classes
+    texts = item_texts(results.opened.data, results.opened.data.splits[TRAIN][kept])
     rows: list[Record] = [
-        {"text": clipped(str(name)), "votes": votes_in_words(counts, classes)}
-        for name, counts in zip(people.items.tolist(), people.counts.tolist(), strict=True)
+        {"text": clipped(str(text)), "votes": votes_in_words(counts, classes)}
+        for text, counts in zip(texts.tolist(), people.counts.tolist(), strict=True)
     ]
     for number, name in enumerate(shown):
         for row, said in zip(rows, results.systems[name].mean(TRAIN)[kept].tolist(), strict=True):

@@ -11,10 +11,10 @@ import numpy as np
 
 from dissensus.evaluation.evaluating import with_classes
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.report.items import data_uri, images
+from dissensus.report.items import LARGEST, data_uri, images
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Floats, Ints, Names, Table
     from dissensus.evaluation.evaluating import Evaluation
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.studies.scored import ScoredStudy
+    from dissensus.training.data import TrainingData
     from dissensus.votes.table import Votes
 
 VERSIONS: Final = ("dissensus", "numpy", "scipy", "torch", "altair", "vl-convert-python")
@@ -46,7 +47,7 @@ class Subject:
         evaluation: of all systems and baselines.
         votes: all votes there are; None where only label distributions are known.
         texts: (items,) what a reader is shown of each evaluated item: its text, or else its name.
-        pictures: (items, ...) features that are images; None where items are not images.
+        pictures: (at most so many items) indices to (items, ...) arrays that may be images; None where items are none.
         where: which items were evaluated, in words.
         cautions: what a reader must know before any number.
         facts: what another person needs to get the same numbers, as names and values.
@@ -64,7 +65,7 @@ class Subject:
     evaluation: Evaluation
     votes: Votes | None
     texts: Names
-    pictures: np.ndarray[Any, Any] | None
+    pictures: Callable[[Ints], np.ndarray[Any, Any]] | None
     where: str
     cautions: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
@@ -118,7 +119,7 @@ class Subject:
 
     def picture(self, items: Ints) -> list[str | None]:
         """Data URIs of the chosen items' images; None for each where items are not images."""
-        made = None if self.pictures is None else images(self.pictures[items])
+        made = None if self.pictures is None or not items.size else images(self.pictures(items))
         return [None] * len(items) if made is None else [data_uri(each) for each in made]
 
 
@@ -130,6 +131,7 @@ def study_subject(scored: ScoredStudy, *, store: str = "") -> Subject:
         store: the folder of its runs, for the commands on the page; the default is left out.
     """
     study, data = scored.opened.study, scored.opened.data
+    members = data.splits[scored.split]
     reference = next(iter(scored.references.values()))
     place = f" --store {store}" if store else ""
     name = study.name if study.path.stem == study.name else study.path.name
@@ -143,14 +145,31 @@ def study_subject(scored: ScoredStudy, *, store: str = "") -> Subject:
         deliveries={name: system.runs[0].delivery for name, system in scored.systems.items()},
         evaluation=scored.evaluation,
         votes=data.votes,
-        texts=scored.human.items,
-        pictures=data.features[data.splits[scored.split]],
+        texts=item_texts(data, members),
+        pictures=lambda chosen: item_pictures(data, members[chosen]),
         where=f"{len(scored.human):,} items of the split ‘{scored.split}’, which no run was trained on",
         cautions=scored.cautions,
         facts=tuple(_study_facts(scored)),
         commands=(f"dissensus study run {name}{place}", f"dissensus report {name}{place}"),
         scored=scored,
     )
+
+
+def item_texts(data: TrainingData, members: Ints) -> Names:
+    """(members,) what a reader is shown of items: their text (of a pair both), or else their names."""
+    if data.items is None or not data.items.texts:
+        return data.human.items[members]
+    first, *rest = (column[members] for column in data.items.texts)
+    for column in rest:
+        first = np.strings.add(np.strings.add(first, "\n"), column)
+    return first
+
+
+def item_pictures(data: TrainingData, members: Ints) -> np.ndarray[Any, Any]:
+    """(members, ...) the items' images, or else their features, which may be images."""
+    if data.items is not None and data.items.kind == "images":
+        return data.items.images(members, side=LARGEST if data.items.files else None)
+    return np.asarray(data.features[members]) if isinstance(data.features, np.ndarray) else np.zeros((len(members), 0))
 
 
 def files_subject(
