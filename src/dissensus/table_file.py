@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.parquet_probe import is_harmless
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -327,6 +328,8 @@ def scan(path: Path, *, columns: Sequence[str] | None = None) -> pl.LazyFrame:
 
     kind, literal = kind_of(path), glob.escape(str(path))
     if kind == "Parquet":
+        if path.exists() and not is_harmless(path):
+            raise InputError(f"{path}: this is not a whole Parquet file; write or download it again")
         return pl.scan_parquet(path, glob=False)
     if kind == "JSONL":
         return pl.scan_ndjson(literal, infer_schema_length=None)
