@@ -110,7 +110,7 @@ def main() -> None:
     for what, start, end in zip(("read and encode", "train", "score"), marks, marks[1:], strict=False):
         print(f"{what:16} {end - start:6.1f} s")
     for system in scored.systems:
-        print(f"{system:16} accuracy {scored.evaluation.overall.get(system, 'accuracy').value.value:.3f}")
+        print(f"{system:16} accuracy {scored.evaluation.overall.get(system, 'accuracy').value}")
     print(f"peak memory      {peak / 1e9:6.2f} GB of all processes (bar: {BAR} GB)")
     print(f"dense features would take {4 * features.shape[0] * features.shape[1] / 1e9:.1f} GB")
     if peak > BAR * 1e9:

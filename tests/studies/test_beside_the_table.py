@@ -19,6 +19,8 @@ from dissensus.studies.original import mode_shift_audit, scores_against
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dissensus.evaluation.evaluating import Evaluation
+
 STUDY = """\
 [dataset]
 votes = "votes.csv"
@@ -68,6 +70,12 @@ def trained(path: Path, store: Path) -> None:
         plan.writer.close()
 
 
+def value(evaluation: Evaluation, system: str, metric: str) -> float:
+    found = evaluation.overall.get(system, metric).value
+    assert found is not None
+    return found.value
+
+
 def test_the_audit_divides_the_gain_over_original_labels_by_stratum(folder: Path) -> None:
     path, store = written(folder), folder / "store"
     trained(path, store)
@@ -110,11 +118,9 @@ def test_scores_against_a_target_are_those_of_its_labels(folder: Path) -> None:
     data = scored.opened.data
     label = data.targets["original"].take(data.splits["test"]).majority().label
     q = scored.systems["frequency / soft"].predictions["test"]
-    assert against.overall.get("frequency / soft", "accuracy").value.value == pytest.approx(
-        (q.argmax(axis=2) == label).mean()
-    )
+    assert value(against, "frequency / soft", "accuracy") == pytest.approx((q.argmax(axis=2) == label).mean())
     brier = ((q - np.eye(2)[label]) ** 2).sum(axis=2).mean()
-    assert against.overall.get("frequency / soft", "brier").value.value == pytest.approx(brier, rel=1e-5)
+    assert value(against, "frequency / soft", "brier") == pytest.approx(brier, rel=1e-5)
 
 
 def test_folds_are_scored_as_one_on_every_item(folder: Path) -> None:
@@ -131,7 +137,7 @@ def test_folds_are_scored_as_one_on_every_item(folder: Path) -> None:
         right.append(((q - human.probabilities) ** 2).sum(axis=1))
         run = next(run for run in each.runs if run.delivery == "soft" and run.seed == 1)
         right.append(((each.store.load(run.key).predictions["test"] - human.probabilities) ** 2).sum(axis=1))
-    assert whole.overall.get("soft", "brier").value.value == pytest.approx(np.concatenate(right).mean(), rel=1e-5)
+    assert value(whole, "soft", "brier") == pytest.approx(np.concatenate(right).mean(), rel=1e-5)
     with pytest.raises(InputError, match="not all of its 3 folds are here"):
         score_folds(folds[:2])
 
