@@ -232,3 +232,8 @@ def test_what_does_not_fit_is_one_sentence(data: TrainingData, tmp_path: Path) -
         train_loop(tuned(replace(no_texts, folder=data.folder)), replace(no_texts, folder=data.folder))
     with pytest.raises(InputError, match="are no images; set augmentation = 'none'"):
         train_loop(tuned(data, training=replace(SETTINGS, augmentation="crop-flip")), data)
+
+
+def test_what_is_measured_on_features_refuses_a_network_that_reads_texts(data: TrainingData, result: Any) -> None:
+    with pytest.raises(InputError, match="basins: measured on features, and hf:tiny reads the items themselves"):
+        trained_model(result, data, on_features_for="basins")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -93,18 +94,23 @@ def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -
         study=opened.study.name, total=len(opened.runs), before=len(opened.runs) - len(plan.waiting), began=time.time()
     )
 
+    # Epochs may be heard of in another thread than results.
+    one_at_a_time = threading.RLock()
+
     def say() -> None:
         plan.writer.note_progress(standing.to_dict())
         told(standing)
 
     def heard(event: EpochEnded) -> None:
-        standing.hear(event)
-        say()
+        with one_at_a_time:
+            standing.hear(event)
+            say()
 
     say()
     choice = plan.choice
     for result in train(plan.waiting, opened.data, engine=choice.engine, device=choice.device, told=heard):
         plan.writer.save(result)
-        standing.finish(result.run.key)
-        say()
+        with one_at_a_time:
+            standing.finish(result.run.key)
+            say()
         yield result
