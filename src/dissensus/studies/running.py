@@ -43,9 +43,24 @@ class Plan:
     choice: Choice
 
 
-def plan_study(study: Study, store: str | Path, *, engine: str = "auto", device: str = "auto") -> Plan:
-    """Read the data, check that every model, target and delivery fits it, and see what is left to do."""
-    opened = open_study(study, store)
+def plan_study(
+    study: Study,
+    store: str | Path,
+    *,
+    engine: str = "auto",
+    device: str = "auto",
+    told: Callable[[int, int], None] | None = None,
+) -> Plan:
+    """Read the data, check that every model, target and delivery fits it, and see what is left to do.
+
+    Args:
+        study: one that has no parts.
+        store: the folder that results are kept in.
+        engine: how runs are trained.
+        device: what they are trained on.
+        told: called with how many items are encoded, and how many there are.
+    """
+    opened = open_study(study, store, told=told)
     _check(opened.runs, opened.data)
     alone = loop_only(opened.runs, opened.data, device=device)
     counts = {why: len(which) for why, which in alone.items()}
