@@ -142,7 +142,8 @@ def init(
     text = first_study(votes, items, path=output)
     with whole_file(output) as part:
         part.write_text(text, encoding="utf-8")
-    console().print(plain(text))
+    for line in text.splitlines():
+        console().print(plain(line), soft_wrap=True)
     note(f"written to {output}; look at it, and type: dissensus study run {output}")
 
 

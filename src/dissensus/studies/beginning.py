@@ -72,7 +72,8 @@ def first_study(votes: Path, items: Path, *, path: Path) -> str:
         others = [name for name, values in given.items.columns.items() if _labels(values, said)]
         if others:
             lines.append(
-                f"# original = {toml_value(others[0])}    # labels from before the votes; gives the target 'original'"
+                f"# original = {toml_value(others[0])}"
+                "    # if these labels are older than the votes: gives the target 'original'"
             )
     lines += [
         "",
