@@ -110,12 +110,6 @@ def test_a_study_without_original_labels_has_no_audit(folder: Path) -> None:
         scores_against(scored, "original")
 
 
-def number(evaluation: Evaluation, system: str, metric: str) -> float:
-    value = evaluation.overall.get(system, metric).value
-    assert value is not None
-    return value.value
-
-
 def test_scores_against_a_target_are_those_of_its_labels(folder: Path) -> None:
     path, store = written(folder), folder / "store"
     trained(path, store)
@@ -124,15 +118,9 @@ def test_scores_against_a_target_are_those_of_its_labels(folder: Path) -> None:
     data = scored.opened.data
     label = data.targets["original"].take(data.splits["test"]).majority().label
     q = scored.systems["frequency / soft"].predictions["test"]
-<<<<<<< HEAD
-    assert number(against, "frequency / soft", "accuracy") == pytest.approx((q.argmax(axis=2) == label).mean())
-    brier = ((q - np.eye(2)[label]) ** 2).sum(axis=2).mean()
-    assert number(against, "frequency / soft", "brier") == pytest.approx(brier, rel=1e-5)
-=======
     assert value(against, "frequency / soft", "accuracy") == pytest.approx((q.argmax(axis=2) == label).mean())
     brier = ((q - np.eye(2)[label]) ** 2).sum(axis=2).mean()
     assert value(against, "frequency / soft", "brier") == pytest.approx(brier, rel=1e-5)
->>>>>>> nets
 
 
 def test_folds_are_scored_as_one_on_every_item(folder: Path) -> None:
@@ -149,11 +137,7 @@ def test_folds_are_scored_as_one_on_every_item(folder: Path) -> None:
         right.append(((q - human.probabilities) ** 2).sum(axis=1))
         run = next(run for run in each.runs if run.delivery == "soft" and run.seed == 1)
         right.append(((each.store.load(run.key).predictions["test"] - human.probabilities) ** 2).sum(axis=1))
-<<<<<<< HEAD
-    assert number(whole, "soft", "brier") == pytest.approx(np.concatenate(right).mean(), rel=1e-5)
-=======
     assert value(whole, "soft", "brier") == pytest.approx(np.concatenate(right).mean(), rel=1e-5)
->>>>>>> nets
     with pytest.raises(InputError, match="not all of its 3 folds are here"):
         score_folds(folds[:2])
 
