@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import zipfile
@@ -171,14 +170,15 @@ def test_labels_of_cifar_10n_are_read_without_running_anything(
 ) -> None:
     said = {f"random_label{number}": np.arange(10) for number in (1, 2, 3)}
     assert _three_votes(labels_file(tmp_path / "a.pt", said)).shape == (3, 10)
-    for held in (
-        {**said, "more": Evil()},
-        {"random_label1": np.arange(3)},
-        {**said, "random_label2": np.arange(1, 11)},
+    for held, sentence in (
+        ({**said, "more": Evil()}, "which is no plain array"),
+        ({"random_label1": np.arange(3)}, "it holds no 'random_label2'"),
+        ({**said, "random_label2": np.arange(1, 11)}, "its labels are not 0 to 9"),
     ):
-        with pytest.raises(InputError, match="not CIFAR-10N's labels"):
-            _three_votes(labels_file(tmp_path / "b.pt", held))
+        path = labels_file(tmp_path / "b.pt", held)
+        with pytest.raises(InputError, match=sentence):
+            _three_votes(path)
     assert not capsys.readouterr().out
-    (tmp_path / "c.pt").write_bytes(io.BytesIO(b"no zip").getvalue())
-    with pytest.raises(InputError, match="not CIFAR-10N's labels"):
+    (tmp_path / "c.pt").write_bytes(b"no zip")
+    with pytest.raises(InputError, match="cannot be read as a file of plain arrays"):
         _three_votes(tmp_path / "c.pt")

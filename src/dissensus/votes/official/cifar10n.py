@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-import zipfile
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dissensus.array_file import read_pt
 from dissensus.errors import InputError
 from dissensus.votes.official.cifar10h import CLASSES
 from dissensus.votes.official.opening import official_file
@@ -22,23 +21,6 @@ LABELS: Final = ("random_label1", "random_label2", "random_label3")
 
 IMAGES: Final = 50_000
 
-_PLAIN: Final = {
-    ("numpy.core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,  # type: ignore[attr-defined]
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
-    ("_codecs", "encode"): lambda text, encoding: text.encode(encoding),
-}
-"""All that a pickle of plain arrays names."""
-
-
-class _Arrays(pickle.Unpickler):
-    """Reads a pickle of plain arrays, and refuses one that would run anything else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _PLAIN:
-            raise pickle.UnpicklingError(f"it names {module}.{name}, which is no plain array")
-        return _PLAIN[module, name]
-
 
 def read_cifar10n(path: Path) -> Votes:
     """Votes of `CIFAR-10_human.pt`, or of the folder that holds it; items are the images' places in the training set.
@@ -47,12 +29,10 @@ def read_cifar10n(path: Path) -> Votes:
     original label is the item attribute `original`.
     """
     path = official_file(path, FILE)
+    arrays = read_pt(path)
     try:
-        with zipfile.ZipFile(path) as archive, archive.open("archive/data.pkl") as file:
-            arrays = _Arrays(file).load()
-        said = np.stack([np.asarray(arrays[name]) for name in LABELS], axis=1)
-        clean = np.asarray(arrays["clean_label"])
-    except (OSError, zipfile.BadZipFile, pickle.UnpicklingError, KeyError, TypeError, ValueError, EOFError) as error:
+        said, clean = np.stack([arrays[name] for name in LABELS], axis=1), arrays["clean_label"]
+    except (KeyError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as {FILE} ({error}); download it again") from None
     whole = said.shape == (IMAGES, len(LABELS)) and clean.shape == (IMAGES,) and said.dtype.kind in "iu"
     if not whole or int(said.min()) < 0 or int(said.max()) >= len(CLASSES):
