@@ -7,7 +7,7 @@
 `prepare` runs where the official files are and leaves what a GPU machine needs: HS-Brexit's three files as they are
 (train / dev / test, 6 annotators), MiniLM's folder with its weights in half precision, and CIFAR-10N: the three human
 labels of the 50,000 training images and those images as JPEG in one folder, the 10,000 test images with the votes of
-CIFAR-10H in another. The other two need PyTorch, NumPy and SciPy, and transformers or Pillow; they print mean and spread
+CIFAR-10H in another. The other two need PyTorch, NumPy, SciPy, and transformers or Pillow; they print mean and spread
 over seeds.
 
 HS-Brexit: MiniLM, 8 epochs, AdamW at 5e-5, the epoch that is best on validation. CIFAR-10N: ResNet-18, 40 epochs of SGD

@@ -1,7 +1,7 @@
 """Votes to labels: ours, the peer's, and the ratio, on the same votes in one run.
 
     python benchmarks/labels.py                  # annotator models and majority; counting from Parquet
-    python benchmarks/labels.py --only models    # or: parquet, huge
+    python benchmarks/labels.py --only models    # or: parquet, real, huge
     python benchmarks/labels.py --huge           # also 100 million votes, counted from Parquet
 
 Every contender runs in a process of its own. Its clock starts when the votes are in memory in its own format
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -187,7 +188,48 @@ def pandas_parquet(path: Path) -> Any:
     return run, lambda: None, None
 
 
+def ours_real(path: Path) -> Any:
+    """ImageNet-ReaL's answers, in memory, to a distribution over no, unsure and yes for each question."""
+    from dissensus.labels.schemes import frequency
+    from dissensus.votes.reading import read_votes
+
+    votes = read_votes(path)
+    return frequency, lambda: replace(votes), None
+
+
+def pandas_real(path: Path) -> Any:
+    """The same answers as a pandas frame of question and answer, grouped."""
+    import pandas as pd
+
+    from dissensus.votes.reading import read_votes
+
+    votes = read_votes(path)
+    frame = pd.DataFrame({"item": votes.item, "label": pd.Categorical.from_codes(votes.label, votes.classes)})
+
+    def run(fresh: Any) -> Any:
+        counts = fresh.groupby(["item", "label"], observed=False).size().unstack(fill_value=0)
+        return counts.div(counts.sum(axis=1), axis=0)
+
+    return run, frame.copy, None
+
+
+def ours_real_file(path: Path) -> Any:
+    """From the official file to distributions and every agreement statistic with its interval."""
+    from dissensus.labels.schemes import frequency
+    from dissensus.votes.agreement import agreement
+    from dissensus.votes.reading import read_votes
+
+    def run(_: None) -> Any:
+        votes = read_votes(path)
+        return frequency(votes), agreement(votes)
+
+    return run, lambda: None, None
+
+
 CONTENDERS: dict[str, Any] = {
+    "ours real": ours_real,
+    "pandas real": pandas_real,
+    "ours real file": ours_real_file,
     **{f"ours {name}": ours(name) for name in BARS},
     **{f"crowd-kit {name}": crowd_kit(name) for name in BARS},
     "ours parquet": ours_parquet,
@@ -296,6 +338,19 @@ def print_parquet(n_votes: int, folder: Path) -> None:
         print_row(f"{kind}", us, them, bar=bar, notes=[f"under 1,500 MB {verdict(us['peak'] < 1_500)}"])
 
 
+def print_real() -> None:
+    folder = os.environ.get("DISSENSUS_DATA")
+    path = Path(folder or "") / "imagenet-real" / "raters.npz"
+    if folder is None or not path.is_file():
+        print("\nImageNet-ReaL: not here (DISSENSUS_DATA); skipped.")
+        return
+    print("\nImageNet-ReaL, 924,810 answers in memory to yes / no / unsure distributions of 184,962 questions.")
+    print_head("pandas")
+    print_row("group by", run_apart("ours real", path), run_apart("pandas real", path), bar=5, notes=[])
+    us = run_apart("ours real file", path)
+    print(f"from the official file, with agreement and its intervals: {us['wall']:.1f} s wall, {us['cpu']:.1f} s cpu")
+
+
 def print_huge(n_votes: int, folder: Path) -> None:
     path = folder / "huge.parquet"
     prepare_apart("huge", n_votes, path)
@@ -310,7 +365,7 @@ def main() -> None:
     parser.add_argument("--votes", type=int, default=1_000_000, help="votes for the annotator models")
     parser.add_argument("--parquet-votes", type=int, default=10_000_000, help="votes in the Parquet files")
     parser.add_argument("--huge", action="store_true", help="also count 100 million votes")
-    parser.add_argument("--only", choices=["models", "parquet", "huge"], help="one table only")
+    parser.add_argument("--only", choices=["models", "parquet", "real", "huge"], help="one table only")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--prepare", help=argparse.SUPPRESS)
     parser.add_argument("--input", type=Path, help=argparse.SUPPRESS)
@@ -330,6 +385,8 @@ def main() -> None:
                 print_models(asked.votes, folder)
             if asked.only in (None, "parquet"):
                 print_parquet(asked.parquet_votes, folder)
+            if asked.only in (None, "real"):
+                print_real()
             if asked.huge or asked.only == "huge":
                 print_huge(100_000_000, folder)
 

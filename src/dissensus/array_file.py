@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 import struct
 import warnings
 import zipfile
@@ -94,3 +96,33 @@ def _explained(path: Path, kind: str, remedy: str) -> Iterator[None]:
         raise InputError(
             f"{path}: cannot be read as a whole {kind} file of plain arrays ({reason}); {remedy}"
         ) from error
+
+
+_PLAIN: Final = {
+    ("numpy.core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,  # type: ignore[attr-defined]
+    ("numpy._core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,  # type: ignore[attr-defined]
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+    ("_codecs", "encode"): lambda text, encoding: text.encode(encoding),
+}
+"""All that a pickle of plain arrays names."""
+
+
+class _Arrays(pickle.Unpickler):
+    """Reads a pickle of plain arrays, and refuses one that would run anything else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _PLAIN:
+            raise pickle.UnpicklingError(f"it names {module}.{name}, which is no plain array")
+        return _PLAIN[module, name]
+
+
+def read_pt(path: Path, *, remedy: str = "download it again") -> dict[str, Array]:
+    """The arrays, by name, of a file that PyTorch saved and that holds NumPy arrays alone; nothing in it is run."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            inside = next(name for name in archive.namelist() if name.endswith("data.pkl"))
+            held = _Arrays(io.BytesIO(archive.read(inside))).load()
+        return {str(name): np.asarray(array) for name, array in held.items()}
+    except (OSError, StopIteration, pickle.UnpicklingError, AttributeError, *UNREADABLE) as error:
+        raise InputError(f"{path}: cannot be read as a file of plain arrays ({error}); {remedy}") from None

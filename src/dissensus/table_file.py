@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.parquet_probe import is_harmless
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -149,10 +150,13 @@ def table_in_memory(source: Any) -> Table:
     module = type(source).__module__.partition(".")[0]
     try:
         if module == "datasets":
-            # A dataset that was filtered or shuffled keeps its rows elsewhere; the Arrow format brings them together.
-            frame = pl.from_arrow(source.with_format("arrow")[:])
+            frame = _named_classes(source)
         elif module == "pandas":
             frame = pl.from_pandas(source)
+            for name in frame.columns:
+                ranked = getattr(source[name], "cat", None)
+                if ranked is not None and ranked.categories.map(lambda each: isinstance(each, str)).all():
+                    frame = frame.with_columns(pl.col(name).cast(pl.Enum(ranked.categories.tolist())))
         elif module == "pyarrow":
             frame = pl.from_arrow(source)
         elif isinstance(source, pl.LazyFrame):
@@ -172,6 +176,56 @@ def table_in_memory(source: Any) -> Table:
 
 
 _TABLE: Final = Path("table")
+
+
+def hugging_face(table: pl.DataFrame) -> Any:
+    """A table as a Hugging Face dataset; an Enum, or a list of them, becomes a `ClassLabel` that knows its names."""
+    import polars as pl
+
+    try:
+        import datasets
+    except ImportError:
+        raise InputError("a Hugging Face dataset needs the package datasets; pip install datasets") from None
+    named = {
+        name: inner
+        for name, dtype in table.schema.items()
+        if isinstance(inner := dtype.inner if isinstance(dtype, pl.List) else dtype, pl.Enum)
+    }
+    codes = [
+        pl.col(name).list.eval(pl.element().to_physical().cast(pl.Int64))
+        if table.schema[name] == pl.List
+        else pl.col(name).to_physical().cast(pl.Int64)
+        for name in named
+    ]
+    found = datasets.Dataset(table.with_columns(*codes).to_arrow())
+    features = found.features.copy()
+    for name, dtype in named.items():
+        label = datasets.ClassLabel(names=dtype.categories.to_list())
+        features[name] = datasets.List(label) if table.schema[name] == pl.List else label
+    silent = datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        return found.cast(features)
+    finally:
+        if not silent:
+            datasets.enable_progress_bars()
+
+
+def _named_classes(source: Any) -> pl.DataFrame:
+    """The rows of a Hugging Face dataset, with names in place of the codes of a `ClassLabel`."""
+    import polars as pl
+
+    # A dataset that was filtered or shuffled keeps its rows elsewhere; the Arrow format brings them together.
+    frame = pl.DataFrame(pl.from_arrow(source.with_format("arrow")[:]))
+    for name, feature in source.features.items():
+        names = getattr(getattr(feature, "feature", feature), "names", None)
+        if names is None:
+            continue
+        told = dict(enumerate(names))
+        cells = pl.element() if frame.schema[name] == pl.List else pl.col(name)
+        words = cells.replace_strict(told, default=None, return_dtype=pl.Enum(names))
+        frame = frame.with_columns(pl.col(name).list.eval(words) if frame.schema[name] == pl.List else words)
+    return frame
 
 
 def place(path: Path, number: int, *, header: bool = True) -> str:
@@ -204,8 +258,8 @@ def open_file(path: str | Path) -> Path:
     compression = COMPRESSIONS.get(path.suffix.lower())
     if compression is not None and not first.startswith(compression):
         raise InputError(f"{path}: the file is not compressed as its name says; rename it, or download it again")
-    # An npz and an xlsx are zip archives by nature.
-    if first.startswith(_ARCHIVES) and compression is None and path.suffix.lower() not in (".npz", ".xlsx"):
+    # An npz, an xlsx and a pt are zip archives by nature.
+    if first.startswith(_ARCHIVES) and compression is None and path.suffix.lower() not in (".npz", ".xlsx", ".pt"):
         raise InputError(f"{path}: the file is compressed; decompress it first, or let its name end in .gz or .zst")
     return path
 
@@ -220,7 +274,27 @@ def open_bytes(path: Path) -> BinaryIO:
         import zstandard
     except ImportError:
         raise InputError(f"{path}: this needs the package zstandard; pip install 'dissensus[files]'") from None
-    return cast("BinaryIO", io.BufferedReader(zstandard.open(path, "rb")))
+    return cast("BinaryIO", io.BufferedReader(_Decompressed(zstandard.open(path, "rb"))))
+
+
+class _Decompressed(io.RawIOBase):
+    """What zstandard decompresses; damage is an `OSError`, as with any other file."""
+
+    def __init__(self, reader: Any) -> None:
+        self.reader = reader
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.reader.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return int(self.reader.readinto(buffer))
+        except Exception as error:
+            raise OSError(str(error)) from None
 
 
 def kind_of(path: Path, *, also: Sequence[str] = ()) -> str:
@@ -254,6 +328,8 @@ def scan(path: Path, *, columns: Sequence[str] | None = None) -> pl.LazyFrame:
 
     kind, literal = kind_of(path), glob.escape(str(path))
     if kind == "Parquet":
+        if path.exists() and not is_harmless(path):
+            raise InputError(f"{path}: this is not a whole Parquet file; write or download it again")
         return pl.scan_parquet(path, glob=False)
     if kind == "JSONL":
         return pl.scan_ndjson(literal, infer_schema_length=None)
@@ -488,11 +564,6 @@ def _is_cut_short(path: Path) -> bool:
                 pass
     except (OSError, EOFError, zlib.error):
         return True
-    except Exception as error:
-        # zstandard is imported only where it is needed, and so its errors have no name here.
-        if type(error).__module__.partition(".")[0] == "zstandard":
-            return True
-        raise
     return False
 
 

@@ -33,7 +33,7 @@ def votes(tmp_path: Path) -> Path:
 def test_inspect_prints_agreement_and_says_how_it_read_the_file(votes: Path) -> None:
     done = dissensus("votes", "inspect", votes)
     assert done.returncode == 0
-    assert "6 votes, 2 items, 2 classes, 3 annotators" in done.stdout
+    assert "6 votes, 2 items, 2 classes, 3 annotators" in " ".join(done.stdout.split())
     assert "Krippendorff's alpha, nominal" in done.stdout
     assert "eve" in done.stdout
     assert "item = item, annotator = annotator, label = label" in done.stderr
@@ -77,7 +77,7 @@ def test_an_annotator_model_writes_its_annotators_and_takes_gold(votes: Path, tm
     gold = tmp_path / "gold.csv"
     gold.write_text("item,label\na,dog\n")
     out, who = tmp_path / "labels.csv", tmp_path / "annotators.csv"
-    done = dissensus("labels", votes, "--scheme", "one-coin", "--gold", gold, "-o", out, "--annotators", who)
+    done = dissensus("labels", votes, "--scheme", "one-coin", "--gold", gold, "-o", out, "--skills", who)
     assert done.returncode == 0, done.stderr
     assert "one-coin: 6 judgements by 3 annotators" in done.stdout
     assert pl.read_csv(out)["dog"].to_list()[0] == 1
@@ -88,7 +88,9 @@ def test_an_annotator_model_writes_its_annotators_and_takes_gold(votes: Path, tm
 @pytest.mark.parametrize(
     ("gold", "sentence"),
     [
-        ("item,class\na,dog\n", "gold.csv: there is no column 'label' among item, class; gold items need"),
+        ("x,y,z\na,dog,1\n", "gold.csv: none of the columns 'x', 'y', 'z' is known to hold the item or its class"),
+        ("item,label\na,eel\n", "gold.csv, line 2: the label 'eel' is not one of the classes"),
+        ("item,label\nz,dog\n", "gold.csv: none of the 1 gold items has votes"),
         ("item,label\na,dog\nb,\n", "gold.csv, line 3: column 'label' is empty"),
         ("item,label\na,dog\na,cat\n", "gold.csv, line 3: item 'a' has a row already"),
         ("", "gold.csv: the file is empty"),
@@ -104,6 +106,73 @@ def test_broken_gold_is_refused_with_its_line(votes: Path, tmp_path: Path, gold:
     assert not (tmp_path / "labels.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("gold", "options"),
+    [
+        ("question,truth\na,dog\nz,cat\n", []),
+        ("n,x,y\n1,a,dog\n2,z,eel\n", ["--gold-columns", "x,y"]),
+    ],
+)
+def test_gold_has_any_column_names_and_items_without_votes(
+    votes: Path, tmp_path: Path, gold: str, options: list[str]
+) -> None:
+    (tmp_path / "gold.csv").write_text(gold)
+    done = dissensus("labels", votes, "--scheme", "one-coin", "--gold", tmp_path / "gold.csv", *options)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 gold items have no votes and are left out" in done.stderr
+
+
+def test_the_options_of_annotator_models_reach_them(votes: Path) -> None:
+    done = dissensus("labels", votes, "--scheme", "dawid-skene", "--prior", "0", "--max-iterations", "1")
+    assert "not converged after 1 iterations" in done.stdout
+    assert dissensus("labels", votes, "--scheme", "mace", "--prior", "even", "--method", "em").returncode == 0
+    done = dissensus("labels", votes, "--scheme", "glad", "--prior", "2")
+    assert (done.returncode, "--prior is for dawid-skene and mace" in done.stderr) == (2, True)
+
+
+def test_a_scheme_for_unsure_says_that_nobody_was(votes: Path) -> None:
+    done = dissensus("labels", votes, "--scheme", "uncertainty-weighted")
+    assert "the votes hold no responses of unsure" in done.stderr
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "120", "200"])
+def test_inspect_opens_with_three_sentences_and_fits_the_screen(votes: Path, columns: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "COLUMNS": columns}
+    done = subprocess.run(
+        [sys.executable, "-m", "dissensus", "votes", "inspect", str(votes), "--html", str(tmp_path / "page.html")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert max(map(len, done.stdout.splitlines())) <= int(columns)
+    said = " ".join(done.stdout.split())
+    assert said.index("Two people who judge") < said.index("would have another majority") < said.index("Agreement")
+    assert "too few to say whom to look at" in said
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") == 3
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_a_long_list_of_classes_is_folded(tmp_path: Path) -> None:
+    rows = "".join(f"{k % 40},{k % 3},class {k % 96:02}\n" for k in range(960) if k % 40 * 3 + k % 3 == k % 120)
+    (tmp_path / "many.csv").write_text("item,annotator,label\n" + rows)
+    done = dissensus("votes", "inspect", tmp_path / "many.csv", "--resamples", "0", "--duplicates", "first")
+    assert done.returncode == 0, done.stderr
+    assert "more" in done.stdout
+    assert len(done.stdout.splitlines()) < 60
+
+
+def test_original_labels_and_groups_are_shown(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{a},{'xy'[(i + a) % 2]},{'web' if i % 2 else 'book'},x\n" for i in range(6) for a in range(3))
+    (tmp_path / "v.csv").write_text("item,annotator,label,source,old\n" + rows)
+    done = dissensus("votes", "inspect", tmp_path / "v.csv", "--by", "source", "--original", "old", "--json", "-")
+    found = json.loads(done.stdout)
+    assert [(group["name"], group["items"]) for group in found["by"]["groups"]] == [("book", 3), ("web", 3)]
+    assert (found["original"]["items"], found["original"]["same"]) == (6, 0.5)
+    assert len(found["sentences"]) == 3
+
+
 def test_a_stream_counts_the_same(votes: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
     assert dissensus("labels", votes, "-o", one).returncode == 0
@@ -114,8 +183,8 @@ def test_a_stream_counts_the_same(votes: Path, tmp_path: Path) -> None:
 def test_converting_there_and_back_changes_nothing(votes: Path, tmp_path: Path) -> None:
     wide, back = tmp_path / "wide.csv", tmp_path / "back.csv"
     assert dissensus("votes", "convert", votes, "-o", wide, "--to", "wide").returncode == 0
-    assert wide.read_text().splitlines()[0] == "item,ann,bob,eve"
-    assert dissensus("votes", "convert", wide, "--format", "wide", "-o", back).returncode == 0
+    assert wide.read_text().splitlines()[0] == "item,ann,bob,eve,dissensus"
+    assert dissensus("votes", "convert", wide, "-o", back).returncode == 0
     assert sorted(back.read_text().splitlines()) == sorted(VOTES.splitlines())
 
 
@@ -172,7 +241,7 @@ def test_a_bad_file_is_one_sentence_exit_code_2_and_nothing_written(
     [
         (["labels", "words", "--scheme", "frequencey"], "is not a scheme; choose frequency"),
         (["labels", "words", "-o", "labels.doc"], "choose one of .csv"),
-        (["labels", "words", "--annotators", "a.csv"], "has no annotators to write"),
+        (["labels", "words", "--skills", "a.csv"], "has no annotators to write"),
         (["labels", "words", "--concentration", "1"], "has no option 'concentration'"),
         (["votes", "inspect", "words", "--item", "x"], "needs no --item"),
         (["votes", "inspect", "nowhere.csv"], "nowhere.csv"),

@@ -174,9 +174,9 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, columns: dict[str, An
     del columns["source"]
     with pytest.raises(InputError, match="there is no column 'source'; soft-digits has images, indices"):
         read_soft_digits(write_soft_digits(tmp_path / "digits.parquet", columns))
-    other = tmp_path / "digits.txt"
+    other = tmp_path / "digits.bin"
     other.write_text("no parquet", encoding="utf-8")
-    with pytest.raises(InputError, match=r"digits.txt: unknown extension '.txt'.*\.parquet"):
+    with pytest.raises(InputError, match=r"digits.bin: unknown extension '.bin'.*\.parquet"):
         read_soft_digits(other)
 
 

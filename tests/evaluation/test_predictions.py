@@ -257,8 +257,8 @@ def test_damaged_archives_are_refused_with_a_sentence(tmp_path: Path, arrays: di
 def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
     refused(tmp_path / "absent.csv", "no such file")
     refused(tmp_path, "this is a folder")
-    (tmp_path / "p.xlsx").write_text("x")
-    refused(tmp_path / "p.xlsx", "unknown extension '.xlsx'")
+    (tmp_path / "p.yaml").write_text("x")
+    refused(tmp_path / "p.yaml", "unknown extension '.yaml'")
     for ending in (".npz", ".parquet"):
         whole = tmp_path / f"whole{ending}"
         if ending == ".npz":

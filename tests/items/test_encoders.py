@@ -91,7 +91,7 @@ def test_an_encoder_is_restored_from_its_name_and_state() -> None:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of two layers with a vocabulary of a few words, saved as Hugging Face saves."""
     import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast  # type: ignore[attr-defined]
+    from transformers import BertConfig, BertModel, BertTokenizerFast
 
     folder = tmp_path_factory.mktemp("models") / "tiny"
     folder.mkdir()
@@ -102,7 +102,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = BertConfig(
         vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
     )
-    BertModel(config).save_pretrained(folder)  # type: ignore[no-untyped-call]
+    BertModel(config).save_pretrained(folder)
     return folder
 
 

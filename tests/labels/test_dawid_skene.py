@@ -37,7 +37,7 @@ def log_joint(votes: Votes, class_prior: Any, said: Any) -> Any:
 
 @given(any_votes())
 def test_the_objective_is_the_log_likelihood_of_the_votes(votes: Votes) -> None:
-    model = dawid_skene(votes, max_iterations=3, tolerance=0)
+    model = dawid_skene(votes, smoothing=0, max_iterations=3, tolerance=0)
     assert model.confusion is not None
     joint = log_joint(votes, model.class_prior, model.confusion)
     assert model.log_likelihood[-1] == pytest.approx(np.logaddexp.reduce(joint, axis=1).sum(), abs=1e-5)
@@ -60,7 +60,7 @@ def test_the_objective_of_one_coin_is_the_log_likelihood_of_the_votes(votes: Vot
 def test_dawid_skene_is_crowd_kits_at_equal_iterations(iterations: int) -> None:
     votes, _, _ = simulated(300, annotators=12, classes=4, votes=5, seed=iterations)
     theirs = crowd_kit(DawidSkene(n_iter=iterations, tol=-np.inf), votes)
-    ours = dawid_skene(votes, max_iterations=iterations, tolerance=0)
+    ours = dawid_skene(votes, smoothing=0, max_iterations=iterations, tolerance=0)
     assert np.allclose(ours.posterior, theirs, atol=1e-6)
 
 
@@ -77,7 +77,9 @@ def test_both_are_crowd_kits_on_real_ratings(data: Path) -> None:
     # Between these, up to 0.02: counts near 1e-10 differ, for we add that floor and crowd-kit clips at it.
     for iterations, off in ((5, 1e-6), (80, 1e-3)):
         theirs = crowd_kit(DawidSkene(n_iter=iterations, tol=-np.inf), votes)
-        assert np.allclose(dawid_skene(votes, max_iterations=iterations, tolerance=0).posterior, theirs, atol=off)
+        assert np.allclose(
+            dawid_skene(votes, smoothing=0, max_iterations=iterations, tolerance=0).posterior, theirs, atol=off
+        )
     theirs = crowd_kit(OneCoinDawidSkene(n_iter=5, tol=-np.inf), votes)
     assert np.allclose(one_coin(votes, max_iterations=5, tolerance=0).posterior, theirs, atol=1e-6)
 
@@ -85,7 +87,7 @@ def test_both_are_crowd_kits_on_real_ratings(data: Path) -> None:
 def test_dawid_skene_is_crowd_kits_on_the_words() -> None:
     votes = read_words()
     theirs = crowd_kit(DawidSkene(n_iter=5, tol=-np.inf), votes)
-    assert np.allclose(dawid_skene(votes, max_iterations=5, tolerance=0).posterior, theirs, atol=1e-6)
+    assert np.allclose(dawid_skene(votes, smoothing=0, max_iterations=5, tolerance=0).posterior, theirs, atol=1e-6)
 
 
 def test_gold_items_are_crowd_kits_true_labels() -> None:
@@ -93,14 +95,16 @@ def test_gold_items_are_crowd_kits_true_labels() -> None:
     known = np.arange(0, 200, 3)
     theirs = crowd_kit(DawidSkene(n_iter=6, tol=-np.inf), votes, true_labels=pd.Series(true_class[known], index=known))
     gold = {int(i): votes.classes[true_class[i]] for i in known}
-    assert np.allclose(dawid_skene(votes, gold=gold, max_iterations=6, tolerance=0).posterior, theirs, atol=1e-6)
+    assert np.allclose(
+        dawid_skene(votes, gold=gold, smoothing=0, max_iterations=6, tolerance=0).posterior, theirs, atol=1e-6
+    )
 
 
 def test_crowd_kit_stops_by_a_quantity_that_falls_while_the_likelihood_rises() -> None:
     votes, _, _ = simulated(150, annotators=10, classes=4, votes=4, seed=5)
     theirs = DawidSkene(n_iter=30, tol=-np.inf)
     crowd_kit(theirs, votes)
-    ours = dawid_skene(votes, max_iterations=30, tolerance=0)
+    ours = dawid_skene(votes, smoothing=0, max_iterations=30, tolerance=0)
     assert (np.diff(theirs.loss_history_) < -1e-6).any()
     assert (np.diff(ours.log_likelihood) > -1e-8).all()
 
@@ -133,7 +137,7 @@ def test_known_skills_are_recovered() -> None:
 def test_prior_counts_are_pseudo_votes_at_every_step() -> None:
     votes, _, _ = simulated(40, annotators=5, classes=3, votes=3, seed=4)
     prior = np.random.default_rng(0).integers(0, 6, (5, 3, 3)).astype(float)
-    model = dawid_skene(votes, prior=prior, max_iterations=400, tolerance=1e-13)
+    model = dawid_skene(votes, prior=prior, smoothing=0, max_iterations=400, tolerance=1e-13)
     # At the optimum the confusion matrix is the normalised sum of expected and pseudo-votes.
     expected = prior.copy()
     assert votes.annotator is not None

@@ -41,8 +41,12 @@ def from_crowd_kits_start(votes: Votes, method: Method, iterations: int) -> Any:
     theirs = MACE(n_restarts=1, n_iter=iterations, method=method)
     assert votes.annotators is not None
     theirs._initialize(len(votes.annotators), len(votes.classes))
-    start = replace(mace(votes, method=method, max_iterations=1), skill=theirs.spamming_[:, 1], strategy=theirs.thetas_)
-    ours = mace(votes, method=method, start=start, max_iterations=iterations, tolerance=0)
+    start = replace(
+        mace(votes, method=method, class_prior="even", max_iterations=1),
+        skill=theirs.spamming_[:, 1],
+        strategy=theirs.thetas_,
+    )
+    ours = mace(votes, method=method, class_prior="even", start=start, max_iterations=iterations, tolerance=0)
     return ours.posterior, crowd_kit(theirs, votes)
 
 
@@ -73,7 +77,7 @@ def test_the_order_of_rows_changes_crowd_kits_answer_and_not_ours() -> None:
 
 @given(any_votes())
 def test_the_objective_of_em_is_the_penalised_log_likelihood(votes: Votes) -> None:
-    model = mace(votes, method="em", max_iterations=3, tolerance=0)
+    model = mace(votes, method="em", class_prior="even", max_iterations=3, tolerance=0)
     assert model.skill is not None
     assert model.strategy is not None
     assert votes.annotator is not None
@@ -110,7 +114,7 @@ def test_the_variational_objective_is_a_close_lower_bound_on_the_marginal_likeli
         ]
         likelihood *= np.mean(given_class, axis=0)
     marginal = np.log(likelihood.mean())
-    bound = mace(votes, tolerance=1e-12).log_likelihood[-1]
+    bound = mace(votes, class_prior="even", tolerance=1e-12).log_likelihood[-1]
     assert marginal - 1.5 < bound < marginal
 
 
@@ -145,8 +149,8 @@ def test_prior_counts_are_votes_on_items_of_known_class(method: Method) -> None:
         n_classes=3,
     )
     gold = {f"item {i}": f"class {z}" for i, z in zip(extra, true, strict=True)}
-    by_gold = mace(both, gold=gold, method=method, max_iterations=9, tolerance=0)
-    by_prior = mace(votes, prior=prior, method=method, max_iterations=9, tolerance=0)
+    by_gold = mace(both, gold=gold, method=method, class_prior="even", max_iterations=9, tolerance=0)
+    by_prior = mace(votes, prior=prior, method=method, class_prior="even", max_iterations=9, tolerance=0)
     assert np.allclose(by_prior.posterior, by_gold.posterior[:60], atol=1e-9)
     # Gold items also carry the prior probability of their class.
     gained = by_gold.log_likelihood + len(extra) * np.log(3)

@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from dissensus.errors import InputError
+from dissensus.items.shown import Items
 from dissensus.training import fleet
 from dissensus.training.batches import Epoch, epoch_of
 from dissensus.training.engine import loop_only, train
-from dissensus.training.fine_tuning import TextNetwork, keep_architecture, pretrained
+from dissensus.training.fine_tuning import ImageNetwork, TextNetwork, keep_architecture, pretrained
 from dissensus.training.inputs import EVALUATION_TOKENS, Tokens, network_inputs
 from dissensus.training.loop import log_probabilities, train_loop
 from dissensus.training.models import network_of
@@ -232,3 +233,22 @@ def test_what_does_not_fit_is_one_sentence(data: TrainingData, tmp_path: Path) -
         train_loop(tuned(replace(no_texts, folder=data.folder)), replace(no_texts, folder=data.folder))
     with pytest.raises(InputError, match="are no images; set augmentation = 'none'"):
         train_loop(tuned(data, training=replace(SETTINGS, augmentation="crop-flip")), data)
+
+
+def test_what_is_measured_on_features_refuses_a_network_that_reads_texts(data: TrainingData, result: Any) -> None:
+    with pytest.raises(InputError, match="basins: measured on features, and hf:tiny reads the items themselves"):
+        trained_model(result, data, on_features_for="basins")
+
+
+def test_a_network_of_images_sees_their_bytes_scaled_as_it_was_trained() -> None:
+    wanted = {"input_size": (3, 8, 8), "mean": (0.5, 0.4, 0.3), "std": (0.2, 0.1, 0.5)}
+    model = ImageNetwork(torch.nn.Flatten(), wanted)
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 1, 8, 8)).astype(np.uint8)
+    made = model.prepare(Items(names=np.arange(5), pixels=pixels))
+    assert made.dtype == torch.uint8
+    assert made.shape == (5, 3, 8, 8), "grey images are made coloured"
+    expected = (pixels / 255 - np.array([0.5, 0.4, 0.3])[:, None, None]) / np.array([0.2, 0.1, 0.5])[:, None, None]
+    assert np.allclose(model(made), expected.reshape(5, -1), atol=1e-5)
+    assert set(model.state_dict()) == set(), "mean and deviation belong to the architecture, not to the weights"
+    with pytest.raises(InputError, match="reads images, and the items are texts"):
+        model.prepare(Items(names=np.arange(1), texts=(np.array(["a"], dtype=np.dtypes.StringDType()),)))

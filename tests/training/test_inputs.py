@@ -1,4 +1,4 @@
-"""What networks are given: sparse rows made dense batch by batch, items read by the network, and code beside a study."""
+"""What networks are given: sparse rows made dense by batch, items that they read themselves; code beside a study."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CPU = torch.device("cpu")
 def thinned() -> tuple[TrainingData, TrainingData]:
     """The same features twice, most of them 0: as a sparse table, and as a dense one."""
     data = images(items=120)
-    flat = data.features.reshape(120, -1) * (np.random.default_rng(0).random((120, 196)) < 0.1)  # type: ignore[union-attr]
+    flat = data.features.reshape(120, -1) * (np.random.default_rng(0).random((120, 196)) < 0.1)
     flat[7] = 0
     dense = replace(data, features=flat.astype(np.float32), normalise=False)
     return replace(dense, features=sp.csr_matrix(dense.features)), dense
@@ -42,8 +42,8 @@ SPARSE, DENSE = thinned()
 
 
 def test_rows_of_a_sparse_table_are_those_of_the_dense_one() -> None:
-    table, rows = SparseRows.of(SPARSE.features, CPU), torch.tensor([3, 7, 3, 119, 0])  # type: ignore[arg-type]
-    expected = torch.from_numpy(DENSE.features)[rows]  # type: ignore[arg-type]
+    table, rows = SparseRows.of(SPARSE.features, CPU), torch.tensor([3, 7, 3, 119, 0])
+    expected = torch.from_numpy(DENSE.features)[rows]
     assert torch.equal(table[rows], expected)
     assert torch.equal(table.take(rows)[torch.tensor([4, 1])], expected[[4, 1]])
 
@@ -69,13 +69,13 @@ def test_sparse_features_go_to_the_loop_on_a_gpu_and_to_workers_on_a_cpu() -> No
 
 def test_a_wide_sparse_table_is_never_dense_as_a_whole() -> None:
     items, width = 2_000, 20_000
-    wide = sp.random(items, width, density=0.001, format="csr", dtype=np.float32, random_state=0)
+    wide: Any = sp.random(items, width, density=0.001, format="csr", dtype=np.float32, random_state=0)
     labels = images(items=items).human
     data = replace(DENSE, features=sp.csr_matrix(wide), human=labels, targets={"frequency": labels}, votes=None)
     data = replace(data, splits={"train": np.arange(0, 1500), "test": np.arange(1500, 2000)})
     tracemalloc.start()
     data.normalised()
-    SparseRows.of(data.features, CPU).take(torch.arange(items))  # type: ignore[arg-type]
+    SparseRows.of(data.features, CPU).take(torch.arange(items))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < items * width / 10, "a tenth of the bytes that one byte a cell would take"

@@ -228,6 +228,8 @@ class TestSources:
     )
     def test_any_table_is_the_same_votes(self, source: Any) -> None:
         votes = read_votes(source())
+        assert votes.annotators is not None
+        assert votes.annotator is not None
         assert (votes.items.tolist(), votes.annotators.tolist(), votes.classes) == (
             [7, 3],
             ["ann", "bob"],

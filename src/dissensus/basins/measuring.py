@@ -195,7 +195,7 @@ def run_objective(
     """A run's mean soft cross-entropy to the human distribution over the chosen items."""
     rows, name = _chosen(data, settings)
     return objective(
-        trained_model(result, data),
+        trained_model(result, data, on_features_for="basins"),
         data.as_input(data.features[rows]),
         data.human.probabilities[rows].astype(np.float32),
         data=name,

@@ -6,43 +6,74 @@ from typing import Annotated
 
 import typer
 
-from dissensus.cli.printing import console, note
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, json_to, note
 
 app = typer.Typer(name="data", help="Known datasets: list them, look at one, fetch one.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A name from `dissensus data list`.")]
 
 
 @app.command("list")
-def list_() -> None:
+def list_(json: opt.JsonTo = None) -> None:
     """The known datasets, and which are here."""
     from rich.table import Table
 
     from dissensus.datasets import DATASETS
 
+    if json is not None:
+        json_to(json, [each.facts() for each in DATASETS.values()])
+        if str(json) == "-":
+            return
+    out = console()
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("name", "here", "what", "licence"):
-        table.add_column(column, no_wrap=column != "what")
-    for dataset in DATASETS.values():
-        table.add_row(f"[bold]{dataset.name}[/]", "yes" if dataset.present() else "-", dataset.what, dataset.licence)
-    console().print(table)
+    columns = ["name", "here", "items", "votes", "annotators", "kind", "language", "licence"]
+    # What a narrow screen has no room for, `data show` and --json tell.
+    columns = columns[: 2 if out.width < 50 else 4 if out.width < 70 else 6 if out.width < 100 else None]
+    for column in columns:
+        table.add_column(
+            column, justify="right" if column in ("items", "votes", "annotators") else "left", no_wrap=True
+        )
+    for each in DATASETS.values():
+        cells = (
+            f"[bold]{each.name}[/]",
+            "yes" if each.present() else "-",
+            *("-" if number is None else f"{number:,}" for number in (each.items, each.votes, each.annotators)),
+            each.kind,
+            each.language or "-",
+            each.licence,
+        )
+        table.add_row(*cells[: len(columns)])
+    out.print(table)
 
 
 @app.command()
 def show(name: Name) -> None:
     """What a dataset is, where it comes from, and whether it is here."""
+    from rich.table import Table
+
     from dissensus.datasets import find
 
     dataset = find(name)
     out = console()
     out.print(f"[bold]{dataset.name}[/]: {dataset.what}")
-    out.print(f"reference  {dataset.reference}")
-    out.print(f"licence    {dataset.licence}")
-    if dataset.file is not None:
-        out.print(f"address    {dataset.address or dataset.page}")
-        out.print(f"file       {dataset.path()}")
+    facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for title, value in (
+        ("reference", dataset.reference),
+        ("licence", dataset.licence),
+        ("kind", dataset.kind),
+        ("language", dataset.language),
+        ("columns", dataset.columns),
+        ("address", dataset.address or dataset.page),
+        ("file", dataset.path()),
+        ("sha256", dataset.sha256),
+        ("votes", dataset.contents() if dataset.present() else None),
+    ):
+        if value:
+            facts.add_row(title, str(value))
+    out.print(facts)
     if dataset.present():
-        out.print(f"votes      {dataset.contents()}")
-    elif dataset.package is not None:
+        return
+    if dataset.package is not None:
         out.print(f"not here: it comes with the package {dataset.package}; `pip install {dataset.package}`")
     elif dataset.address is None:
         out.print("not here: download the file from this address and put it there")
@@ -52,8 +83,27 @@ def show(name: Name) -> None:
 
 @app.command("get")
 def get_(name: Name) -> None:
-    """Fetch a dataset from its authors, and check that it can be read."""
+    """Fetch a dataset from its authors, continuing a download that broke off, and check that it can be read."""
+    import sys
+
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
     from dissensus.datasets import find, get
 
-    path = get(name)
+    notes: list[str] = []
+    bar = Progress(
+        TextColumn(name),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+    with bar:
+        task = bar.add_task(name, total=None)
+        path = get(name, progress=lambda here, whole: bar.update(task, completed=here, total=whole), notes=notes)
     note(f"{name} comes with the package {find(name).package}" if path is None else f"{name} is at {path}")
+    for each in notes:
+        note(each)

@@ -29,12 +29,39 @@ def labels(
     concentration: Annotated[
         float | None, typer.Option(help="Dirichlet: pseudo-votes for each class; fitted if not given.")
     ] = None,
-    gold: Annotated[
-        Path | None, typer.Option(help="Annotator models: a table of items whose class is known (columns item, label).")
+    gold: Annotated[Path | None, typer.Option(help="Annotator models: a table of items whose class is known.")] = None,
+    gold_columns: Annotated[
+        str | None, typer.Option(help="The columns of --gold that hold the item and its class, separated by a comma.")
     ] = None,
-    annotators: Annotated[
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            help="dawid-skene: pseudo-votes that smooth each annotator's confusions (default 4, 0 for none); mace: "
+            "learned or even, how likely classes are before any vote (default learned)."
+        ),
+    ] = None,
+    method: Annotated[
+        Literal["vb", "em"] | None, typer.Option(help="mace: variational Bayes, or expectation-maximisation.")
+    ] = None,
+    max_iterations: Annotated[int | None, typer.Option(help="Annotator models: the most iterations.", min=1)] = None,
+    skills: Annotated[
         Path | None, typer.Option(help="Annotator models: where to write each annotator's skill or accuracy.")
     ] = None,
+    by: Annotated[
+        Literal["item", "judgement"],
+        typer.Option(help="A row per item, or each judgement's own distribution (weighting schemes only)."),
+    ] = "item",
+    release: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a folder ready for the Hugging Face Hub: every weighting as Parquet, votes and a card."
+        ),
+    ] = None,
+    licence: Annotated[str | None, typer.Option(help="The licence that the card of --release names.")] = None,
+    probabilities: Annotated[
+        bool,
+        typer.Option("--probabilities", help="The file holds probabilities, a column per class, and no votes."),
+    ] = False,
     stream: Annotated[
         bool, typer.Option("--stream", help="Count a file larger than memory; who voted is not looked at.")
     ] = False,
@@ -44,6 +71,10 @@ def labels(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    keep: opt.Keep = None,
+    annotators: opt.Annotators = None,
+    columns: opt.ColumnNames = None,
+    missing: opt.Missing = None,
     classes: opt.Classes = None,
     ordered: opt.Ordered = None,
     separator: opt.Separator = None,
@@ -54,7 +85,10 @@ def labels(
     from dissensus.errors import InputError
     from dissensus.labels.labelling import SCHEMES
     from dissensus.labels.labelling import label as make
-    from dissensus.labels.writing import annotator_table, write_labels
+    from dissensus.labels.reading import read_labels
+    from dissensus.labels.release import write_release
+    from dissensus.labels.schemes import UNSURE_WEIGHT
+    from dissensus.labels.writing import annotator_table, judgement_table, write_labels
     from dissensus.table_file import write_table
 
     if list_schemes:
@@ -66,16 +100,42 @@ def labels(
         options = {"tie": tie, "seed": seed}
     if concentration is not None:
         options["concentration"] = concentration
-    if gold is not None:
-        options["gold"] = opt.read_gold(gold)
+    if prior is not None:
+        options |= _prior(scheme, prior)
+    if method is not None:
+        options["method"] = method
+    if max_iterations is not None:
+        options["max_iterations"] = max_iterations
     reading = opt.reading_options(locals())
-    if stream:
+    if probabilities:
+        if release is not None or by != "item" or gold is not None or scheme != "frequency":
+            raise InputError(
+                "--probabilities reads distributions without votes; leave out --scheme, --by, --gold, --release"
+            )
+        made = read_labels(Path(source), item=item, classes=reading["classes"], ordered=bool(ordered))
+    elif stream:
+        if release is not None or by != "item":
+            raise InputError("--stream counts votes without looking at judgements; leave out --by and --release")
         made = _streamed(source, scheme, reading, options)
     else:
         votes, understood = opt.votes_named(source, reading)
         opt.show_reading(understood)
+        if gold is not None:
+            options["gold"] = opt.read_gold(gold, votes, gold_columns)
+        if scheme in UNSURE_WEIGHT and votes.unsure is None:
+            note(f"the votes hold no responses of unsure: {scheme} makes no difference to equal-weighted")
+        if release is not None:
+            for written in write_release(votes, release, name=Path(source).stem, licence=licence):
+                note(f"{written} written")
+        if by == "judgement":
+            if out is None:
+                raise InputError("--by judgement writes a row per judgement; name the file with -o")
+            weighting = "equal-weighted" if scheme == "frequency" else scheme
+            write_table(judgement_table(votes, weighting), out)
+            note(f"{votes.n_judgements:,} judgements, {weighting}, written to {out}")
+            return
         made = make(votes, scheme, **options)
-    if annotators is not None and made.model is None:
+    if skills is not None and made.model is None:
         raise InputError(
             f"scheme {scheme} has no annotators to write; choose dawid-skene, one-coin, mace, glad or wawa"
         )
@@ -83,9 +143,23 @@ def labels(
     if out is not None:
         write_labels(made, out, tie=tie, seed=seed)
         note(f"label distributions of {len(made):,} items written to {out}")
-    if annotators is not None:
-        write_table(annotator_table(made.model), annotators)
-        note(f"{len(made.model.annotators):,} annotators written to {annotators}")
+    if skills is not None:
+        write_table(annotator_table(made.model), skills)
+        note(f"{len(made.model.annotators):,} annotators written to {skills}")
+
+
+def _prior(scheme: str, prior: str) -> dict[str, Any]:
+    """The option of a scheme that --prior gives."""
+    from dissensus.errors import InputError
+
+    if scheme == "mace":
+        return {"class_prior": prior}
+    if scheme != "dawid-skene":
+        raise InputError(f"scheme {scheme} has no prior to choose; --prior is for dawid-skene and mace")
+    try:
+        return {"smoothing": float(prior)}
+    except ValueError:
+        raise InputError(f"--prior {prior}: for dawid-skene give a number of pseudo-votes, such as 4, or 0") from None
 
 
 def _streamed(source: str, scheme: str, reading: dict[str, Any], options: dict[str, Any]) -> LabelDistribution:
@@ -122,6 +196,11 @@ def _print(made: LabelDistribution) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("class")
     table.add_column("mean probability", justify="right")
-    for name, share in zip(made.classes, made.probabilities.mean(axis=0), strict=True):
+    means = list(zip(made.classes, made.probabilities.mean(axis=0).tolist(), strict=True))
+    if len(means) > 15:
+        means.sort(key=lambda each: -each[1])
+    for name, share in means[: 15 if len(means) <= 15 else 12]:
         table.add_row(plain(name), f"{share:.3f}")
+    if len(means) > 15:
+        table.add_row(f"{len(means) - 12:,} more", f"{sum(share for _, share in means[12:]):.3f}")
     out.print(table)

@@ -28,6 +28,34 @@ Attributes = Annotated[
     list[str] | None,
     typer.Option("--attribute", help="Column that describes annotators; repeat for more.", rich_help_panel="Columns"),
 ]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep", help="Column that describes items (text, source, gold); repeat for more.", rich_help_panel="Columns"
+    ),
+]
+Annotators = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns of a wide table that are annotators: names or patterns (ann*), separated by commas.",
+        rich_help_panel="Columns",
+    ),
+]
+ColumnNames = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        help="Names of all columns of a file without a header, separated by commas.",
+        rich_help_panel="Columns",
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        help="What stands for a label that was not given, separated by commas (NA,-1,); by default empty cells, NA, "
+        "NaN and the like, which a long file may not hold."
+    ),
+]
 Classes = Annotated[
     str | None, typer.Option(help="Class names in order, separated by commas; any other label is refused.")
 ]
@@ -55,8 +83,30 @@ def reading_options(given: dict[str, Any]) -> dict[str, Any]:
     chosen["classes"] = (
         None if given["classes"] is None else tuple(name.strip() for name in given["classes"].split(","))
     )
+    for name in ("annotators", "columns", "missing"):
+        text = given.get(name)
+        chosen[name] = None if text is None else tuple(each.strip() for each in text.split(","))
+    chosen["annotators"] = chosen["annotators"] or ()
     chosen["attributes"] = tuple(given.get("attribute") or ())
+    chosen["item_attributes"] = tuple(given.get("keep") or ())
     return chosen
+
+
+def is_known(source: str) -> bool:
+    """Whether a source names a known dataset rather than a file."""
+    from dissensus.datasets import DATASETS
+
+    return source in DATASETS and not Path(source).exists()
+
+
+def item_attribute(votes: Votes, name: str) -> Any:
+    """(items,) one of the attributes of items."""
+    from dissensus.errors import InputError
+
+    if name not in votes.item_attributes:
+        known = ", ".join(votes.item_attributes) or "none"
+        raise InputError(f"items have no attribute '{name}'; they have: {known}")
+    return votes.item_attributes[name]
 
 
 def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
@@ -66,7 +116,7 @@ def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | 
     from dissensus.votes.reading import Options, understand
 
     path = Path(source)
-    if source in DATASETS and not path.exists():
+    if is_known(source):
         given = [name for name, value in options.items() if value not in (None, "refuse", ())]
         if given:
             raise InputError(f"{source} is a known dataset and needs no --{given[0]}; leave it out, or name a file")
@@ -92,22 +142,51 @@ def reading_dict(reading: Reading | None) -> dict[str, Any]:
     return {"format": reading.format, "columns": dict(reading.columns), "reading_notes": list(reading.notes)}
 
 
-def read_gold(path: Path) -> dict[str, str]:
-    """Items of known class, from a table with the columns item and label."""
-    from dissensus.errors import InputError
-    from dissensus.table_file import open_file, read_rows
-    from dissensus.votes.cells import distinct_names, encode_names
+def read_gold(path: Path, votes: Votes, columns: str | None) -> dict[str, str]:
+    """The known class of items that have votes, from a table; items without votes are left out and told.
 
-    rows = read_rows(open_file(path))
-    missing = [name for name in ("item", "label") if name not in rows.table.columns]
-    if missing:
+    Args:
+        path: a table with a column of items and one of classes.
+        votes: the votes.
+        columns: the names of the two columns, separated by a comma; None guesses them, or takes the only two.
+    """
+    from dissensus.errors import InputError
+    from dissensus.table_file import open_table
+    from dissensus.votes.cells import arrange_classes, distinct_names, encode_names
+    from dissensus.votes.columns import choose, guess, guess_gold, listed
+
+    table = open_table(path)
+    if columns is not None:
+        item, _, label = (name.strip() for name in columns.partition(","))
+        for name in (item, label):
+            choose("gold-columns", name, table.columns, path=path)
+    else:
+        item, label = guess("item", table.columns) or "", guess_gold(table.columns) or ""
+        if len(table.columns) == 2 and (item or label):
+            item = item or next(name for name in table.columns if name != label)
+            label = next(name for name in table.columns if name != item)
+    if not item or not label:
         raise InputError(
-            f"{path}: there is no column '{missing[0]}' among {', '.join(rows.table.columns)}; gold items need the "
-            "columns item and label"
+            f"{path}: none of the columns {listed(table.columns)} is known to hold the item or its class; name both "
+            "with --gold-columns ITEM,CLASS"
         )
-    items = distinct_names(rows.table["item"], where=rows.where)
-    label, labels = encode_names(rows.table["label"], where=rows.where)
-    return dict(zip(map(str, items.tolist()), map(str, labels[label].tolist()), strict=True))
+    rows = table.rows([item, label])
+    items = [str(name) for name in distinct_names(rows.table[item], where=rows.where).tolist()]
+    code, names = encode_names(rows.table[label], where=rows.where)
+    known = {str(name) for name in votes.items.tolist()}
+    asked = [k for k, name in enumerate(items) if name in known]
+    if not asked:
+        raise InputError(f"{path}: none of the {len(items):,} gold items has votes; check their names")
+    if len(asked) < len(items):
+        note(f"{len(items) - len(asked):,} of {len(items):,} gold items have no votes and are left out")
+    used = sorted({int(code[k]) for k in asked})
+    rank, order = arrange_classes(
+        [str(names[k]) for k in used],
+        votes.classes,
+        where=lambda k: rows.where(next(row for row in asked if code[row] == used[k])),
+    )
+    classes = dict(zip(used, rank.tolist(), strict=True))
+    return {items[k]: order[classes[int(code[k])]] for k in asked}
 
 
 def study_and_store(source: str, store: Path, *, command: str) -> tuple[str, Path]:

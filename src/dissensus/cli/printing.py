@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
 
 
 def console() -> Console:
-    """The console for results. In a pipe it writes plain text, wide enough that tables are not cut."""
+    """The console for results. In a pipe it writes plain text, 120 characters wide unless COLUMNS says otherwise."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    asked = os.environ.get("COLUMNS", "")
+    width = int(asked) if asked.isdecimal() and int(asked) > 0 else 120
+    return Console(highlight=False, width=None if sys.stdout.isatty() else width)
 
 
 def note(sentence: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -11,14 +13,15 @@ from dissensus.cli.printing import console, json_to, note, plain
 from dissensus.cli.progress import show_status, train_with_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from dissensus.evaluation.evaluating import Evaluation
     from dissensus.studies import OpenStudy, Plan, ScoredStudy, Study
 
 SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation (Spearman) ↑"}
 """What the short table shows of a study; the report has the rest."""
 
-app = typer.Typer(name="study", help="Grids of runs: run, list, show, status.", no_args_is_help=True)
+app = typer.Typer(name="study", help="Grids of runs: init, run, list, show, status, gc.", no_args_is_help=True)
 Source = Annotated[
     str, typer.Argument(metavar="STUDY", help="A study file (.toml), or the name of one that is shipped.")
 ]
@@ -43,7 +46,8 @@ def run_(
 
     study = read_study(source)
     _say_what_is_made(study)
-    plans = [plan_study(part, store, engine=engine, device=device) for part in study.parts]
+    with encoding_bar() as told:
+        plans = [plan_study(part, store, engine=engine, device=device, told=told) for part in study.parts]
     for plan in plans:
         train_with_progress(plan)
     _show_results([plan.opened for plan in plans], json)
@@ -99,7 +103,13 @@ def show(source: Source) -> None:
     if study.sources:
         out.print(f"sources     {', '.join(study.sources)}")
     shares = ", ".join(f"{name} {share:g}" for name, share in study.splits.items())
-    out.print(f"splits      {shares or 'as the dataset brings them'}")
+    if study.encoder or study.normalise is not None:
+        normalised = "" if study.normalise is None else f", {'normalised' if study.normalise else 'as they are'}"
+        out.print(f"encoder     {plain(study.encoder or 'the usual one')}{normalised}")
+    told = [shares, study.splits_file and f"file {study.splits_file}", study.folds and f"{study.folds} folds"]
+    out.print(
+        f"splits      {plain(', '.join(filter(None, map(str, filter(None, told))))) or 'as the dataset brings them'}"
+    )
     out.print(f"targets     {', '.join(target.name for target in study.targets)}")
     out.print(f"deliveries  {', '.join(method.delivery for method in study.methods)}")
     out.print(f"models      {plain(', '.join(study.models))}")
@@ -116,29 +126,128 @@ def status(source: Source, store: Store = Path("dissensus-runs")) -> None:
         show_status(open_study(study, store))
 
 
+@app.command()
+def init(
+    votes: Annotated[Path, typer.Argument(help="A file of votes, as `dissensus votes inspect` reads.")],
+    items: Annotated[Path, typer.Argument(help="A table of texts, a folder or file of images, or a file of features.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The study file to write.")] = Path("study.toml"),
+) -> None:
+    """Write a first study file, with a remark beside every choice, after a look at votes and items."""
+    from dissensus.errors import InputError
+    from dissensus.studies.beginning import first_study
+    from dissensus.whole_file import whole_file
+
+    if output.exists():
+        raise InputError(f"{output}: the file is there already; choose another name with --output, or remove it")
+    text = first_study(votes, items, path=output)
+    with whole_file(output) as part:
+        part.write_text(text, encoding="utf-8")
+    for line in text.splitlines():
+        console().print(plain(line), soft_wrap=True)
+    note(f"written to {output}; look at it, and type: dissensus study run {output}")
+
+
+@app.command()
+def gc(
+    store: Store = Path("dissensus-runs"),
+    forget: Annotated[
+        list[str] | None, typer.Option(help="A study of this store that no longer counts; may be given again.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
+) -> None:
+    """Remove stored runs that no known study asks for, after showing them."""
+    from dissensus.errors import InputError
+    from dissensus.studies.unasked import unasked_runs
+    from dissensus.training.store import RunStore, RunWriter
+
+    if not store.is_dir():
+        raise InputError(f"{store}: there is no such run store; name the folder with --store")
+    found = unasked_runs(RunStore(store), forget=forget or ())
+    for each in found:
+        told = "cannot be read" if each.run is None else f"{each.run.model}, {each.run.method}, seed {each.run.seed}"
+        console().print(f"{each.key}  {each.size / 1e6:,.1f} MB  {plain(told)}")
+    if not found:
+        note(f"{store}: every run is asked for by a study that is known here")
+    else:
+        note(f"{len(found):,} runs, {sum(each.size for each in found) / 1e6:,.1f} MB, that no known study asks for")
+        if not yes and not typer.confirm("remove them?", err=True):
+            return
+    with RunWriter(store) as writer:
+        for each in found:
+            writer.drop(each.key)
+        for name in forget or ():
+            writer.forget_study(name)
+
+
+@contextmanager
+def encoding_bar() -> Iterator[Callable[[int, int], None]]:
+    """What an encoder tells its progress to: a bar on a terminal once it has begun, and nothing in a pipe."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
+        task = bar.add_task("encoding items", visible=False)
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+
+
 def _show_results(opened: Sequence[OpenStudy], json: Path | None) -> None:
     from dissensus.studies import score_study
+    from dissensus.studies.folds import score_folds
 
     scored = [score_study(each) for each in opened]
+    whole = {each[0].study.name.removesuffix("-fold-1"): score_folds(each) for each in _folds(opened)}
     for sentence in dict.fromkeys(caution for each in scored for caution in each.cautions):
         note(sentence)
     if json is not None:
-        json_to(json, [{"study": each.opened.study.name, **each.evaluation.to_dict()} for each in scored])
+        tables = [_as_json(each) for each in scored]
+        json_to(json, [*tables, *({"study": name, **each.to_dict()} for name, each in whole.items())])
         if str(json) == "-":
             return
     for each in scored:
         show_scores(each)
+    for name, evaluation in whole.items():
+        show_evaluation(evaluation, title=f"{name}, all {evaluation.items:,} items, each by runs that never saw it")
+
+
+def _folds(opened: Sequence[OpenStudy]) -> list[list[OpenStudy]]:
+    """The parts that are the folds of one study, all of them together; none of a study without folds."""
+    found: dict[tuple[str, ...], list[OpenStudy]] = {}
+    for each in opened:
+        if each.study.folds:
+            found.setdefault(each.study.sources, []).append(each)
+    return list(found.values())
+
+
+def _as_json(scored: ScoredStudy) -> dict[str, Any]:
+    """A scored study for JSON, with what its original labels say where it has them."""
+    from dissensus.studies.original import mode_shift_audit, scores_against
+
+    made = {"study": scored.opened.study.name, **scored.evaluation.to_dict()}
+    if "original" in scored.opened.data.targets:
+        made["mode_shift"] = [each.to_dict() for each in mode_shift_audit(scored)]
+        made["against_original"] = scores_against(scored, "original").to_dict()
+    return made
 
 
 def show_scores(scored: ScoredStudy) -> None:
     """Print the verdict of a study, and its short table: the metrics of `SHOWN` by system, baseline and at best."""
+    show_evaluation(
+        scored.evaluation, title=f"{scored.opened.study.name}, {scored.evaluation.items:,} {scored.split} items"
+    )
+    seeds = len(scored.opened.study.seeds)
+    note(
+        f"mean{f' ± sd over {seeds} seeds' if seeds > 1 else ''}; grey rows are baselines and what a perfect model gets"
+    )
+
+
+def show_evaluation(evaluation: Evaluation, *, title: str) -> None:
+    """Print the verdict of an evaluation, and the metrics of `SHOWN` by system, baseline and at best."""
     from rich.table import Table
 
     from dissensus.evaluation.comparison.scores import BEST
 
-    evaluation = scored.evaluation
     table = Table(
-        title=f"{plain(scored.opened.study.name)}, {evaluation.items:,} {scored.split} items",
+        title=plain(title),
         title_justify="left",
         box=None,
         padding=(0, 2, 0, 0),
@@ -156,10 +265,6 @@ def show_scores(scored: ScoredStudy) -> None:
     for sentence in evaluation.verdict:
         console().print(plain(sentence))
     console().print(table)
-    seeds = len(scored.opened.study.seeds)
-    note(
-        f"mean{f' ± sd over {seeds} seeds' if seeds > 1 else ''}; grey rows are baselines and what a perfect model gets"
-    )
 
 
 def _number(value: float, sd: float | None) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -11,7 +12,15 @@ from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, note, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.labels.uncertainty import Correlations
+    from dissensus.votes.groups import OriginalAgreement
     from dissensus.votes.inspection import Inspection
+    from dissensus.votes.table import Votes
+
+SHOWN: Final = 12
+"""Classes that are shown by themselves; the rest of a long list is folded into one line."""
 
 app = typer.Typer(name="votes", help="Look at votes, or convert them.", no_args_is_help=True)
 
@@ -26,25 +35,69 @@ def inspect(
     response: opt.Response = None,
     seconds: opt.Seconds = None,
     attribute: opt.Attributes = None,
+    keep: opt.Keep = None,
+    annotators: opt.Annotators = None,
+    columns: opt.ColumnNames = None,
+    missing: opt.Missing = None,
     classes: opt.Classes = None,
     ordered: opt.Ordered = None,
     separator: opt.Separator = None,
     duplicates: opt.Duplicates = "refuse",
     contested: Annotated[int, typer.Option(help="How many contested items to list.", min=0)] = 10,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=0)] = 1000,
+    by: Annotated[
+        str | None, typer.Option(help="Column that describes items, such as a source: a table by it.")
+    ] = None,
+    original: Annotated[
+        str | None, typer.Option(help="Column of labels that the items had before: how often the majority is the same.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with figures to this file.")] = None,
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
 ) -> None:
-    """Sizes, agreement with intervals, annotators who agree least, contested items."""
+    """How much people agree, whom to look at and what is contested; by source, attribute or original label."""
+    from dissensus.labels.uncertainty import uncertainty_correlations
+    from dissensus.votes.groups import by_annotators, by_items, original_agreement
     from dissensus.votes.inspection import inspect as look
 
-    votes, reading = opt.votes_named(source, opt.reading_options(locals()))
+    options = opt.reading_options(locals())
+    asked = [name for name in (by, original) if name is not None]
+    if asked and not opt.is_known(source):
+        options["item_attributes"] = tuple(dict.fromkeys((*options["item_attributes"], *asked)))
+    votes, reading = opt.votes_named(source, options)
     found = look(votes, resamples=resamples, seed=seed, contested=contested)
+    groups = () if by is None else by_items(votes, by, resamples=resamples, seed=seed)
+    people = {name: by_annotators(votes, name) for name in options["attributes"]}
+    before = None if original is None else original_agreement(votes, opt.item_attribute(votes, original))
+    hang = uncertainty_correlations(votes, resamples=resamples, seed=seed) if _knows_doubt(votes) else None
+    if html is not None:
+        from dissensus.votes.page import write_page
+
+        write_page(found, votes, html, title=source)
+        note(f"page written to {html}")
     if json is not None:
-        json_to(json, {"source": source, **opt.reading_dict(reading), **found.to_dict()})
+        more = {
+            "by": None if by is None else {"attribute": by, "groups": [asdict(each) for each in groups]},
+            "by_attribute": {name: [asdict(each) for each in rows] for name, rows in people.items()},
+            "original": None if before is None else before.to_dict(),
+            "uncertainty": None if hang is None else hang.to_dict(),
+        }
+        json_to(json, {"source": source, **opt.reading_dict(reading), **found.to_dict(), **more})
     if json is None or str(json) != "-":
         opt.show_reading(reading)
         _print(found, source)
+        if groups:
+            _print_groups(f"By {by}", groups)
+        for name, rows in people.items():
+            _print_groups(f"Annotators by {name}", rows)
+        if before is not None:
+            _print_original(before, votes.classes)
+        if hang is not None:
+            _print_correlations(hang)
+
+
+def _knows_doubt(votes: Votes) -> bool:
+    return votes.unsure is not None or votes.seconds is not None
 
 
 @app.command()
@@ -54,6 +107,10 @@ def convert(
     to: Annotated[
         str | None, typer.Option("--to", help="long, sets, wide or counts; chosen by what the votes are if not given.")
     ] = None,
+    croissant: Annotated[
+        Path | None, typer.Option(help="Write Croissant metadata of the written file to this JSON file.")
+    ] = None,
+    licence: Annotated[str | None, typer.Option(help="The licence that the metadata names.")] = None,
     format: opt.Format = None,  # noqa: A002
     item: opt.Item = None,
     annotator: opt.Annotator = None,
@@ -61,18 +118,26 @@ def convert(
     response: opt.Response = None,
     seconds: opt.Seconds = None,
     attribute: opt.Attributes = None,
+    keep: opt.Keep = None,
+    annotators: opt.Annotators = None,
+    columns: opt.ColumnNames = None,
+    missing: opt.Missing = None,
     classes: opt.Classes = None,
     ordered: opt.Ordered = None,
     separator: opt.Separator = None,
     duplicates: opt.Duplicates = "refuse",
 ) -> None:
     """Read any votes file and write it as another kind; Parquet reads back fastest."""
+    from dissensus.votes.croissant import croissant as describe
     from dissensus.votes.writing import write_votes
 
     votes, reading = opt.votes_named(source, opt.reading_options(locals()))
     opt.show_reading(reading)
     write_votes(votes, out, format=to)
     note(f"{len(votes):,} votes on {len(votes.items):,} items written to {out}")
+    if croissant is not None:
+        json_to(croissant, describe(votes, out, name=Path(source).stem, licence=licence))
+        note(f"Croissant metadata written to {croissant}")
 
 
 def _print(found: Inspection, source: str) -> None:
@@ -85,8 +150,10 @@ def _print(found: Inspection, source: str) -> None:
     out.print(
         f"[bold]{plain(source)}[/]: {found.votes:,} votes, {found.items:,} items, {len(found.classes)} "
         f"{'ordered ' if found.ordered else ''}classes, {panel}",
-        soft_wrap=True,
     )
+    for sentence in found.sentences():
+        out.print(plain(sentence))
+    out.print()
     facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     per = found.judgements_per_item
     facts.add_row("judgements per item", f"{per.mean:.2f} (median {per.median:g}, {per.min} to {per.max})")
@@ -115,7 +182,8 @@ def _print(found: Inspection, source: str) -> None:
     if found.split_half is not None:
         rows["split-half reliability, entropy"] = found.split_half.entropy
         rows["split-half reliability, probabilities"] = found.split_half.probabilities
-    rows |= {f"alpha of '{plain(name)}'": each.alpha for name, each in found.class_alpha.items()}
+    by_class = list(found.class_alpha.items())
+    rows |= {f"alpha of '{plain(name)}'": each.alpha for name, each in by_class[:SHOWN]}
     for title, estimate in rows.items():
         if estimate is not None:
             interval = "" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
@@ -123,10 +191,12 @@ def _print(found: Inspection, source: str) -> None:
     if rows:
         out.print()
         out.print(agreement)
+        if len(by_class) > SHOWN:
+            out.print(f"alpha of {len(by_class) - SHOWN} more classes: see --json")
 
     out.print()
     out.print(_classes(found))
-    if found.annotator_agreement is not None and len(found.annotator_agreement):
+    if found.doubtful():
         out.print()
         out.print(_annotators(found))
     if found.contested:
@@ -144,13 +214,25 @@ def _classes(found: Inspection) -> Any:
     table.add_column("votes", justify="right")
     table.add_column("share", justify="right")
     table.add_column("")
+    room = console().width - 24 - min(max(len(each.name) for each in found.classes), 20)
     widest = max((each.share for each in found.classes), default=1.0) or 1.0
-    for each in found.classes:
+    shown, rest = found.classes, found.classes[:0]
+    if len(found.classes) > SHOWN + 3:
+        ranked = sorted(found.classes, key=lambda each: -each.votes)
+        shown, rest = tuple(ranked[:SHOWN]), tuple(ranked[SHOWN:])
+    for each in shown:
         table.add_row(
             plain(each.name),
             f"{each.votes:,}",
             f"{each.share:.1%}",
-            f"[cyan]{'█' * round(24 * each.share / widest)}[/]",
+            f"[cyan]{'█' * round(min(24, max(room, 4)) * each.share / widest)}[/]",
+        )
+    if rest:
+        table.add_row(
+            f"{len(rest):,} more",
+            f"{sum(each.votes for each in rest):,}",
+            f"{sum(each.share for each in rest):.1%}",
+            "",
         )
     return table
 
@@ -158,22 +240,24 @@ def _classes(found: Inspection) -> Any:
 def _annotators(found: Inspection) -> Any:
     from rich.table import Table
 
-    assert found.annotator_agreement is not None
-    rows = [row for row in found.annotator_agreement.to_rows() if row["agreement"] is not None]
+    from dissensus.votes.inspection import FEWEST
+
+    rows = found.doubtful()
     table = Table(
-        title="Annotators who agree least with the rest", title_justify="left", box=None, padding=(0, 2, 0, 0)
+        title=f"Annotators who agree least with the rest (by the upper end; {FEWEST} judgements or more)",
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
     )
-    table.add_column("annotator")
-    for column in ("judgements", "agreement", "95 % interval", "by chance"):
-        table.add_column(column, justify="right")
+    narrow = console().width < 70
+    table.add_column("annotator", overflow="ellipsis", no_wrap=True)
+    headings = ("n", "agrees", "95 %") if narrow else ("judgements", "agreement", "95 % interval", "by chance")
+    for column in headings:
+        table.add_column(column, justify="right", no_wrap=True)
     for row in rows[:10]:
-        table.add_row(
-            plain(str(row["annotator"])),
-            f"{row['judgements']:,}",
-            f"{row['agreement']:.3f}",
-            f"{row['low']:.3f} to {row['high']:.3f}",
-            f"{row['expected']:.3f}",
-        )
+        interval = f"{row['low']:.2f}-{row['high']:.2f}" if narrow else f"{row['low']:.3f} to {row['high']:.3f}"
+        cells = (f"{row['judgements']:,}", f"{row['agreement']:.3f}", interval, f"{row['expected']:.3f}")
+        table.add_row(plain(str(row["annotator"])), *cells[: len(headings)])
     return table
 
 
@@ -188,3 +272,86 @@ def _contested(found: Inspection) -> Any:
         votes = ", ".join(f"{plain(name)} {count}" for name, count in item.counts.items())
         table.add_row(plain(str(item.item)), f"{item.entropy:.3f}", votes)
     return table
+
+
+def _print_groups(title: str, groups: Sequence[Any]) -> None:
+    """Groups of items or annotators, a row each; columns that no group knows are left out."""
+    from rich.table import Table
+
+    from dissensus.bootstrap import Estimate
+
+    table = Table(title=plain(title), title_justify="left", box=None, padding=(0, 2, 0, 0))
+    names = [each.name for each in fields(groups[0]) if any(getattr(group, each.name) is not None for group in groups)]
+    for name in names:
+        heading = "" if name == "name" else name.replace("_", " ")
+        table.add_column(heading, justify="left" if name == "name" else "right")
+
+    def cell(value: Any) -> str:
+        if value is None:
+            return ""
+        if isinstance(value, Estimate):
+            return str(value)
+        return (
+            f"{value:,}"
+            if isinstance(value, int)
+            else f"{value:.3f}"
+            if isinstance(value, float)
+            else plain(str(value))
+        )
+
+    for group in groups[:SHOWN]:
+        table.add_row(*(cell(getattr(group, name)) for name in names))
+    out = console()
+    out.print()
+    if out.width < 100:
+        # A table of so many columns would be unreadable here.
+        out.print(f"[italic]{plain(title)}[/]")
+        for group in groups[:SHOWN]:
+            told = ", ".join(f"{name.replace('_', ' ')} {cell(getattr(group, name))}" for name in names[1:])
+            out.print(f"[bold]{plain(group.name)}[/]: {told}")
+    else:
+        out.print(table)
+    if len(groups) > SHOWN:
+        out.print(f"{len(groups) - SHOWN} more groups: see --json")
+
+
+def _print_original(before: OriginalAgreement, classes: Sequence[str]) -> None:
+    from rich.table import Table
+
+    out = console()
+    out.print()
+    left_out = f"; {before.left_out:,} without one are left out" if before.left_out else ""
+    out.print(
+        f"The majority is the original label for {before.same:.1%} of {before.items:,} items "
+        f"({before.low:.1%} to {before.high:.1%}){left_out}."
+    )
+    if len(classes) > SHOWN:
+        return
+    table = Table(
+        title="Original label (row) and majority (column)", title_justify="left", box=None, padding=(0, 2, 0, 0)
+    )
+    table.add_column("")
+    for name in classes:
+        table.add_column(plain(name), justify="right")
+    for name, row in zip(classes, before.matrix.tolist(), strict=True):
+        table.add_row(plain(name), *(f"{number:,}" for number in row))
+    out.print(table)
+
+
+def _print_correlations(found: Correlations) -> None:
+    """How the measures of human uncertainty hang together: a pair a row, so that it fits any screen."""
+    from rich.table import Table
+
+    table = Table(
+        title=f"How measures of human uncertainty hang together (Spearman, {found.items:,} items)",
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
+    for column in ("", "", "correlation"):
+        table.add_column(column, justify="right" if column else "left")
+    for (i, j), estimate in found.estimates.items():
+        table.add_row(found.measures[i], found.measures[j], str(estimate))
+    out = console()
+    out.print()
+    out.print(table)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import shutil
+import tempfile
 import urllib.error
 import urllib.request
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.datasets.images import read_cifar_votes
 from dissensus.datasets.soft_digits import read_soft_digits
 from dissensus.datasets.words import PACKAGE, read_words
 from dissensus.errors import InputError
-from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,13 @@ class Dataset:
         page: where a person can download it, where there is no address that stays the same.
         read: from the file to votes; None where it holds none.
         read_labelled: from the file to items with label distributions; None for a set of votes.
+        items: how many it has; None where that is not known for certain.
+        votes: likewise.
+        annotators: how many annotators are told apart; None where votes are anonymous.
+        kind: what people gave: choices, ratings, sets, yes / no / unsure, or counts of them.
+        language: of the texts; None for images and sounds.
+        sha256: of the file that this entry was checked with; None where there was none.
+        columns: which column or key of the file holds what.
     """
 
     name: str
@@ -52,6 +60,18 @@ class Dataset:
     package: str | None = None
     address: str | None = None
     page: str | None = None
+    items: int | None = None
+    votes: int | None = None
+    annotators: int | None = None
+    kind: str = "choices"
+    language: str | None = None
+    sha256: str | None = None
+    columns: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        """What is known of the set, ready for JSON."""
+        told = {each.name: getattr(self, each.name) for each in fields(self) if not each.name.startswith("read")}
+        return {**told, "here": self.present()}
 
     def path(self) -> Path | None:
         """Where the file is, or would be; None where no file is needed."""
@@ -100,13 +120,33 @@ class Dataset:
         return path
 
 
-def _official(name: str) -> Callable[[Path], Votes]:
+def _official(name: str, **options: Any) -> Callable[[Path], Votes]:
     def read(path: Path) -> Votes:
         from dissensus.votes.reading import read_votes
 
-        return read_votes(path, format=name)
+        return read_votes(path, format=name, **options)
 
     return read
+
+
+def _lewidi(
+    name: str, what: str, file: str, *, year: int, items: int, votes: int, annotators: int, **more: Any
+) -> Dataset:
+    """One set of a Learning With Disagreements shared task; of its splits the one that is named is read."""
+    return Dataset(
+        name=name,
+        what=what,
+        licence="none stated",
+        reference=f"Le-Wi-Di {year}, shared task on learning with disagreements",
+        file=f"lewidi-{year}/{file}",
+        page="https://le-wi-di.github.io",
+        read=_official("lewidi", duplicates="first"),
+        items=items,
+        votes=votes,
+        annotators=annotators,
+        columns="item = key, annotator = annotators, label = annotations",
+        **more,
+    )
 
 
 _CHAOS = "https://www.dropbox.com/s/h4j7dqszmpt2679/chaosNLI_v1.0.zip?dl=1"
@@ -117,6 +157,11 @@ DATASETS: Final = {
     for dataset in (
         Dataset(
             name="words",
+            items=7_520,
+            votes=75_200,
+            annotators=10,
+            kind="ratings",
+            language="English",
             what="10 ratings, very negative to very positive (5 classes), for 7,520 words; the set of `dissensus demo`",
             licence="MIT",
             reference="Hutto, Gilbert 2014, VADER",
@@ -125,6 +170,11 @@ DATASETS: Final = {
         ),
         Dataset(
             name="words-9",
+            items=7_520,
+            votes=75_200,
+            annotators=10,
+            kind="ratings",
+            language="English",
             what="the same ratings on their full scale, -4 to 4 (9 classes)",
             licence="MIT",
             reference="Hutto, Gilbert 2014, VADER",
@@ -133,6 +183,11 @@ DATASETS: Final = {
         ),
         Dataset(
             name="cifar-10h",
+            items=10_000,
+            votes=511_000,
+            kind="counts",
+            sha256="9b36b4550349af56c79083356312eb4af856cc5fd3caf1f669d40b9d0bbb69ff",
+            columns="rows = images, columns = classes",
             what="about 51 votes for each of the 10,000 CIFAR-10 test images, 10 classes, anonymous counts",
             licence="CC BY-NC-SA 4.0",
             reference="Peterson, Battleday, Griffiths, Russakovsky 2019, Human Uncertainty Makes Classification ...",
@@ -142,6 +197,12 @@ DATASETS: Final = {
         ),
         Dataset(
             name="chaosnli-snli",
+            items=1_514,
+            votes=151_400,
+            kind="counts",
+            language="English",
+            sha256="99f9015ddda7d85f66a087452bc30d53974314fe27e7d589e2f41ad44bd509c1",
+            columns="item = uid, counts = label_count (e, n, c), original = old_label",
             what="100 votes for each of 1,514 sentence pairs: entailment, neutral, contradiction",
             licence="CC BY-NC 4.0",
             reference=_CHAOS_PAPER,
@@ -151,6 +212,12 @@ DATASETS: Final = {
         ),
         Dataset(
             name="chaosnli-mnli",
+            items=1_599,
+            votes=159_900,
+            kind="counts",
+            language="English",
+            sha256="8eb49b589488e7b1a9ec95fb8a864bd50f0509b4f808eed0aed3f8167617664d",
+            columns="item = uid, counts = label_count (e, n, c), original = old_label",
             what="100 votes for each of 1,599 sentence pairs: entailment, neutral, contradiction",
             licence="CC BY-NC 4.0",
             reference=_CHAOS_PAPER,
@@ -160,6 +227,12 @@ DATASETS: Final = {
         ),
         Dataset(
             name="chaosnli-alphanli",
+            items=1_532,
+            votes=153_200,
+            kind="counts",
+            language="English",
+            sha256="f55817ecc11a02ba3030cd7d2c567d23843456809020723abad53f4fde024c9e",
+            columns="item = uid, counts = label_count (1, 2), original = old_label",
             what="100 votes for each of 1,532 stories: which of two explanations is likelier",
             licence="CC BY-NC 4.0",
             reference=_CHAOS_PAPER,
@@ -169,6 +242,13 @@ DATASETS: Final = {
         ),
         Dataset(
             name="popquorn-offensiveness",
+            items=1_500,
+            votes=13_036,
+            annotators=262,
+            kind="ratings",
+            language="English",
+            sha256="fb0589093d45da76bf4ef4d0abff679b540bdd5b17af5764913b3ccd0a069e1e",
+            columns="item = instance_id, annotator = user_id, label = offensiveness",
             what="5 to 10 ratings, 1 to 5, for each of 1,500 comments by 262 annotators with demographics",
             licence="none stated",
             reference="Pei, Jurgens 2023, When Do Annotator Demographics Matter?",
@@ -178,7 +258,25 @@ DATASETS: Final = {
             read=_official("popquorn"),
         ),
         Dataset(
+            name="popquorn-politeness",
+            what="ratings of politeness, 1 to 5, of e-mails by annotators with demographics",
+            licence="none stated",
+            reference="Pei, Jurgens 2023, When Do Annotator Demographics Matter?",
+            file="popquorn/politeness_rating/raw_data.csv",
+            address="https://raw.githubusercontent.com/Jiaxin-Pei/Potato-Prolific-Dataset/main/dataset/"
+            "politeness_rating/raw_data.csv",
+            read=_official("popquorn"),
+            kind="ratings",
+            language="English",
+            columns="item = instance_id, annotator = user_id, label = politeness",
+        ),
+        Dataset(
             name="fer+",
+            items=35_710,
+            votes=357_099,
+            kind="counts",
+            sha256="9206e20d62f56475939f516847d61753e4860caeac9718b560129541b776fc2c",
+            columns="item = Image name, counts = neutral ... NF",
             what="10 votes for each of 35,887 faces: eight emotions, unknown, not a face; anonymous counts",
             licence="MIT",
             reference="Barsoum, Zhang, Canton Ferrer, Zhang 2016, FER+",
@@ -187,7 +285,271 @@ DATASETS: Final = {
             read=_official("fer+"),
         ),
         Dataset(
+            name="cifar-10h-raw",
+            what="one row for each of the 2,571 annotators' trials on the CIFAR-10 test images, with reaction times",
+            licence="CC BY-NC-SA 4.0",
+            reference="Peterson, Battleday, Griffiths, Russakovsky 2019, Human Uncertainty Makes Classification ...",
+            file="cifar-10h/cifar10h-raw.csv",
+            address="https://raw.githubusercontent.com/jcpeterson/cifar-10h/master/data/cifar10h-raw.zip",
+            read=_official("cifar-10h"),
+            items=10_000,
+            annotators=2_571,
+            columns="item = cifar10_test_test_idx, annotator = annotator_id, label = chosen_category, "
+            "seconds = reaction_time / 1000",
+        ),
+        Dataset(
+            name="cifar-10n",
+            what="3 votes for each of the 50,000 CIFAR-10 training images, with the original label",
+            licence="CC BY-NC 4.0",
+            reference="Wei, Zhu, Cheng, Liu, Niu, Liu 2022, Learning with Noisy Labels Revisited",
+            file="cifar-10n/CIFAR-10_human.pt",
+            address="https://raw.githubusercontent.com/UCSC-REAL/cifar-10-100n/main/data/CIFAR-10_human.pt",
+            read=_official("cifar-10n"),
+            items=50_000,
+            votes=150_000,
+            sha256="873e69c39cb9b5e97fb6bae2d60bb59b38a5cbc31d2b868f7903dcb2b9dd2310",
+            columns="labels = random_label1 to 3, original = clean_label",
+        ),
+        Dataset(
+            name="imagenet-real",
+            what="5 answers yes / maybe / no to each of 184,962 questions whether a class is in an ImageNet image",
+            licence="Apache-2.0",
+            reference="Beyer, Henaff, Kolesnikov, Zhai, van den Oord 2020, Are we done with ImageNet?",
+            file="imagenet-real/raters.npz",
+            address="https://raw.githubusercontent.com/google-research/reassessed-imagenet/master/raters.npz",
+            read=_official("imagenet-real"),
+            items=184_962,
+            votes=924_810,
+            annotators=85,
+            kind="yes / no / unsure",
+            sha256="d3ffe8082e4e61e9716cbc93a7a4e877e3b1d1240032a176e797b43f19107ec8",
+            columns="tensor = raters x questions x (no, maybe, yes), item = info, annotator = ids",
+        ),
+        *(
+            Dataset(
+                name=f"dices-{size}",
+                what=f"{per} answers Yes / No / Unsure for each of {size} dialogues: is the reply *un*safe?",
+                licence="CC BY 4.0",
+                reference="Aroyo et al. 2023, DICES Dataset: Diversity in Conversational AI Evaluation for Safety",
+                file=f"dices/{file}",
+                page="https://github.com/dmg-illc/JUDGE-BENCH",
+                read=_official("judge-bench"),
+                items=size,
+                votes=votes,
+                kind="yes / no / unsure",
+                language="English",
+                columns="item = id, labels = individual_human_scores",
+            )
+            for size, per, votes, file in (
+                (990, "69 to 76", 72_103, "dices_990.json"),
+                (350, "123", 43_050, "dices_350_crowdsourced.json"),
+            )
+        ),
+        Dataset(
+            name="crehate",
+            what="about 27 votes, hate or not, for each of 1,580 posts by annotators of five countries",
+            licence="none stated",
+            reference="Lee, Jung, Myung, Jin, Camacho-Collados, Kim, Oh 2024, Exploring Cross-Cultural Differences ...",
+            file="crehate/CREHate_raw_annotations.csv",
+            page="https://github.com/nlee0212/CREHate",
+            read=_official("crehate", duplicates="first"),
+            items=1_580,
+            votes=42_527,
+            annotators=1_064,
+            language="English",
+            sha256="2f5227cadc49be1895cb307738e3fb2fd0e12a5169f0e1f563697d19df9b4bbb",
+            columns="item = ID, annotator = annotator_id, label = annotation (0 not hate, 1 hate, 2 unsure)",
+        ),
+        *(
+            Dataset(
+                name=f"emobank-{dimension}",
+                what=f"5 ratings of {dimension}, 1 to 5, for each of 10,548 sentences, by readers, anonymous",
+                licence="CC BY-SA 4.0",
+                reference="Buechel, Hahn 2017, EmoBank",
+                file="emobank/individual_reader_ratings.csv",
+                page="https://github.com/JULIELab/EmoBank",
+                read=_official("emobank", label=dimension),
+                items=10_548,
+                votes=53_055,
+                kind="ratings",
+                language="English",
+                sha256="059bdadbdc1179b29c168b96f1e0c0a31fc2b0bab5e4103bf6cf3b3e6d53e7bf",
+                columns=f"item = id, label = {dimension[0].upper()}",
+            )
+            for dimension in ("valence", "arousal", "dominance")
+        ),
+        Dataset(
+            name="davidson",
+            what="3 to 9 votes for each of 24,783 tweets: hate speech, offensive language, neither; anonymous counts",
+            licence="MIT",
+            reference="Davidson, Warmsley, Macy, Weber 2017, Automated Hate Speech Detection",
+            file="davidson/labeled_data.csv",
+            address="https://raw.githubusercontent.com/t-davidson/hate-speech-and-offensive-language/master/data/"
+            "labeled_data.csv",
+            read=_official("davidson"),
+            items=24_783,
+            votes=80_383,
+            kind="counts",
+            language="English",
+            sha256="fcb8bc7c68120ae4af04a5b9acd58585513ede11e1548ebf36a5c2040b6f6281",
+            columns="counts = hate_speech, offensive_language, neither; text = tweet",
+        ),
+        *(
+            Dataset(
+                name=f"crema-d-{condition}",
+                what=f"about 10 votes over six emotions for each of 7,442 clips ({condition}), anonymous counts",
+                licence="ODbL",
+                reference="Cao, Cooper, Keutmann, Gur, Nenkova, Verma 2014, CREMA-D",
+                file="crema-d/tabulatedVotes.csv",
+                address="https://raw.githubusercontent.com/CheyneyComputerScience/CREMA-D/master/processedResults/"
+                "tabulatedVotes.csv",
+                read=_official("crema-d", label=condition),
+                items=7_442,
+                votes=votes,
+                kind="counts",
+                sha256="774d9d759cb5caf2542758a39eca8c0f1d2777f9987ff5d5adf8066d192f377b",
+                columns="item = fileName, counts = A, D, F, H, N, S",
+            )
+            for condition, votes in (("voice", 68_568), ("face", 71_654), ("both", 71_778))
+        ),
+        _lewidi(
+            "hs-brexit",
+            "6 votes, hate speech or not, for each of 784 tweets on Brexit (train; dev and test lie beside it)",
+            "HS-Brexit_train.json",
+            year=2023,
+            items=784,
+            votes=4_704,
+            annotators=6,
+            language="English",
+        ),
+        _lewidi(
+            "md-agreement",
+            "5 votes, offensive or not, for each of 6,592 tweets (train; dev and test lie beside it)",
+            "MD-Agreement_train.json",
+            year=2023,
+            items=6_592,
+            votes=32_960,
+            annotators=670,
+            language="English",
+        ),
+        _lewidi(
+            "convabuse",
+            "2 to 8 severities of abuse, -3 to 1, for each of 2,398 dialogues (train; dev and test lie beside it)",
+            "ConvAbuse_train.json",
+            year=2023,
+            items=2_398,
+            votes=7_144,
+            annotators=8,
+            kind="ratings",
+            language="English",
+        ),
+        _lewidi(
+            "armis",
+            "3 votes, misogynist or not, for each of 657 tweets (train; dev and test lie beside it)",
+            "ArMIS_train.json",
+            year=2023,
+            items=657,
+            votes=1_971,
+            annotators=3,
+            language="Arabic",
+        ),
+        _lewidi(
+            "csc",
+            "4 to 6 ratings of sarcasm, 1 to 6, for each of 704 replies (dev; test lies beside it)",
+            "CSC_dev.json",
+            year=2025,
+            items=704,
+            votes=3_186,
+            annotators=850,
+            kind="ratings",
+            language="English",
+        ),
+        _lewidi(
+            "mp",
+            "about 5 votes, ironic or not, for each of 3,005 posts in nine languages (dev; test lies beside it)",
+            "MP_dev.json",
+            year=2025,
+            items=3_005,
+            votes=15_178,
+            annotators=506,
+            language="nine",
+        ),
+        _lewidi(
+            "paraphrase",
+            "4 ratings of paraphrases, -5 to 5, for each of 400 pairs (train; dev and test lie beside it)",
+            "Paraphrase_train.json",
+            year=2025,
+            items=400,
+            votes=1_600,
+            annotators=4,
+            kind="ratings",
+            language="English",
+        ),
+        _lewidi(
+            "varierr-nli",
+            "4 sets of entailment, neutral, contradiction for each of 388 pairs (train; dev and test lie beside it)",
+            "VariErrNLI_train.json",
+            year=2025,
+            items=388,
+            votes=1_505,
+            annotators=4,
+            kind="sets",
+            language="English",
+        ),
+        Dataset(
+            name="goemotions",
+            what="sets of 28 emotions for Reddit comments, by 82 raters (the first of three files)",
+            licence="Apache-2.0",
+            reference="Demszky, Movshovitz-Attias, Ko, Cowen, Nemade, Ravi 2020, GoEmotions",
+            file="goemotions/goemotions_1.csv",
+            address="https://storage.googleapis.com/gresearch/goemotions/data/full_dataset/goemotions_1.csv",
+            read=_official("goemotions", duplicates="first"),
+            kind="sets",
+            language="English",
+            columns="item = id, annotator = rater_id, classes = admiration ... neutral",
+        ),
+        Dataset(
+            name="product",
+            what="3 votes for each of 8,315 pairs of products, same or not; a classic set with gold labels beside it",
+            licence="none stated",
+            reference="Wang, Kraska, Franklin, Feng 2012, CrowdER",
+            file="crowd/product.answer.csv",
+            page="https://github.com/zhydhkcws/crowd_truth_infer",
+            read=_official("long"),
+            items=8_315,
+            votes=24_945,
+            annotators=176,
+            language="English",
+            columns="item = question, annotator = worker, label = answer",
+        ),
+        *(
+            Dataset(
+                name=f"alttest-{name}",
+                what=f"{what}, of the alternative annotator test; the same of LLMs lies beside it",
+                licence="none stated",
+                reference="Calderon, Reichart, Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge",
+                file=f"alttest/{name}.human_annotations.json",
+                page="https://github.com/nitaytech/AltTest",
+                read=_official("alttest"),
+                items=items,
+                votes=votes,
+                annotators=annotators,
+                kind=kind,
+                columns="annotator = key, item = key under it, label = value",
+            )
+            for name, what, kind, items, votes, annotators in (
+                ("10k_prompts", "ratings 1 to 5 of prompts", "ratings", 1_698, 3_844, 13),
+                ("cebab_aspects", "sentiment of aspects of restaurant reviews", "choices", 1_008, 4_032, 10),
+                ("kilogram", "what a tangram looks like, in free words", "choices", 993, 7_215, 50),
+                ("lgbteen", "judgements of replies to LGBT teenagers", "choices", 880, 2_560, 4),
+                ("mtbench", "which of two replies is better", "choices", 120, 246, 3),
+                ("summeval", "ratings 1 to 5 of summaries", "ratings", 6_400, 19_200, 3),
+            )
+        ),
+        Dataset(
             name="soft-digits",
+            items=5_529,
+            kind="yes / no / unsure",
             what="about 6 yes/no/unsure judgements for each of 5,529 digits, 10 classes and none; label distributions",
             licence="CC BY-SA 4.0",
             reference="Pavlovic, Paun, Poesio 2026, An Assessment of Human vs. Model Uncertainty in Soft-Label ...",
@@ -227,36 +589,86 @@ def load_labelled(name: str) -> LabelledItems:
     return find(name).load_labelled()
 
 
-def get(name: str) -> Path | None:
+def get(
+    name: str, *, progress: Callable[[int, int | None], None] | None = None, notes: list[str] | None = None
+) -> Path | None:
     """Fetch a set from its authors, unless it is there, and check that it can be read.
 
-    Returns where it lies. The file appears under its own name only when it is whole and readable.
+    A download that broke off is continued where it stopped. The file appears under its own name only when it is whole
+    and readable.
+
+    Args:
+        name: of the set.
+        progress: told the bytes that are here and the bytes of the whole, None where that is not known.
+        notes: takes a sentence on the checksum.
+
+    Returns:
+        Where it lies; None where it comes with an installed package.
     """
+    notes = [] if notes is None else notes
     dataset = find(name)
     path = dataset.path()
     if path is None or dataset.address is None or path.is_file():
         dataset.contents()
+        notes += [] if path is None else _compared(dataset, path)
         return path
+    part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _download(dataset.address, part, progress)
+        if zipfile.is_zipfile(part) and path.suffix not in (".npz", ".pt"):
+            _unpack(part, path.name)
     except OSError as error:
         raise _cannot_fetch(dataset, path, error) from error
-    with whole_file(path) as part:
-        try:
-            _download(dataset.address, part)
-            if zipfile.is_zipfile(part):
-                _unpack(part, path.name)
-        except OSError as error:
-            raise _cannot_fetch(dataset, path, error) from error
+    # A reader goes by the name, so that the file is read as it will be called, in a folder of its own.
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        candidate = Path(folder) / path.name
+        part.replace(candidate)
         if dataset.read is not None:
-            dataset.read(part)
+            dataset.read(candidate)
+        notes += _compared(dataset, candidate)
+        candidate.replace(path)
     return path
 
 
-def _download(address: str, target: Path) -> None:
-    request = urllib.request.Request(address, headers={"User-Agent": "dissensus"})
-    with urllib.request.urlopen(request, timeout=60) as response, target.open("wb") as out:
-        shutil.copyfileobj(response, out)
+def _compared(dataset: Dataset, path: Path) -> list[str]:
+    """A note where the file is not the one that the catalogue's entry was checked with."""
+    if dataset.sha256 is None:
+        return ["there is no checksum to compare the file with"]
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found == dataset.sha256:
+        return ["the checksum is right"]
+    return [f"the file can be read, but is not the one that the catalogue knows (its sha256 is {found})"]
+
+
+def _download(address: str, part: Path, progress: Callable[[int, int | None], None] | None) -> None:
+    """Fetch an address into a file, continuing with what is there of it."""
+    here = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "dissensus"} | ({"Range": f"bytes={here}-"} if here else {})
+    request = urllib.request.Request(address, headers=headers)
+    try:
+        response = urllib.request.urlopen(request, timeout=60)
+    except urllib.error.HTTPError as error:
+        # What is there is the whole file already, or more than the file now has.
+        if error.code != 416 or not here:
+            raise
+        part.unlink()
+        _download(address, part, progress)
+        return
+    with response:
+        if response.status != 206:
+            here = 0
+        length = response.headers.get("Content-Length")
+        whole = None if length is None else here + int(length)
+        with part.open("ab" if here else "wb") as out:
+            while block := response.read(1 << 18):
+                out.write(block)
+                here += len(block)
+                if progress is not None:
+                    progress(here, whole)
+    if whole is not None and here < whole:
+        raise OSError(f"the connection broke off after {here:,} of {whole:,} bytes; try again to continue")
 
 
 def _unpack(archive: Path, member: str) -> None:

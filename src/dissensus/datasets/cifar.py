@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-import pickle
-import zipfile
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.array_file import read_npz
+from dissensus.array_file import read_npz, read_pt
 from dissensus.datasets.catalogue import data_folder, find
 from dissensus.datasets.images import CIFAR_CLASSES, read_cifar_batch
 from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
@@ -27,15 +25,7 @@ if TYPE_CHECKING:
 BATCHES: Final = "cifar-10-batches-bin"
 CIFAR_PAGE: Final = "https://www.cs.toronto.edu/~kriz/cifar.html"
 CIFAR_10N_PAGE: Final = "http://noisylabels.com"
-
-_HARMLESS: Final = {
-    ("numpy.core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy", "ndarray"),
-    ("numpy", "dtype"),
-    ("_codecs", "encode"),
-}
-"""All that the pickle of CIFAR-10N's labels may call: what NumPy needs to make an array."""
+_THREE: Final = ("random_label1", "random_label2", "random_label3")
 
 
 def cifar_10h() -> LabelledItems:
@@ -109,40 +99,16 @@ def _training_images() -> tuple[Images, Any]:
 
 
 def _three_votes(path: Path) -> Any:
-    """(3, images) the classes that three people chose, from the official `CIFAR-10_human.pt`.
-
-    The file is a pickle, which could run anything; ours reads arrays and refuses the rest.
-    """
+    """(3, images) the classes that three people chose, from the official file; a bare machine has no Polars."""
     if not path.is_file():
         raise InputError(
             f"cifar-10n: {path} is missing; download CIFAR-10_human.pt from {CIFAR_10N_PAGE} and put it there"
         )
-    try:
-        with zipfile.ZipFile(path) as opened:
-            inside = next(name for name in opened.namelist() if name.endswith("data.pkl"))
-            held = _ArraysOnly(io.BytesIO(opened.read(inside))).load()
-        said = np.stack([held[f"random_label{number}"] for number in (1, 2, 3)])
-        if said.dtype.kind not in "iu" or said.min() < 0 or said.max() > 9:
-            raise ValueError("its labels are not 0 to 9")
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        StopIteration,
-        zipfile.BadZipFile,
-        pickle.UnpicklingError,
-    ) as error:
-        raise InputError(
-            f"{path}: not CIFAR-10N's labels ({error}); download it again from {CIFAR_10N_PAGE}"
-        ) from error
+    held = read_pt(path)
+    missing = next((name for name in _THREE if name not in held), None)
+    if missing is not None:
+        raise InputError(f"{path}: it holds no '{missing}'; download CIFAR-10_human.pt from {CIFAR_10N_PAGE} again")
+    said = np.stack([held[name] for name in _THREE])
+    if said.dtype.kind not in "iu" or said.min() < 0 or said.max() > 9:
+        raise InputError(f"{path}: its labels are not 0 to 9; download CIFAR-10_human.pt from {CIFAR_10N_PAGE} again")
     return said
-
-
-class _ArraysOnly(pickle.Unpickler):
-    """Reads NumPy arrays and plain values; refuses to look up anything else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _HARMLESS:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}")
-        return super().find_class(module.replace("numpy.core", "numpy._core"), name)

@@ -131,7 +131,9 @@ def read_features(path: Path, names: Names) -> np.ndarray[Any, np.dtype[np.float
             f"{path}: no features for item {str(names[without[0]])!r}{_and_more(without.size, 'item')}; every item "
             "with votes needs a row"
         )
-    features = rows[place].astype(np.float32)
+    # What does not fit becomes infinite, and is told below.
+    with np.errstate(over="ignore"):
+        features = rows[place].astype(np.float32)
     wrong_rows = np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(axis=1))
     if wrong_rows.size:
         raise InputError(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dissensus.errors import InputError
 from dissensus.labels.annotator_models import (
     FLOOR,
     RARE,
@@ -21,11 +22,16 @@ from dissensus.labels.annotator_models import (
     read_fit_votes,
     votes_matrix,
 )
+from dissensus.labels.distribution import one_hot
 
 if TYPE_CHECKING:
     from dissensus.arrays import Confusions, Floats, Table
     from dissensus.labels.annotator_models import Gold, PriorCounts
     from dissensus.votes.table import Votes
+
+SMOOTHING: Final = 4.0
+"""Pseudo-votes of every annotator on items of each class, spread as the whole panel votes on items with that
+majority. Chosen on simulated panels and on real gold labels, where 2 to 8 do about equally well."""
 
 TINY: Final = 1e-300
 """Stands for the probability of a class that an annotator never says, whose logarithm is never read."""
@@ -36,30 +42,38 @@ def dawid_skene(
     *,
     gold: Gold | None = None,
     prior: PriorCounts | None = None,
+    smoothing: float = SMOOTHING,
     max_iterations: int = 100,
     tolerance: float = 1e-7,
     start: AnnotatorModel | None = None,
 ) -> AnnotatorModel:
     """Dawid-Skene (1979): annotator a says y of an item of class z with probability confusion[a, z, y].
 
-    Maximum likelihood by expectation-maximisation from the vote shares, in logarithms, so that any number of votes per
-    item is fine. With S the votes matrix, the E-step is S @ log(confusion) and the M-step S.T @ posterior. An
-    annotator who met no item of class z is assumed to say, of such an item, each class that they ever used with equal
-    probability.
+    Expectation-maximisation from the vote shares, in logarithms, so that any number of votes per item is fine. With S
+    the votes matrix, the E-step is S @ log(confusion) and the M-step S.T @ posterior.
 
-    crowd-kit's `DawidSkene` does the same steps, but stops by a quantity that counts the class prior once per vote
-    rather than once per item, and that can fall while the likelihood rises; it clips counts at 1e-10 where we add
-    1e-10; its `errors_` are one M-step ahead of its posterior.
+    Plain maximum likelihood overfits where many annotators gave few votes each, and can end below the majority. So
+    every row of a confusion matrix has a Dirichlet prior of `smoothing` pseudo-votes, spread over the said classes as
+    the whole panel's votes are on items with that majority, tied ones left out. A smoothing of 0 is maximum likelihood;
+    an annotator who met no item of class z is then assumed to say, of such an item, each class that they ever used
+    with equal probability.
+
+    crowd-kit's `DawidSkene` does the same steps without smoothing, but stops by a quantity that counts the class prior
+    once per vote rather than once per item, and that can fall while the likelihood rises; it clips counts at 1e-10
+    where we add 1e-10; its `errors_` are one M-step ahead of its posterior.
 
     Args:
         votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
         gold: items of known class; their posterior is that class.
         prior: (true class, said class) pseudo-votes of annotators, added at every M-step: a Dirichlet prior.
+        smoothing: pseudo-votes of every annotator on items of each class, spread as the panel votes; 0 for none.
         max_iterations: the most iterations.
         tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
         start: an earlier fit to continue from, matched by the names of items and annotators.
     """
     check_start(start, "dawid-skene", votes)
+    if not (np.isfinite(smoothing) and smoothing >= 0):
+        raise InputError(f"labels: a smoothing of {smoothing} is no number of pseudo-votes; give 0 or more")
     fit_votes = read_fit_votes(votes, "dawid-skene", gold=gold, prior=prior)
     _, n_annotators, n_classes = fit_votes.shape
     votes_of = votes_matrix(fit_votes)
@@ -68,6 +82,12 @@ def dawid_skene(
     pseudo = np.zeros((n_annotators, n_classes, n_classes))
     if fit_votes.prior is not None:
         pseudo += fit_votes.prior.transpose(0, 2, 1)
+    if smoothing:
+        # Of a tied item nobody knows which of its votes are right.
+        clear = np.floor(one_hot(fit_votes.frequencies, tie="split"))
+        pooled = np.asarray(votes_of.T @ clear).reshape(pseudo.shape).sum(axis=0)
+        met = pooled.sum(axis=0)
+        pseudo += smoothing * np.divide(pooled, met, out=np.zeros_like(pooled), where=met > 0)
     said = np.bincount(votes_of.indices, minlength=n_annotators * n_classes).reshape(n_annotators, n_classes)
     used = said + pseudo.sum(axis=2) > 0
     used |= ~used.any(axis=1, keepdims=True)
@@ -113,7 +133,12 @@ def dawid_skene(
         fit,
         class_prior=class_prior,
         confusion=np.ascontiguousarray(table.transpose(0, 2, 1)),
-        options={**fit_votes.options, "max_iterations": max_iterations, "tolerance": tolerance},
+        options={
+            **fit_votes.options,
+            "smoothing": smoothing,
+            "max_iterations": max_iterations,
+            "tolerance": tolerance,
+        },
     )
 
 

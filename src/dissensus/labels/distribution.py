@@ -85,6 +85,22 @@ class LabelDistribution:
     def __repr__(self) -> str:
         return f"LabelDistribution({len(self):,} items, {len(self.classes)} classes, {self.scheme})"
 
+    def to_polars(self) -> Any:
+        """A Polars frame with a row per item: a column per class, majority, entropy and judgements."""
+        from dissensus.labels.writing import label_table
+
+        return label_table(self)
+
+    def to_pandas(self) -> Any:
+        """As `to_polars`, a pandas frame."""
+        return self.to_polars().to_pandas()
+
+    def to_hf(self) -> Any:
+        """As `to_polars`, a Hugging Face dataset."""
+        from dissensus.table_file import hugging_face
+
+        return hugging_face(self.to_polars())
+
     @cached_property
     def entropy(self) -> Floats:
         """(items,) entropy H(p) = -sum_k p_k ln p_k, in nats."""

@@ -9,10 +9,12 @@ from scipy.special import betaln, gammaln, psi
 
 from dissensus.errors import InputError
 from dissensus.labels.annotator_models import (
+    FLOOR,
     AnnotatorModel,
     agreements,
     carry,
     check_start,
+    class_shares,
     expectation_maximisation,
     fitted,
     normalise,
@@ -39,6 +41,7 @@ class _Parameters(NamedTuple):
     strategy: Table  # (annotators, classes)
     know: Floats  # (annotators,) exp of the expected log of skill, or skill itself
     guess: Table  # (annotators, classes) likewise of (1 - skill) * strategy
+    class_prior: Floats  # (classes,)
     penalty: float  # what the priors on skill and strategy add to the objective
 
 
@@ -48,6 +51,7 @@ def mace(
     gold: Gold | None = None,
     prior: PriorCounts | None = None,
     method: Literal["vb", "em"] = "vb",
+    class_prior: Literal["learned", "even"] = "learned",
     max_iterations: int = 100,
     tolerance: float = 1e-7,
     start: AnnotatorModel | None = None,
@@ -55,19 +59,22 @@ def mace(
     """MACE (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013).
 
     With probability skill[a], annotator a knows the class of an item and says it; else a says y with probability
-    strategy[a, y], whatever the item. Before any vote all classes are equally likely. Every fit starts at skill 1/2
-    and even strategies, so it needs no seed.
+    strategy[a, y], whatever the item. How likely a class is before any vote is learned, as its share of the posterior;
+    in the paper, and with an even class prior, all classes are equally likely, which costs much where one class is
+    rare. Every fit starts at skill 1/2, even strategies and even classes, so it needs no seed.
 
     `vb` is the paper's variational Bayes with Beta(1/2, 1/2) and Dirichlet(10) priors; `em` is
-    expectation-maximisation with 0.01/classes pseudo-votes. Both are the steps of crowd-kit's `MACE`, which starts from
-    random parameters (its restarts all draw the same ones), runs a fixed number of iterations on raw probabilities, and
-    gives the strategies to the wrong annotators and classes unless both first appear in sorted order in its rows.
+    expectation-maximisation with 0.01/classes pseudo-votes. With an even class prior both are the steps of crowd-kit's
+    `MACE`, which starts from random parameters (its restarts all draw the same ones), runs a fixed number of iterations
+    on raw probabilities, and gives the strategies to the wrong annotators and classes unless both first appear in
+    sorted order in its rows.
 
     Args:
         votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
         gold: items of known class; their posterior is that class.
         prior: (true class, said class) pseudo-votes of annotators: a wrong one was guessed, a right one may be known.
         method: vb or em.
+        class_prior: learned, or even: the same for every class that is voted for.
         max_iterations: the most iterations.
         tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
         start: an earlier fit to continue from, matched by the names of annotators.
@@ -75,35 +82,43 @@ def mace(
     check_start(start, "mace", votes)
     if method not in ("vb", "em"):
         raise InputError(f"labels: '{method}' is not a way to fit mace; choose vb or em")
+    if class_prior not in ("learned", "even"):
+        raise InputError(f"labels: '{class_prior}' is not a class prior of mace; choose learned or even")
     fit_votes = read_fit_votes(votes, "mace", gold=gold, prior=prior)
     n_items, n_annotators, n_classes = fit_votes.shape
     agreement = agreements(fit_votes, by_class=True)
     prior_right, prior_wrong = fit_votes.prior_right_and_wrong()
     said = agreement.credit(np.ones((n_items, n_classes))).reshape(n_annotators, n_classes)
     all_said = said + prior_right + prior_wrong
-    class_prior = fit_votes.even_class_prior()
-    log_prior = np.log(class_prior, out=np.full(n_classes, -np.inf), where=fit_votes.possible)
+    even = fit_votes.even_class_prior()
+    learned = class_prior == "learned"
 
     def m_step(posterior: Table, last: _Parameters) -> _Parameters:
         right = agreement.credit(posterior).reshape(n_annotators, n_classes) + prior_right
         known = right * (last.know[:, None] / (last.know[:, None] + last.guess))
-        return _variational(known, all_said) if method == "vb" else _smoothed(known, all_said)
+        shares = class_shares(posterior, fit_votes) if learned else even
+        make = _variational if method == "vb" else _smoothed
+        return make(known, all_said, shares)
 
     def e_step(parameters: _Parameters) -> tuple[Table, float]:
         log_guess = np.log(parameters.guess)
         odds = np.log1p(parameters.know[:, None] / parameters.guess)
         score = agreement.tally(odds.ravel()[agreement.by])
+        log_prior = np.log(parameters.class_prior, out=np.full(n_classes, -np.inf), where=fit_votes.possible)
         score += log_prior
         fit_votes.decide_gold(score)
         posterior, log_evidence = normalise(score)
         told = np.sum(all_said * log_guess + prior_right * odds)
+        if learned:
+            told += FLOOR * log_prior[fit_votes.possible].sum()
         return posterior, float(log_evidence.sum() + told) + parameters.penalty
 
     skill, strategy = np.full(n_annotators, 0.5), np.full((n_annotators, n_classes), 1.0 / n_classes)
     if start is not None:
         skill = carry(start.skill, start.annotators, fit_votes.annotators, default=skill)
         strategy = carry(start.strategy, start.annotators, fit_votes.annotators, default=strategy)
-    first = _Parameters(skill, strategy, skill, (1.0 - skill)[:, None] * strategy, 0.0)
+    shares = even if start is None or not learned else np.maximum(start.class_prior, FLOOR)
+    first = _Parameters(skill, strategy, skill, (1.0 - skill)[:, None] * strategy, shares, 0.0)
     fit = expectation_maximisation(
         e_step(first)[0],
         first,
@@ -117,19 +132,20 @@ def mace(
         "mace",
         fit_votes,
         fit,
-        class_prior=class_prior,
+        class_prior=fit.parameters.class_prior,
         skill=fit.parameters.skill,
         strategy=fit.parameters.strategy,
         options={
             **fit_votes.options,
             "method": method,
+            "class_prior": class_prior,
             "max_iterations": max_iterations,
             "tolerance": tolerance,
         },
     )
 
 
-def _variational(known: Table, said: Table) -> _Parameters:
+def _variational(known: Table, said: Table, class_prior: Floats) -> _Parameters:
     """Beta and Dirichlet posteriors of skill and strategy, and minus their divergence from the priors."""
     knowing, guessing = known.sum(axis=1) + KNOWING_PRIOR, (said - known).sum(axis=1) + KNOWING_PRIOR
     guessed = said - known + STRATEGY_PRIOR
@@ -151,11 +167,12 @@ def _variational(known: Table, said: Table) -> _Parameters:
         strategy=guessed / total[:, None],
         know=np.exp(log_know),
         guess=np.exp(log_not[:, None] + log_strategy),
+        class_prior=class_prior,
         penalty=-float(divergence),
     )
 
 
-def _smoothed(known: Table, said: Table) -> _Parameters:
+def _smoothed(known: Table, said: Table, class_prior: Floats) -> _Parameters:
     """Skill and strategy of highest posterior density under `SMOOTHING` pseudo-votes, and its logarithm."""
     pseudo = SMOOTHING / said.shape[1]
     knowing, guessing = known.sum(axis=1) + pseudo, (said - known).sum(axis=1) + pseudo
@@ -163,4 +180,4 @@ def _smoothed(known: Table, said: Table) -> _Parameters:
     skill, not_skill = knowing / (knowing + guessing), guessing / (knowing + guessing)
     strategy = guessed / guessed.sum(axis=1, keepdims=True)
     penalty = pseudo * (np.log(skill).sum() + np.log(not_skill).sum() + np.log(strategy).sum())
-    return _Parameters(skill, strategy, skill, not_skill[:, None] * strategy, float(penalty))
+    return _Parameters(skill, strategy, skill, not_skill[:, None] * strategy, class_prior, float(penalty))

@@ -9,12 +9,14 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.table_file import kind_of, write_table
+from dissensus.labels.schemes import judgement_vectors
+from dissensus.table_file import writable_kind, write_table
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from dissensus.labels.annotator_models import AnnotatorModel
     from dissensus.labels.distribution import LabelDistribution, TieRule
+    from dissensus.votes.table import Votes
 
 
 def write_labels(labels: LabelDistribution, path: str | Path, *, tie: TieRule = "first", seed: int = 0) -> None:
@@ -24,7 +26,7 @@ def write_labels(labels: LabelDistribution, path: str | Path, *, tie: TieRule = 
     `mean_uncertainty` and `unsure_proportion`. A `.npz` holds probabilities, counts, items and classes as arrays.
     """
     target = Path(path)
-    if kind_of(target, also=(".npz",)) == "npz":
+    if writable_kind(target, also=(".npz",)) == "npz":
         with whole_file(target) as part, part.open("wb") as file:
             np.savez(
                 file,
@@ -56,6 +58,28 @@ def label_table(labels: LabelDistribution, *, tie: TieRule = "first", seed: int 
         )
     classes = {name: labels.probabilities[:, k] for k, name in enumerate(labels.classes)}
     return pl.DataFrame({"item": pl.Series(labels.items.tolist()), **classes, **added})
+
+
+def judgement_table(votes: Votes, scheme: str) -> pl.DataFrame:
+    """One row per judgement: item, annotator, seconds, its own label distribution under a weighting, and its doubt.
+
+    `uncertainty` is the share of the classes that the judgement answers with unsure.
+    """
+    own = judgement_vectors(votes, scheme).toarray()
+    taken = [name for name in votes.classes if name in ("item", "annotator", "seconds", "uncertainty")]
+    if taken:
+        raise InputError(f"labels: the class '{taken[0]}' has the name of a column of the table; rename the class")
+    columns: dict[str, Any] = {"item": pl.Series(votes.items[votes.judgement_item].tolist())}
+    if votes.annotators is not None and votes.judgement_annotator is not None:
+        columns["annotator"] = pl.Series(votes.annotators[votes.judgement_annotator].tolist())
+    if votes.seconds is not None:
+        columns["seconds"] = pl.Series(votes.seconds).fill_nan(None)
+    columns |= {name: own[:, k] for k, name in enumerate(votes.classes)}
+    if votes.unsure is not None:
+        judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
+        unsure = np.bincount(judgement, weights=votes.unsure, minlength=votes.n_judgements)
+        columns["uncertainty"] = unsure / (len(votes.classes) - (votes.none is not None))
+    return pl.DataFrame(columns)
 
 
 def annotator_table(model: AnnotatorModel) -> pl.DataFrame:

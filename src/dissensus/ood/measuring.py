@@ -119,6 +119,8 @@ def _scored(
     def inputs(features: Features) -> Tensor:
         return torch.from_numpy(data.as_input(features))
 
+    if data.sparse:
+        raise InputError(f"ood: measured on dense features, and those of {data.name} are sparse")
     given = {name: inputs(features) for name, features in sets.items()}
     train = data.splits[TRAIN]
     training, labels = (
@@ -131,7 +133,7 @@ def _scored(
         found: list[dict[str, dict[str, Floats]]] = []
         for result in results:
             scored = ood_scores(
-                placed(trained_model(result, data), data.shape, device),
+                placed(trained_model(result, data, on_features_for="ood"), data.shape, device),
                 given,
                 scores=settings.scores,
                 training=training,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dissensus.studies.spec import Study as Study
     from dissensus.studies.spec import read_study as read_study
     from dissensus.studies.spec import shipped_studies as shipped_studies
+    from dissensus.studies.writing import study_toml as study_toml
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -31,5 +32,6 @@ __getattr__, __dir__ = lazy_names(
         "run_plan": "running",
         "score_study": "scored",
         "shipped_studies": "spec",
+        "study_toml": "writing",
     },
 )

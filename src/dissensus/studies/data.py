@@ -143,8 +143,11 @@ def _own_items(study: Study, names: Names) -> Items | None:
     if study.images is None:
         return None
     path = study.folder / study.images
-    if path.is_dir() or not path.exists():
-        return read_images(path, names)
+    return images_of_file(path, names) if path.is_file() else read_images(path, names)
+
+
+def images_of_file(path: Path, names: Names) -> Items:
+    """The images of the given items from one file that holds them all: npz, idx, or a CIFAR-10 batch."""
     from dissensus.datasets.sources import read_source
 
     source = read_source(path)

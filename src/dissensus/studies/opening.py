@@ -12,6 +12,8 @@ from dissensus.training.run import run_on
 from dissensus.training.store import RunStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dissensus.studies.spec import Study
     from dissensus.training.data import TrainingData
     from dissensus.training.run import Run
@@ -39,9 +41,15 @@ class OpenStudy:
         return tuple(run for run in self.runs if run not in self.store)
 
 
-def open_study(study: Study, store: str | Path) -> OpenStudy:
-    """Read a study's data and see which of its runs are stored; a folder that can only be read will do."""
-    data = replace(study_data(study), folder=study.folder)
+def open_study(study: Study, store: str | Path, *, told: Callable[[int, int], None] | None = None) -> OpenStudy:
+    """Read a study's data and see which of its runs are stored; a folder that can only be read will do.
+
+    Args:
+        study: one that has no parts.
+        store: the folder of its runs.
+        told: called with how many items are encoded, and how many there are.
+    """
+    data = replace(study_data(study, told=told), folder=study.folder)
     return OpenStudy(study, data, study_runs(study, data), RunStore(Path(store)))
 
 

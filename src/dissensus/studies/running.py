@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -42,9 +43,24 @@ class Plan:
     choice: Choice
 
 
-def plan_study(study: Study, store: str | Path, *, engine: str = "auto", device: str = "auto") -> Plan:
-    """Read the data, check that every model, target and delivery fits it, and see what is left to do."""
-    opened = open_study(study, store)
+def plan_study(
+    study: Study,
+    store: str | Path,
+    *,
+    engine: str = "auto",
+    device: str = "auto",
+    told: Callable[[int, int], None] | None = None,
+) -> Plan:
+    """Read the data, check that every model, target and delivery fits it, and see what is left to do.
+
+    Args:
+        study: one that has no parts.
+        store: the folder that results are kept in.
+        engine: how runs are trained.
+        device: what they are trained on.
+        told: called with how many items are encoded, and how many there are.
+    """
+    opened = open_study(study, store, told=told)
     _check(opened.runs, opened.data)
     alone = loop_only(opened.runs, opened.data, device=device)
     counts = {why: len(which) for why, which in alone.items()}
@@ -78,18 +94,23 @@ def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -
         study=opened.study.name, total=len(opened.runs), before=len(opened.runs) - len(plan.waiting), began=time.time()
     )
 
+    # Epochs may be heard of in another thread than results.
+    one_at_a_time = threading.RLock()
+
     def say() -> None:
         plan.writer.note_progress(standing.to_dict())
         told(standing)
 
     def heard(event: EpochEnded) -> None:
-        standing.hear(event)
-        say()
+        with one_at_a_time:
+            standing.hear(event)
+            say()
 
     say()
     choice = plan.choice
     for result in train(plan.waiting, opened.data, engine=choice.engine, device=choice.device, told=heard):
         plan.writer.save(result)
-        standing.finish(result.run.key)
-        say()
+        with one_at_a_time:
+            standing.finish(result.run.key)
+            say()
         yield result

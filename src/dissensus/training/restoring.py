@@ -18,9 +18,18 @@ if TYPE_CHECKING:
     from dissensus.training.run import RunResult
 
 
-def trained_model(result: RunResult, data: TrainingData) -> nn.Module:
-    """The network of a run with the weights it kept, in evaluation mode, on the CPU."""
+def trained_model(result: RunResult, data: TrainingData, *, on_features_for: str = "") -> nn.Module:
+    """The network of a run with the weights it kept, in evaluation mode, on the CPU.
+
+    Args:
+        result: what the run left.
+        data: what it was trained on.
+        on_features_for: the name of what is to be measured on a dense table of features; a network that takes none is
+            refused.
+    """
     run = result.run
+    if on_features_for and data.sparse:
+        raise InputError(f"{on_features_for}: measured on dense features, and those of {data.name} are sparse")
     if run.data != data_fingerprint(
         data, target=run.target, delivery=run.delivery, training=run.training, model=run.model
     ):
@@ -30,6 +39,8 @@ def trained_model(result: RunResult, data: TrainingData) -> nn.Module:
     if not result.weights:
         raise InputError(f"run {run.key} comes without weights; load it with its weights, or run the study again")
     model = network_of(run, data)
+    if on_features_for and hasattr(model, "prepare"):
+        raise InputError(f"{on_features_for}: measured on features, and {run.model} reads the items themselves")
     try:
         model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in result.weights.items()})
     except RuntimeError as error:

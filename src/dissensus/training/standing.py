@@ -60,13 +60,12 @@ class Standing:
     @property
     def epochs(self) -> tuple[int, int]:
         """Epochs that have ended, and those there will be at most, of the runs that are being trained."""
-        running = list(self.now.values())
-        return sum(each.epoch for each in running), sum(each.epochs for each in running)
+        return sum(each.epoch for each in self.now.values()), sum(each.epochs for each in self.now.values())
 
     @property
     def share(self) -> float:
         """The share of all training that is done, from 0 to 1: whole runs, and of others the share of their epochs."""
-        part = sum(each.epoch / each.epochs for each in list(self.now.values()))
+        part = sum(each.epoch / each.epochs for each in self.now.values())
         return min((self.done + part) / self.total, 1.0) if self.total else 1.0
 
     def seconds_left(self, now: float | None = None) -> float | None:

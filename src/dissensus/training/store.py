@@ -111,6 +111,10 @@ class RunStore:
         """The keys of all whole runs, sorted."""
         return sorted(path.parent.name for path in self._runs.glob("*/run.json"))
 
+    def size(self, key: str) -> int:
+        """The bytes that a run takes."""
+        return sum(path.stat().st_size for path in (self._runs / key).rglob("*") if path.is_file())
+
     def load(self, key: str, *, dynamics: bool = True, weights: bool = True) -> RunResult:
         """Read a run; its large parts only where asked for."""
         folder = self._runs / key
@@ -232,6 +236,19 @@ class RunWriter:
         self._noted = now
         with suppress(OSError, InputError), whole_file(self._own / PROGRESS) as part:
             part.write_text(json.dumps({**standing, "at": time.time()}), encoding="utf-8")
+
+    def drop(self, key: str) -> None:
+        """Remove a run: by one rename it is gone for every reader, and then its files are."""
+        try:
+            (self.store.folder / "runs" / key).replace(self._own / key)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        shutil.rmtree(self._own / key, ignore_errors=True)
+
+    def forget_study(self, name: str) -> None:
+        """Note that a study no longer keeps its runs here."""
+        with self._door, whole_file(self.store.folder / "studies.json", within=self._own) as part:
+            _write_json(part, {known: path for known, path in self.store.studies().items() if known != name})
 
     def _cannot_write(self, error: OSError) -> InputError:
         return InputError(

@@ -53,8 +53,11 @@ class AnnotatorAgreement:
         return self.annotators.shape[0]
 
     def lowest_first(self) -> AnnotatorAgreement:
-        """The same rows by rising agreement; equal ones keep their order, those without come last."""
-        order = np.argsort(self.agreement, kind="stable")
+        """The same rows by the upper end of the interval of their agreement, rising; those without one come last.
+
+        By the agreement itself, those who judged little would come first: a few judgements say little about anybody.
+        """
+        order = np.argsort(self.high, kind="stable")
         columns = {each.name: getattr(self, each.name)[order] for each in fields(self) if each.name != "level"}
         return AnnotatorAgreement(**columns, level=self.level)
 
@@ -112,6 +115,30 @@ def annotator_agreement(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreem
         unsure_rate=_unsure_rate(votes, by, judgements),
         level=level,
     )
+
+
+def normalised_seconds(votes: Votes) -> Floats | None:
+    """(judgements,) the logarithm of the seconds in standard deviations from the annotator's own mean.
+
+    Some people are quick and others slow; within a person, a slow judgement is a sign of doubt. NaN where the time is
+    unknown or 0, and for annotators with fewer than two times or the same time throughout. None where no time is
+    known, or nobody is told apart.
+    """
+    by = votes.judgement_annotator
+    if votes.seconds is None or by is None or votes.annotators is None:
+        return None
+    with np.errstate(divide="ignore"):
+        pace = np.log(votes.seconds)
+    known = np.isfinite(pace)
+    if not known.any():
+        return None
+    n = len(votes.annotators)
+    size = np.bincount(by[known], minlength=n)
+    mean = _ratio(np.bincount(by[known], weights=pace[known], minlength=n), size)
+    off = np.where(known, pace - mean[by], np.nan)
+    spread = np.sqrt(_ratio(np.bincount(by[known], weights=off[known] ** 2, minlength=n), np.maximum(size - 1, 0)))
+    spread[~(spread > 1e-12)] = np.nan
+    return np.asarray(off / spread[by])
 
 
 def unsure_judgements(votes: Votes) -> Mask:

@@ -87,7 +87,10 @@ def arrange_classes(
     index = {name: k for k, name in enumerate(order)}
     equal = {number: index[name] for name in order if (number := _number(name)) is not None}
     found = [index.get(label, index.get(name)) for label, name in zip(labels, named, strict=True)]
-    found = [equal.get(_number(label)) if k is None else k for k, label in zip(found, labels, strict=True)]
+    found = [
+        equal.get(number) if k is None and (number := _number(label)) is not None else k
+        for k, label in zip(found, labels, strict=True)
+    ]
     unknown = next((k for k, place in enumerate(found) if place is None), None)
     if unknown is not None:
         raise InputError(

@@ -99,6 +99,16 @@ def guess(role: str, available: Iterable[str]) -> str | None:
     return next((spelled[name] for name in SYNONYMS[role] if name in spelled), None)
 
 
+GOLD: Final = _words("gold gold_label gold_standard truth true_label ground_truth label class answer category target y")
+"""Names of the column that holds the known class of an item, the surest first."""
+
+
+def guess_gold(available: Iterable[str]) -> str | None:
+    """The column whose name fits the known class of an item best; None where no name fits."""
+    spelled = {plain(column): column for column in reversed(list(available))}
+    return next((spelled[name] for name in GOLD if name in spelled), None)
+
+
 def choose(role: str, given: str | None, available: Sequence[str], *, path: object) -> str | None:
     """The column given for a role, which must be there, or else the one guessed."""
     if given is None:

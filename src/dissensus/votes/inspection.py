@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.special import entr
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate, Seed
     from dissensus.votes.table import Votes
 
+FEWEST: Final = 20
+"""An annotator with fewer compared judgements is not shown as one to look at."""
+
+_DRAWS: Final = 200
 _BINS = 20
 """A histogram has one bin a number, or this many bins where more different numbers occur."""
 
@@ -129,7 +133,8 @@ class Inspection:
         agreement: agreement statistics by name (see `dissensus.votes.agreement.agreement`).
         class_alpha: alpha of each class by itself, for data that is not single choice; else empty.
         split_half: reliability of entropies and probabilities.
-        annotator_agreement: each annotator beside the rest, lowest agreement first.
+        annotator_agreement: each annotator beside the rest, by the upper end of the interval of their agreement.
+        to_change: how many items would be expected to have another majority if very many people had judged them.
         seconds: time of judgements.
         unsure_rate: share of judgements with at least one unsure.
         contested: the items of highest entropy; among equals those with more judgements, then in item order.
@@ -154,6 +159,7 @@ class Inspection:
     class_alpha: dict[str, ClassAlpha]
     split_half: SplitHalf | None
     annotator_agreement: AnnotatorAgreement | None
+    to_change: float
     seconds: Seconds | None
     unsure_rate: float | None
     contested: tuple[Contested, ...]
@@ -164,6 +170,15 @@ class Inspection:
 
     def __str__(self) -> str:
         return "\n".join(_summary(self))
+
+    def doubtful(self) -> list[dict[str, Any]]:
+        """Rows of the annotators with `FEWEST` compared judgements or more, those to look at first."""
+        panel = self.annotator_agreement
+        return [] if panel is None else [row for row in panel.to_rows() if row["compared"] >= FEWEST]
+
+    def sentences(self) -> tuple[str, str, str]:
+        """How much people agree, how many majorities more votes would change, and whom to look at."""
+        return _agree(self), _change(self), _look(self)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON: plain numbers, names, lists and dictionaries, and None for what is missing."""
@@ -187,6 +202,8 @@ class Inspection:
             "class_alpha": {name: asdict(each) for name, each in self.class_alpha.items()},
             "split_half": None if self.split_half is None else asdict(self.split_half),
             "annotator_agreement": None if panel is None else panel.to_rows(),
+            "to_change": self.to_change,
+            "sentences": list(self.sentences()),
             "seconds": None if self.seconds is None else asdict(self.seconds),
             "unsure_rate": self.unsure_rate,
             "contested": [asdict(each) for each in self.contested],
@@ -239,6 +256,7 @@ def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: i
         class_alpha=by_class,
         split_half=halves,
         annotator_agreement=_annotators(votes, notes),
+        to_change=_to_change(mass[seen], seed=seed),
         seconds=_seconds(votes, notes),
         unsure_rate=_unsure_rate(votes, notes),
         contested=_contested(votes, entropy, contested),
@@ -308,6 +326,65 @@ def _tied(mass: Table) -> Any:
     return np.count_nonzero(mass >= top * (1 - 1e-12), axis=1) > 1
 
 
+def _to_change(mass: Table, *, seed: Seed) -> float:
+    """The expected number of items whose most voted class is not the one that most people would choose.
+
+    What people would choose of an item has a Dirichlet posterior: its votes, and one more that is spread as all votes
+    are. Items with the same votes are drawn once.
+    """
+    if mass.shape[1] < 2:
+        return 0.0
+    shares = mass.sum(axis=0) / mass.sum()
+    rows, times = np.unique(mass, axis=0, return_counts=True)
+    rng = np.random.default_rng(seed)
+    other = np.empty(len(rows))
+    for start in range(0, len(rows), 1 << 12):
+        block = rows[start : start + (1 << 12)]
+        # A Dirichlet is gammas divided by their sum, which does not change which is the largest.
+        drawn = rng.standard_gamma(np.maximum(block + shares, 1e-9), size=(_DRAWS, *block.shape))
+        other[start : start + len(block)] = (drawn.argmax(axis=2) != block.argmax(axis=1)).mean(axis=0)
+    return float(other @ times)
+
+
+def _agree(found: Inspection) -> str:
+    pairs = found.agreement.get("pairwise_agreement")
+    alpha = found.agreement.get("krippendorff_alpha_nominal")
+    if pairs is None:
+        return "No item has two judgements that could be compared, so nothing can be said about agreement."
+    sure = "" if pairs.low is None or pairs.high is None else f" ({pairs.low:.0%} to {pairs.high:.0%})"
+    chance = (
+        "" if alpha is None else f"; freed of chance that is an alpha of {alpha.value:.2f}, where 1 is full agreement"
+    )
+    return f"Two people who judge the same item agree in {pairs.value:.0%} of cases{sure}{chance}."
+
+
+def _change(found: Inspection) -> str:
+    items = found.items - found.items_without_votes
+    number = round(found.to_change)
+    if number < 1:
+        return f"More votes would hardly change the majority of any of the {items:,} items."
+    return (
+        f"With many more votes, about {number:,} of the {items:,} items ({found.to_change / items:.1%}) would have "
+        "another majority."
+    )
+
+
+def _look(found: Inspection) -> str:
+    if found.annotators is None:
+        return "Who voted is not known, so nobody can be looked at."
+    rows = found.doubtful()
+    if not rows:
+        return f"Nobody has {FEWEST} judgements to compare, too few to say whom to look at."
+    usual = float(np.median([row["agreement"] for row in rows]))
+    low = [row for row in rows if row["high"] < usual - 0.1]
+    if not low:
+        who = f"No annotator with {FEWEST} judgements or more"
+        return f"{who} agrees clearly less with the rest than is usual ({usual:.2f})."
+    names = ", ".join(f"{row['annotator']} ({row['agreement']:.2f})" for row in low[:3])
+    more = f" and {len(low) - 3} more" if len(low) > 3 else ""
+    return f"Look at {names}{more}: they agree clearly less with the rest than is usual ({usual:.2f})."
+
+
 def _annotators(votes: Votes, notes: list[str]) -> AnnotatorAgreement | None:
     if votes.annotators is None:
         notes.append("annotators: the votes are anonymous")
@@ -354,7 +431,7 @@ def _contested(votes: Votes, entropy: Floats, most: int) -> tuple[Contested, ...
 def _summary(found: Inspection) -> list[str]:
     """A screenful of plain text: a title and what was found on each line."""
     panel = "anonymous votes" if found.annotators is None else f"{found.annotators:,} annotators"
-    lines = [f"{found.votes:,} votes, {found.items:,} items, {len(found.classes)} classes, {panel}"]
+    lines = [f"{found.votes:,} votes, {found.items:,} items, {len(found.classes)} classes, {panel}", *found.sentences()]
 
     def say(title: str, what: str) -> None:
         lines.append(f"  {title:<32}{what}")
@@ -390,11 +467,10 @@ def _summary(found: Inspection) -> list[str]:
     if found.unsure_rate is not None:
         say("unsure rate", f"{found.unsure_rate:.1%}")
     if found.annotator_agreement is not None and len(found.annotator_agreement):
-        lines.append("least agreement with the rest")
-        for row in found.annotator_agreement.to_rows()[:5]:
-            if row["agreement"] is not None:
-                what = f"{row['agreement']:.3f} [{row['low']:.3f}, {row['high']:.3f}], {row['expected']:.3f} by chance"
-                say(str(row["annotator"]), f"{what}, {row['judgements']:,} judgements")
+        lines.append(f"least agreement with the rest ({FEWEST} judgements or more)")
+        for row in found.doubtful()[:5]:
+            what = f"{row['agreement']:.3f} [{row['low']:.3f}, {row['high']:.3f}], {row['expected']:.3f} by chance"
+            say(str(row["annotator"]), f"{what}, {row['judgements']:,} judgements")
     if found.contested:
         lines.append("most contested items")
         for item in found.contested[:5]:

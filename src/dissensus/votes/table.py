@@ -101,6 +101,22 @@ class Votes:
         panel = "anonymous" if self.annotators is None else f"{len(self.annotators):,} annotators"
         return f"Votes({len(self):,} votes, {len(self.items):,} items, {len(self.classes)} classes, {panel})"
 
+    def to_polars(self) -> Any:
+        """A Polars frame as a long file holds it: a row per vote or response, or per judgement that has several."""
+        from dissensus.votes.writing import votes_table
+
+        return votes_table(self)
+
+    def to_pandas(self) -> Any:
+        """As `to_polars`, a pandas frame; labels are categories in class order."""
+        return self.to_polars().to_pandas()
+
+    def to_hf(self) -> Any:
+        """As `to_polars`, a Hugging Face dataset; labels are a `ClassLabel` that knows the classes."""
+        from dissensus.table_file import hugging_face
+
+        return hugging_face(self.to_polars())
+
     @cached_property
     def n_judgements(self) -> int:
         """The number of judgements."""

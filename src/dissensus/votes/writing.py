@@ -66,6 +66,12 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
     write_table(table, path, metadata={OWN: own.to_json()})
 
 
+def votes_table(votes: Votes) -> pl.DataFrame:
+    """The rows of a long file, or of sets where judgements have several votes."""
+    here = Path("votes")
+    return _sets(votes, here) if _needs_sets(votes) else _long(votes, here)
+
+
 def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
     named: dict[str, Names | None] = {"item": votes.items, "annotator": votes.annotators}
     described = {} if format in ("wide", "counts") else votes.attributes
@@ -92,7 +98,7 @@ def _is_plain(votes: Votes, own: Own) -> bool:
         and in_order(class_names(asked)) == tuple(asked)
         and not any(_ODD.search(name) or name in (*MISSING, "label") for name in asked)
         and not variants(asked, [0] * len(asked))
-        and not any(each.dtype.kind != "i" and all(map(_WHOLE.fullmatch, each.tolist())) for each in names)
+        and not any(each.dtype.kind != "i" and any(map(_WHOLE.fullmatch, each.tolist())) for each in names)
     )
 
 
@@ -157,7 +163,7 @@ def _sets(votes: Votes, path: Path) -> pl.DataFrame:
 
 def _separator(votes: Votes) -> str:
     """A mark that no class name holds."""
-    marks = (*SEPARATORS, *map(chr, range(0x2022, 0x2F00)))
+    marks: list[str] = [*SEPARATORS, *map(chr, range(0x2022, 0x2F00))]
     return next(mark for mark in marks if not any(mark in name for name in votes.classes))
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.table_file import Rows, explained
+from dissensus.table_file import Rows, explained, read_rows
 from dissensus.votes.grid import votes_from_count_rows
 from dissensus.votes.official.opening import glance, official_file, require_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dissensus.arrays import Names
     from dissensus.votes.table import Votes
 
 FILES: Final = ("chaosNLI_snli.jsonl", "chaosNLI_mnli_m.jsonl", "chaosNLI_alphanli.jsonl")
@@ -51,7 +53,21 @@ def read_chaosnli(path: Path) -> Votes:
             f"{rows.where(row)}: item {votes.items[row]} has label_count {count[row].to_list()}, and its label_counter "
             f"says {other}; correct one of them"
         )
-    return votes
+    return replace(votes, item_attributes=_about(path))
+
+
+def _about(path: Path) -> dict[str, Names]:
+    """The label of the original data, and the source, where the file has them."""
+    rows = read_rows(path).table
+    found: dict[str, list[str | None]] = {}
+    if "old_label" in rows.columns:
+        words = {"e": "entailment", "n": "neutral", "c": "contradiction"}
+        found["original"] = [words.get(each or "", each) for each in rows["old_label"].cast(pl.String).to_list()]
+    example = rows.schema.get("example")
+    if isinstance(example, pl.Struct) and "source" in (field.name for field in example.fields):
+        found["source"] = rows["example"].struct.field("source").cast(pl.String).to_list()
+    text = np.dtypes.StringDType()
+    return {name: np.array([each or "" for each in values], dtype=text) for name, values in found.items()}
 
 
 def is_chaosnli(path: Path) -> bool:

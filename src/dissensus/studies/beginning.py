@@ -1,0 +1,159 @@
+"""A first study file for votes and items, written after a look at both."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from dissensus.array_file import read_npz
+from dissensus.errors import InputError
+from dissensus.items.reading import read_features, read_images, read_texts
+from dissensus.studies.data import USUAL_ENCODER, in_order_of_names
+from dissensus.studies.spec import SHARES
+from dissensus.studies.writing import toml_value
+from dissensus.table_file import KINDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.arrays import Names
+    from dissensus.items.shown import Items
+    from dissensus.votes.table import Votes
+
+OTHER_ENCODERS: Final = {
+    "texts": 'or "char-ngrams", "minilm", "hf:NAME or folder", "my_encoders.py:encode"',
+    "images": 'or "pixels:64" for squares of 64 pixels, "timm:NAME", "my_encoders.py:encode"',
+}
+"""What may stand in the place of the usual encoder, by kind of items."""
+
+
+@dataclass(frozen=True)
+class _Given:
+    """How the items were given: the key, a remark, and the items where they are texts or images."""
+
+    key: str
+    remark: str
+    items: Items | None = None
+
+
+def first_study(votes: Path, items: Path, *, path: Path) -> str:
+    """The text of a study file on votes and items, with a remark beside every choice.
+
+    Args:
+        votes: any file that `read_votes` reads.
+        items: a table of texts, a folder or file of images, or a file of features.
+        path: where the study file is to lie; the paths in it are relative to its folder.
+
+    Raises:
+        InputError: where a file cannot be read, or an item with votes has no text, image or features.
+    """
+    from dissensus.votes.reading import understand
+
+    reading = understand(votes)
+    said = in_order_of_names(reading.votes)
+    given = _look(items, said)
+    texts = given.items is not None and given.items.kind == "texts"
+    lines = [
+        f"# Written by `dissensus study init {votes.name} {items.name}`. Every line may be changed.",
+        f"name = {toml_value(path.stem)}",
+        'question = "Does a model that sees every vote come closer to people than one trained on their majority?"',
+        "",
+        "[dataset]",
+        f"votes = {_relative(votes, path)}    # {_of_votes(said)}",
+        f"format = {toml_value(reading.format)}",
+        f"{given.key} = {_relative(items, path)}    # {given.remark}",
+    ]
+    if given.items is not None:
+        kind = given.items.kind
+        lines.append(f"encoder = {toml_value(USUAL_ENCODER[kind])}    # {OTHER_ENCODERS[kind]}")
+        others = [name for name, values in given.items.columns.items() if _labels(values, said)]
+        if others:
+            lines.append(
+                f"# original = {toml_value(others[0])}"
+                "    # if these labels are older than the votes: gives the target 'original'"
+            )
+    lines += [
+        "",
+        '[splits]    # or file = "splits.csv" (item, split, group), or folds = 5',
+        *(f"{name} = {share:g}" for name, share in SHARES.items()),
+        "seed = 0",
+        "",
+        "[grid]",
+        f"targets = [{toml_value('frequency')}]    # classes: {_classes(said)}",
+        f"deliveries = {toml_value(_deliveries(said))}    # the first is what the others are compared with",
+        f'models = ["simple-ffn"]    # or linear, deeper-ffn{"" if texts else ", lenet"}, "nets.py:my_net"'
+        + (', "hf:NAME" to fine-tune' if texts else ""),
+        "seeds = 5",
+        "",
+        "[training]",
+        'regime = "early-stopping"    # or fixed-horizon, sgd-cosine; any setting may stand beside it',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _look(path: Path, votes: Votes) -> _Given:
+    """What a file of items is, and that every item with votes is in it."""
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        images = read_images(path, votes.items)
+        return _Given("images", f"{len(images):,} image files", images)
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder; give texts, images or features of the items")
+    if suffix == ".npz" and "images" in read_npz(path):
+        from dissensus.studies.data import images_of_file
+
+        held = images_of_file(path, votes.items)
+        return _Given("images", f"{len(held):,} images", held)
+    if suffix in (".npy", ".npz") or (suffix in (".parquet", ".pq") and not _has_text(path)):
+        shape = read_features(path, votes.items).shape
+        return _Given("features", f"{' x '.join(map(str, shape[1:]))} numbers an item")
+    if suffix in KINDS or suffix == ".json":
+        texts = read_texts(path, votes.items)
+        pair = "pairs of texts" if len(texts.texts) == 2 else "texts"
+        length = np.strings.str_len(texts.texts[0])
+        return _Given("texts", f"{len(texts):,} {pair}, {int(np.median(length))} characters in the median", texts)
+    raise InputError(
+        f"{path}: items are not read from '{path.suffix}' files; give a table of texts ({', '.join(KINDS)}), a folder "
+        "of images, or features (.npz, .npy, .parquet)"
+    )
+
+
+def _has_text(path: Path) -> bool:
+    """Whether a table has a column of text beside the one that names items."""
+    from dissensus.table_file import open_file, read_rows
+    from dissensus.votes.columns import guess
+
+    table = read_rows(open_file(path)).table
+    item = guess("item", table.columns)
+    return any(str(table[name].dtype) == "String" for name in table.columns if name != item)
+
+
+def _relative(given: Path, study: Path) -> str:
+    return toml_value(os.path.relpath(given.resolve(), study.resolve().parent).replace(os.sep, "/"))
+
+
+def _of_votes(votes: Votes) -> str:
+    size = votes.panel_size
+    who = "anonymous" if votes.annotators is None else f"by {len(votes.annotators):,} annotators"
+    each = str(size.min()) if size.min() == size.max() else f"{size.min()} to {size.max()}"
+    return f"{votes.n_judgements:,} judgements of {len(votes.items):,} items, {who}; {each} an item"
+
+
+def _classes(votes: Votes) -> str:
+    # A line break in the name of a class would end the remark.
+    shown = ", ".join(" ".join(name.split()) for name in votes.classes[:12])
+    more = f" and {len(votes.classes) - 12} more" if len(votes.classes) > 12 else ""
+    return f"{shown}{more} ({'a scale, lowest first' if votes.ordered else 'in no order'})"
+
+
+def _deliveries(votes: Votes) -> list[str]:
+    """Majority and soft labels, and those that show single votes where there are several."""
+    return ["majority", "soft", *(["sls", "multipass"] if votes.panel_size.max() > 1 else [])]
+
+
+def _labels(values: Names, votes: Votes) -> bool:
+    """Whether a column holds classes of the votes and nothing else."""
+    return set(values.tolist()) <= set(votes.classes) and len(set(values.tolist())) > 1

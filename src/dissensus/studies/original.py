@@ -1,0 +1,152 @@
+"""What a study says beside its main table: against original labels or any other target, and where a gain comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.datasets.labelled import ORIGINAL
+from dissensus.errors import InputError
+from dissensus.evaluation.comparison.strata import by_agreement
+from dissensus.evaluation.evaluating import evaluate
+from dissensus.evaluation.mode_audit import mode_shift
+from dissensus.studies.scored import AGREEMENT, METRICS, trains_on_majority
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.mode_audit import ModeShift
+    from dissensus.studies.scored import ScoredStudy, System
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """Where the accuracy of one system over training on original labels comes from, in one stratum.
+
+    Attributes:
+        model: of all three systems.
+        stratum: all items, the unanimous, or the varied.
+        original: the system trained on original labels.
+        majority: the one trained on the most voted class.
+        soft: the one that is audited.
+        moved: the share of the stratum's items whose most voted class is not their original label.
+        shift: the gain, divided into the moved mode and softness.
+    """
+
+    model: str
+    stratum: str
+    original: str
+    majority: str
+    soft: str
+    moved: float
+    shift: ModeShift
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ready for JSON."""
+        return {**{name: value for name, value in vars(self).items() if name != "shift"}, **self.shift.to_dict()}
+
+
+def mode_shift_audit(scored: ScoredStudy, *, resamples: int = 2000, seed: int = 0) -> tuple[Audit, ...]:
+    """The mode-shift audit of every model that was trained on original labels, on the majority and otherwise.
+
+    How much of what soft targets gain in accuracy is the changed mode, how much is softness (see `mode_shift`); by
+    stratum. Empty where the grid lacks the target `original`, or a system trained on majority labels.
+
+    Args:
+        scored: a study whose grid has the target `original`.
+        resamples: of items and seeds, behind each interval.
+        seed: of the draws.
+    """
+    data, found = scored.opened.data, []
+    if ORIGINAL not in data.targets:
+        return ()
+    original = data.targets[ORIGINAL].take(data.splits[scored.split]).majority().label
+    moved = scored.human.majority().label != original
+    for model in scored.models:
+        systems = scored.of_model(model)
+        before = next((each for each in systems if _on_original(each)), None)
+        majority = next((each for each in systems if not _on_original(each) and trains_on_majority(each.runs[0])), None)
+        if before is None or majority is None:
+            continue
+        for each in systems:
+            if _on_original(each) or each is majority:
+                continue
+            for stratum in by_agreement(scored.human):
+                if not stratum.items.any():
+                    continue
+                three = _paired((before, majority, each), scored.split)
+                of_stratum = [runs[:, stratum.items] for runs in three]
+                found.append(
+                    Audit(
+                        model=model,
+                        stratum=stratum.name,
+                        original=before.name,
+                        majority=majority.name,
+                        soft=each.name,
+                        moved=float(moved[stratum.items].mean()),
+                        shift=mode_shift(
+                            scored.human.take(np.flatnonzero(stratum.items)),
+                            original=of_stratum[0],
+                            majority=of_stratum[1],
+                            soft=of_stratum[2],
+                            resamples=resamples,
+                            seed=seed,
+                        ),
+                    )
+                )
+    return tuple(found)
+
+
+def scores_against(
+    scored: ScoredStudy,
+    target: str,
+    *,
+    metrics: Sequence[str] = METRICS,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Evaluation:
+    """The systems of a study, scored against one of its targets in place of what people said.
+
+    Strata stay those of people's agreement.
+
+    Args:
+        scored: the study.
+        target: a name of its grid, such as `original` or `dawid-skene`.
+        metrics: names of metrics.
+        resamples: of items and seeds, behind each interval.
+        seed: of the draws.
+    """
+    data = scored.opened.data
+    if target not in data.targets:
+        raise InputError(
+            f"study {scored.opened.study.name}: it has no target '{target}'; choose {', '.join(data.targets)}, or add "
+            "it to targets under [grid]"
+        )
+    return evaluate(
+        data.targets[target].take(data.splits[scored.split]).probabilities,
+        {name: system.predictions[scored.split] for name, system in scored.systems.items()},
+        metrics=metrics,
+        strata={AGREEMENT: by_agreement(scored.human)},
+        baselines=False,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def _on_original(system: System) -> bool:
+    """Whether a system was trained on original labels, each item on its one label."""
+    return system.runs[0].target == ORIGINAL
+
+
+def _paired(systems: Sequence[System], split: str) -> list[np.ndarray[Any, Any]]:
+    """Of each system, (seeds, items, classes) predictions of the seeds that trained in all of them."""
+    seeds = set.intersection(*({run.seed for run in system.runs} for system in systems))
+    if not seeds:
+        raise InputError(f"mode shift: no seed trained in all of {', '.join(system.name for system in systems)}")
+    return [
+        system.predictions[split][[place for place, run in enumerate(system.runs) if run.seed in seeds]]
+        for system in systems
+    ]

@@ -1,0 +1,94 @@
+"""A study as the TOML file that says it: what `read_study` reads back is the same study."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
+
+from dissensus.errors import InputError
+from dissensus.training.settings import REGIMES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dissensus.studies.spec import Method, Study, Target
+
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def study_toml(study: Study) -> str:
+    """The text of a study file; relative paths stay relative to the study's folder."""
+    dataset = {"name": study.dataset, "sources": list(study.sources) or None, "text": list(study.text) or None}
+    own = ("votes", "format", "texts", "images", "features", "item", "encoder", "normalise", "original")
+    tables: dict[str, Mapping[str, Any]] = {
+        "": {"name": study.name, "question": study.question},
+        "dataset": {**dataset, **{key: getattr(study, key) for key in own}},
+        "splits": {
+            **study.splits,
+            "file": study.splits_file,
+            "folds": study.folds or None,
+            "seed": study.split_seed,
+        },
+        "grid": {
+            "targets": [_target(target) for target in study.targets],
+            "deliveries": [_method(method) for method in study.methods],
+            "models": list(study.models),
+            "seeds": list(study.seeds),
+        },
+        "training": _training(study),
+    }
+    for name, settings in (("basins", study.basins), ("ood", study.ood)):
+        if settings is not None:
+            tables[name] = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    return "\n".join(_table(name, values) for name, values in tables.items())
+
+
+def toml_value(value: Any) -> str:
+    """A plain value as TOML has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(toml_value(each) for each in value)}]"
+    if isinstance(value, dict):
+        inside = ", ".join(f"{_key(key)} = {toml_value(each)}" for key, each in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    # JSON's text is TOML's, but for one character that JSON leaves as it is.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _table(name: str, values: Mapping[str, Any]) -> str:
+    lines = [f"{_key(key)} = {toml_value(value)}" for key, value in values.items() if value is not None]
+    return "\n".join([*([f"[{name}]"] if name else []), *lines]) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else toml_value(name)
+
+
+def _target(target: Target) -> Any:
+    if target.votes is None:
+        return target.scheme
+    return {"scheme": target.scheme, "votes": target.votes, "seed": target.seed}
+
+
+def _method(method: Method) -> Any:
+    return {"name": method.delivery, **method.options} if method.options else method.delivery
+
+
+def _training(study: Study) -> dict[str, Any]:
+    """The regime that is nearest, and what differs from it."""
+    given = {each.name: getattr(study.training, each.name) for each in fields(study.training)}
+    differs = {
+        name: {key: value for key, value in given.items() if getattr(regime, key) != value}
+        for name, regime in REGIMES.items()
+    }
+    # TOML has no word for nothing: what is None must be so in the regime.
+    fit = {name: changed for name, changed in differs.items() if None not in changed.values()}
+    if not fit:
+        raise InputError(f"study {study.name}: its training settings cannot be written as TOML, which has no null")
+    name = min(fit, key=lambda name: len(fit[name]))
+    return {"regime": name, **fit[name]}

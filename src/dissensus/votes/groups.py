@@ -1,0 +1,186 @@
+"""The same facts by group: items of one source, or annotators of one country; and votes beside original labels."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import entr, ndtri
+
+from dissensus.errors import InputError
+from dissensus.votes.agreement import class_mass, krippendorff_alpha
+from dissensus.votes.annotators import annotator_agreement, normalised_seconds, unsure_judgements
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Counts, Names
+    from dissensus.bootstrap import Estimate, Seed
+    from dissensus.votes.table import Votes
+
+
+@dataclass(frozen=True)
+class ItemGroup:
+    """Items that share the value of an attribute.
+
+    Attributes:
+        name: the value.
+        items: how many.
+        judgements_per_item: their mean number.
+        entropy: mean entropy of their label distributions, in nats.
+        unanimous_share: of the items with two judgements or more, those with votes for one class only.
+        alpha: Krippendorff's alpha, nominal; None where no item has two judgements.
+        seconds: median seconds of a judgement; None where unknown.
+        normalised_seconds: mean of the seconds normalised within each annotator; None where unknown.
+        unsure_rate: share of judgements with an unsure; None where nobody could say it.
+    """
+
+    name: str
+    items: int
+    judgements_per_item: float
+    entropy: float
+    unanimous_share: float | None
+    alpha: Estimate | None
+    seconds: float | None
+    normalised_seconds: float | None
+    unsure_rate: float | None
+
+
+@dataclass(frozen=True)
+class AnnotatorGroup:
+    """Annotators who share the value of an attribute.
+
+    Attributes:
+        name: the value.
+        annotators: how many.
+        judgements: how many they gave.
+        agreement: mean agreement of their judgements with the rest of the panel; None where none could be compared.
+        seconds: median seconds of a judgement; None where unknown.
+        unsure_rate: share of judgements with an unsure; None where nobody could say it.
+    """
+
+    name: str
+    annotators: int
+    judgements: int
+    agreement: float | None
+    seconds: float | None
+    unsure_rate: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class OriginalAgreement:
+    """How the majority of the votes compares with labels that the items had before.
+
+    Attributes:
+        items: items with an original label that is one of the classes.
+        same: of these, the share whose majority (the first of tied classes) is the original label.
+        low: lower end of the 95 % Wilson interval.
+        high: upper end.
+        matrix: (classes, classes) items by original class (row) and majority class (column).
+        left_out: items without an original label among the classes.
+    """
+
+    items: int
+    same: float
+    low: float
+    high: float
+    matrix: Counts
+    left_out: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {**asdict(self), "matrix": self.matrix.tolist()}
+
+
+def by_items(votes: Votes, attribute: str, *, resamples: int = 1000, seed: Seed = 0) -> tuple[ItemGroup, ...]:
+    """The items by the value of one of their attributes, such as a source; largest group first."""
+    if attribute not in votes.item_attributes:
+        known = ", ".join(votes.item_attributes) or "none"
+        raise InputError(
+            f"votes: items have no attribute '{attribute}' (they have {known}); keep its column with --keep"
+        )
+    groups = []
+    pace = normalised_seconds(votes)
+    for name, chosen in _members(votes.item_attributes[attribute]):
+        part = votes.take_items(chosen)
+        mass, panel = class_mass(part), part.panel_size
+        seen, paired = panel > 0, panel >= 2
+        entropy = entr(mass[seen] / panel[seen, None]).sum(axis=1)
+        mine = np.isin(votes.judgement_item, chosen)
+        groups.append(
+            ItemGroup(
+                name=name,
+                items=chosen.size,
+                judgements_per_item=float(panel.mean()),
+                entropy=float(entropy.mean()) if seen.any() else 0.0,
+                unanimous_share=float((np.count_nonzero(mass[paired], axis=1) == 1).mean()) if paired.any() else None,
+                alpha=krippendorff_alpha(part, resamples=resamples, seed=seed) if paired.any() else None,
+                seconds=_median(part.seconds),
+                normalised_seconds=None if pace is None else _mean(pace[mine]),
+                unsure_rate=None if part.unsure is None else _mean(unsure_judgements(part)),
+            )
+        )
+    return tuple(groups)
+
+
+def by_annotators(votes: Votes, attribute: str) -> tuple[AnnotatorGroup, ...]:
+    """The annotators by the value of one of their attributes, such as a country; largest group first."""
+    if votes.annotators is None or votes.judgement_annotator is None or attribute not in votes.attributes:
+        raise InputError(f"votes: annotators have no attribute '{attribute}'; name its column with --attribute")
+    panel = annotator_agreement(votes)
+    by, doubted = votes.judgement_annotator, unsure_judgements(votes)
+    groups = []
+    for name, chosen in _members(votes.attributes[attribute]):
+        mine = np.isin(by, chosen)
+        compared = panel.compared[chosen]
+        agreement = np.nan_to_num(panel.agreement[chosen]) @ compared / max(compared.sum(), 1)
+        groups.append(
+            AnnotatorGroup(
+                name=name,
+                annotators=chosen.size,
+                judgements=int(mine.sum()),
+                agreement=float(agreement) if compared.any() else None,
+                seconds=None if votes.seconds is None else _median(votes.seconds[mine]),
+                unsure_rate=None if votes.unsure is None else _mean(doubted[mine]),
+            )
+        )
+    return tuple(groups)
+
+
+def original_agreement(votes: Votes, original: Names) -> OriginalAgreement:
+    """The majority of the votes beside the items' original labels.
+
+    Args:
+        votes: the votes.
+        original: (items,) a class name each; one that is no class, such as an empty one, leaves the item out.
+    """
+    place = {name: k for k, name in enumerate(votes.classes)}
+    before = np.array([place.get(str(name), -1) for name in original.tolist()])
+    known = (before >= 0) & (votes.panel_size > 0)
+    if not known.any():
+        raise InputError("votes: no original label is one of the classes; check its column")
+    now = class_mass(votes).argmax(axis=1)
+    n_classes = len(votes.classes)
+    matrix = np.bincount(before[known] * n_classes + now[known], minlength=n_classes**2).reshape(n_classes, n_classes)
+    n, z = int(known.sum()), float(ndtri(0.975))
+    same = float(np.trace(matrix) / n)
+    middle = (same * n + z**2 / 2) / (n + z**2)
+    half = z * np.sqrt(same * (1 - same) * n + z**2 / 4) / (n + z**2)
+    return OriginalAgreement(n, same, float(middle - half), float(middle + half), matrix, int((~known).sum()))
+
+
+def _members(values: Names) -> list[tuple[str, Any]]:
+    """The distinct values with the places that have them, the most frequent first."""
+    names, code = np.unique(values.astype(np.dtypes.StringDType()), return_inverse=True)
+    size = np.bincount(code, minlength=len(names))
+    ordered = np.argsort(-size, kind="stable")
+    return [(str(names[k]), np.flatnonzero(code == k)) for k in ordered]
+
+
+def _median(values: Any) -> float | None:
+    known = np.empty(0) if values is None else values[~np.isnan(values)]
+    return float(np.median(known)) if known.size else None
+
+
+def _mean(values: Any) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else None

@@ -1,0 +1,99 @@
+"""JSON with judgements by item (JUDGE-BENCH, such as DICES) or by annotator (the alternative annotator test)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from dissensus.errors import InputError
+from dissensus.votes.cells import are_numbers
+from dissensus.votes.columns import Columns, listed
+from dissensus.votes.official.opening import glance, official_file, read_json
+from dissensus.votes.rows import votes_from_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.votes.rows import Duplicates
+    from dissensus.votes.table import Votes
+
+ALTTEST: Final = ("*.human_annotations.json",)
+
+
+def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] | None = None) -> Votes:
+    """Anonymous votes of a JUDGE-BENCH file, such as DICES: a list of answers for each instance, which is an item.
+
+    Args:
+        path: the file.
+        label: the metric, where the file has several.
+        notes: takes a sentence on instances without answers, which are left out.
+    """
+    path = official_file(path, "*.json")
+    found = read_json(path)
+    try:
+        metrics = {str(each["metric"]): each.get("labels_list") for each in found["annotations"]}
+        if label is None and len(metrics) > 1:
+            raise InputError(f"{path}: the file has several metrics; choose one with --label: {listed(list(metrics))}")
+        metric = next(iter(metrics)) if label is None else label
+        if metric not in metrics:
+            raise InputError(f"{path}: there is no metric '{metric}'; choose {listed(list(metrics))}")
+        answers = [
+            (str(each["id"]), [str(answer) for answer in each["annotations"][metric]["individual_human_scores"]])
+            for each in found["instances"]
+        ]
+    except (KeyError, TypeError, AttributeError, StopIteration):
+        raise InputError(
+            f"{path}: expected 'annotations' and 'instances' with 'individual_human_scores', as JUDGE-BENCH writes them"
+        ) from None
+    silent = sum(not said for _, said in answers)
+    if silent and notes is not None:
+        notes.append(f"{silent:,} instances without answers are left out")
+    rows = pl.DataFrame(
+        [each for each in answers if each[1]], orient="row", schema={"item": str, "label": pl.List(str)}
+    ).explode("label")
+    labels = metrics[metric]
+    return votes_from_rows(
+        rows,
+        Columns(item="item", label="label"),
+        where=lambda row: f"{path}, instance {rows['item'][row]}",
+        classes=[str(name) for name in labels] if labels else None,
+        ordered=False,
+    )
+
+
+def is_judge_bench(path: Path) -> bool:
+    """Whether the file begins as JUDGE-BENCH's do."""
+    start = "" if path.is_dir() else glance(path)
+    return start.lstrip().startswith("{") and all(f'"{key}"' in start for key in ("dataset", "annotations", "metric"))
+
+
+def read_alttest(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
+    """Votes of a file of the alternative annotator test (Calderon et al. 2025): each annotator's label of each item."""
+    path = official_file(path, *ALTTEST)
+    found = read_json(path)
+    if not isinstance(found, dict) or not all(isinstance(each, dict) and each for each in found.values()):
+        raise InputError(f"{path}: expected, for each annotator, an object of items and labels")
+    said = [(item, who, _label(value, path, who)) for who, each in found.items() for item, value in each.items()]
+    table = pl.DataFrame(said, orient="row", schema={"item": str, "annotator": str, "label": str})
+    numbers = are_numbers(table["label"].unique().to_list())
+    return votes_from_rows(
+        table,
+        Columns(item="item", annotator="annotator", label="label"),
+        where=lambda row: f"{path}, annotator {table['annotator'][row]}",
+        ordered=numbers and table["label"].n_unique() > 2,
+        duplicates=duplicates,
+        notes=notes,
+    )
+
+
+def is_alttest(path: Path) -> bool:
+    """Whether the file has the name of the test's human annotations."""
+    return path.name.endswith(ALTTEST[0][1:]) and path.is_file()
+
+
+def _label(value: Any, path: Path, who: str) -> str:
+    if not isinstance(value, str | int | float) or value == "" or (isinstance(value, float) and not np.isfinite(value)):
+        raise InputError(f"{path}, annotator {who}: {value!r} is no label; correct it, or remove it")
+    return str(value)

@@ -1,0 +1,188 @@
+"""Official tables of several sets: CREHate, EmoBank, Davidson et al., CREMA-D and GoEmotions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from dissensus.errors import InputError
+from dissensus.table_file import Rows, open_table
+from dissensus.votes.columns import Columns, listed
+from dissensus.votes.grid import votes_from_count_rows
+from dissensus.votes.official.opening import header, official_file, require_rows, whole_numbers
+from dissensus.votes.rows import votes_from_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.votes.rows import Duplicates
+    from dissensus.votes.table import Votes
+
+CREHATE: Final = "CREHate_raw_annotations.csv"
+CREHATE_CLASSES: Final = ("not hate", "hate", "unsure")
+DEMOGRAPHICS: Final = (
+    *("nationality", "age", "education", "ethnicity", "gender", "politic", "religion"),
+    "gender_sexual_orientation",
+)
+
+EMOBANK: Final = "individual_reader_ratings.csv"
+DIMENSIONS: Final = {"valence": "V", "arousal": "A", "dominance": "D"}
+
+DAVIDSON: Final = "labeled_data.csv"
+DAVIDSON_CLASSES: Final = ("hate_speech", "offensive_language", "neither")
+
+CREMA_D: Final = "tabulatedVotes.csv"
+EMOTIONS: Final = {"A": "anger", "D": "disgust", "F": "fear", "H": "happiness", "N": "neutral", "S": "sadness"}
+CONDITIONS: Final = {"voice": "1", "face": "2", "both": "3"}
+
+GO_EMOTIONS: Final = "goemotions_*.csv"
+ABOUT_COMMENTS: Final = ("text", "id", "author", "subreddit", "link_id", "parent_id", "created_utc", "rater_id")
+UNCLEAR: Final = "example_very_unclear"
+
+
+def read_crehate(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
+    """Votes of CREHate's raw annotations: whether a post is hateful, by annotators of five countries (Lee et al. 2024).
+
+    Demographics are attributes of annotators; of an annotator who stated two values, the first is kept and told.
+    """
+    path = official_file(path, CREHATE)
+    rows = require_rows(path, "CSV", ["ID", "annotator_id", "annotation", *DEMOGRAPHICS])
+    label = whole_numbers(rows, "annotation", low=0, high=2)
+    table = rows.table.with_columns(
+        pl.Series(CREHATE_CLASSES).gather(label).alias("annotation"),
+        pl.col(DEMOGRAPHICS).cast(pl.String).first().over("annotator_id"),
+    )
+    stated = rows.table.select(pl.col(DEMOGRAPHICS).cast(pl.String))
+    changed = sum(int(table[name].ne_missing(stated[name]).sum()) for name in DEMOGRAPHICS)
+    if changed and notes is not None:
+        notes.append(f"{changed:,} cells of demographics differ from what their annotator stated first, which is kept")
+    return votes_from_rows(
+        table,
+        Columns(item="ID", annotator="annotator_id", label="annotation", attributes=DEMOGRAPHICS),
+        where=rows.where,
+        classes=CREHATE_CLASSES,
+        ordered=False,
+        duplicates=duplicates,
+        notes=notes,
+    )
+
+
+def is_crehate(path: Path) -> bool:
+    """Whether the header is that of CREHate's raw annotations."""
+    return {"ID", "annotator_id", "annotation", "politic"} <= header(path, CREHATE)
+
+
+def read_emobank(path: Path, *, label: str | None = None) -> Votes:
+    """Anonymous ratings 1 to 5 of EmoBank's readers (Buechel and Hahn 2017).
+
+    Args:
+        path: `individual_reader_ratings.csv`, or the folder that holds it.
+        label: valence, arousal or dominance; valence if not given.
+    """
+    path = official_file(path, EMOBANK)
+    column = DIMENSIONS.get(label or "valence", label or "")
+    if column not in DIMENSIONS.values():
+        raise InputError(f"{path}: there is no rating '{label}'; choose {listed(list(DIMENSIONS))}")
+    rows = require_rows(path, "CSV", ["id", column])
+    ratings = whole_numbers(rows, column, low=1, high=5).cast(pl.String)
+    return votes_from_rows(
+        rows.table.with_columns(ratings),
+        Columns(item="id", label=column),
+        where=rows.where,
+        classes=("1", "2", "3", "4", "5"),
+        ordered=True,
+    )
+
+
+def is_emobank(path: Path) -> bool:
+    """Whether the header is that of the readers' ratings."""
+    return header(path, EMOBANK) == {"id", *DIMENSIONS.values()}
+
+
+def read_davidson(path: Path) -> Votes:
+    """Anonymous counts of hate speech, offensive language and neither (Davidson et al. 2017); the text is kept."""
+    path = official_file(path, DAVIDSON)
+    rows = require_rows(path, "CSV", ["", "count", *DAVIDSON_CLASSES, "tweet"])
+    votes = votes_from_count_rows(_only(rows, "", DAVIDSON_CLASSES), item="")
+    _refuse_other_totals(votes, rows, "count")
+    text = np.array(rows.table["tweet"].fill_null("").to_list(), dtype=np.dtypes.StringDType())
+    return replace(votes, item_attributes={"text": text})
+
+
+def is_davidson(path: Path) -> bool:
+    """Whether the header has Davidson's counts."""
+    return {"count", *DAVIDSON_CLASSES, "tweet"} <= header(path, DAVIDSON)
+
+
+def read_crema_d(path: Path, *, label: str | None = None) -> Votes:
+    """Anonymous counts of six emotions for each clip of CREMA-D (Cao et al. 2014).
+
+    Args:
+        path: `tabulatedVotes.csv`, or the folder that holds it.
+        label: what people met: voice, face or both; both if not given.
+    """
+    path = official_file(path, CREMA_D)
+    condition = label or "both"
+    if condition not in CONDITIONS:
+        raise InputError(f"{path}: there is no condition '{label}'; choose {listed(list(CONDITIONS))}")
+    rows = require_rows(path, "CSV", ["", *EMOTIONS, "fileName", "numResponses"])
+    chosen = rows.table[""].cast(pl.String).str.starts_with(CONDITIONS[condition])
+    kept = Rows(path, rows.table.filter(chosen), np.flatnonzero(chosen.to_numpy()))
+    if not kept.table.height:
+        raise InputError(f"{path}: no row is of the condition {condition}; give the official file unchanged")
+    votes = votes_from_count_rows(_only(kept, "fileName", tuple(EMOTIONS)), item="fileName")
+    _refuse_other_totals(votes, kept, "numResponses")
+    return replace(votes, classes=tuple(EMOTIONS.values()))
+
+
+def is_crema_d(path: Path) -> bool:
+    """Whether the header has CREMA-D's counts."""
+    return {*EMOTIONS, "fileName", "numResponses"} <= header(path, CREMA_D)
+
+
+def read_goemotions(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
+    """Votes of one of GoEmotions' three raw files (Demszky et al. 2020): one or more of 28 emotions a judgement.
+
+    Judgements that call the comment very unclear and choose no emotion are votes for `none`.
+    """
+    path = official_file(path, GO_EMOTIONS)
+    table = open_table(path)
+    emotions = [name for name in table.columns if name not in (*ABOUT_COMMENTS, UNCLEAR)]
+    rows = require_rows(path, "CSV", ["id", "rater_id", *emotions])
+    chosen = [
+        pl.when(whole_numbers(rows, name, low=0, high=1) == 1).then(pl.lit(name)).alias(name) for name in emotions
+    ]
+    label = rows.table.select(pl.concat_list(chosen).list.drop_nulls().alias("label")).to_series()
+    return votes_from_rows(
+        rows.table.select("id", "rater_id").with_columns(label),
+        Columns(item="id", annotator="rater_id", label="label"),
+        where=rows.where,
+        classes=emotions,
+        ordered=False,
+        duplicates=duplicates,
+        notes=notes,
+    )
+
+
+def is_goemotions(path: Path) -> bool:
+    """Whether the header has GoEmotions' raters and its mark of unclear comments."""
+    return {"id", "rater_id", UNCLEAR, "admiration"} <= header(path, GO_EMOTIONS)
+
+
+def _only(rows: Rows, item: str, classes: tuple[str, ...]) -> Rows:
+    return Rows(rows.path, rows.table.select(item, *classes), rows.numbers)
+
+
+def _refuse_other_totals(votes: Votes, rows: Rows, column: str) -> None:
+    """Refuse counts that do not add up to the number of votes that the file states."""
+    stated = whole_numbers(rows, column, low=0, high=1_000_000).to_numpy()
+    wrong = np.flatnonzero(votes.panel_size != stated)
+    if wrong.size:
+        row = int(wrong[0])
+        raise InputError(
+            f"{rows.where(row)}: {votes.panel_size[row]} votes, and column '{column}' says {stated[row]}; give the "
+            "official file unchanged"
+        )

@@ -1,0 +1,190 @@
+"""An inspection as one offline HTML page: sentences, tables and figures."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from dissensus.votes.agreement import TITLES, class_mass, vote_weights
+from dissensus.votes.inspection import FEWEST
+from dissensus.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from dissensus.votes.inspection import Inspection
+    from dissensus.votes.table import Votes
+
+MOST_CLASSES: Final = 20
+"""Classes in a figure, those with most votes; more could not be told apart."""
+
+_STYLE: Final = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b}"
+    "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .8rem .2rem 0;text-align:left}"
+    "th{border-bottom:1px solid #999}svg{max-width:100%;height:auto}.lead{font-size:1.15rem}"
+)
+
+
+def write_page(found: Inspection, votes: Votes, path: Path, *, title: str) -> None:
+    """Write the page, whole or not at all; it needs nothing from elsewhere."""
+    sections = [
+        f"<h1>{escape(title)}</h1>",
+        *(f'<p class="lead">{escape(each)}</p>' for each in found.sentences()),
+        "<h2>Agreement</h2>",
+        _table(
+            ("", "value", "95 % interval"),
+            [
+                (TITLES[name], f"{each.value:.3f}", "" if each.low is None else f"{each.low:.3f} to {each.high:.3f}")
+                for name, each in found.agreement.items()
+            ],
+        ),
+        *(
+            f"<h2>{escape(heading)}</h2><p>{escape(about)}</p>{_svg(spec)}"
+            for heading, about, spec in figures(found, votes)
+        ),
+        "<h2>Most contested items</h2>",
+        _table(
+            ("item", "entropy", "votes"),
+            [
+                (str(each.item), f"{each.entropy:.3f}", ", ".join(f"{name} {n}" for name, n in each.counts.items()))
+                for each in found.contested
+            ],
+        ),
+        *(f"<p>Not shown: {escape(each)}.</p>" for each in found.notes),
+    ]
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+    with whole_file(path) as part:
+        part.write_text(head + "\n".join(sections) + "</html>\n", encoding="utf-8")
+
+
+def figures(found: Inspection, votes: Votes) -> list[tuple[str, str, dict[str, Any]]]:
+    """Heading, one sentence and Vega-Lite spec of each figure that the votes allow."""
+    mass, panel = class_mass(votes), votes.panel_size
+    out = []
+    paired = panel >= 2
+    if paired.any():
+        n = panel[paired].astype(np.float64)
+        # Pairs of two judgements: without those of a judgement, spread over its votes, with itself.
+        itself = np.bincount(votes.item, weights=vote_weights(votes) ** 2, minlength=len(votes.items))[paired]
+        same = ((mass[paired] ** 2).sum(axis=1) - itself) / (n * (n - 1))
+        out.append(
+            (
+                "Agreement over items",
+                "How many items have which share of pairs of judgements that agree.",
+                _histogram(np.clip(same, 0.0, 1.0), "pairs that agree"),
+            )
+        )
+    out.append(
+        (
+            "Judgements an item",
+            "How many items have how many judgements.",
+            _bars(
+                [(f"{a}" if a == b else f"{a} to {b}", n) for a, b, n in found.judgements_per_item.histogram],
+                "judgements",
+            ),
+        )
+    )
+    order = np.argsort(-mass.sum(axis=0), kind="stable")[:MOST_CLASSES]
+    if len(order) > 1:
+        out.append(
+            (
+                "Disagreement between classes",
+                "Where one person chose the class of a row: what share of the others' judgements is in which class.",
+                _heatmap(_together(votes, mass)[np.ix_(order, order)], [votes.classes[k] for k in order]),
+            )
+        )
+    rows = found.doubtful()[:30]
+    if rows:
+        out.append(
+            (
+                "Annotators",
+                f"Agreement with the rest, of those with {FEWEST} judgements or more, the lowest upper end first.",
+                _intervals(rows),
+            )
+        )
+    return out
+
+
+def _histogram(values: Any, title: str) -> dict[str, Any]:
+    counts, edges = np.histogram(values, bins=20, range=(0, 1))
+    return _bars([(f"{edge:.2f}", int(n)) for edge, n in zip(edges[:-1], counts, strict=True)], title)
+
+
+def _bars(rows: Sequence[tuple[str, int]], title: str) -> dict[str, Any]:
+    return {
+        "data": {"values": [{"x": name, "items": n} for name, n in rows]},
+        "mark": "bar",
+        "encoding": {
+            "x": {"field": "x", "type": "ordinal", "sort": None, "title": title},
+            "y": {"field": "items", "type": "quantitative", "title": "items"},
+        },
+    }
+
+
+def _together(votes: Votes, mass: Any) -> Any:
+    """(classes, classes) pairs of two judgements of the same item, by the classes of both."""
+    judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
+    shape = (votes.n_judgements, len(votes.classes))
+    own = csr_array((vote_weights(votes), (judgement, votes.label)), shape=shape)
+    return mass.T @ mass - (own.T @ own).toarray()
+
+
+def _heatmap(together: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Share of another judgement of the same item in each class, by the class of one."""
+    total = together.sum(axis=1, keepdims=True)
+    share = np.divide(together, total, out=np.zeros_like(together), where=total > 0)
+    values = [
+        {"said": one, "other": other, "share": float(share[i, j])}
+        for i, one in enumerate(names)
+        for j, other in enumerate(names)
+    ]
+    return {
+        "data": {"values": values},
+        "mark": "rect",
+        "encoding": {
+            "y": {"field": "said", "type": "nominal", "sort": list(names), "title": "one says"},
+            "x": {"field": "other", "type": "nominal", "sort": list(names), "title": "another says"},
+            "color": {"field": "share", "type": "quantitative", "scale": {"scheme": "blues", "domain": [0, 1]}},
+        },
+    }
+
+
+def _intervals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    values = [
+        {name: row[name] for name in ("agreement", "low", "high")} | {"who": str(row["annotator"])} for row in rows
+    ]
+    y = {"field": "who", "type": "nominal", "sort": None, "title": None}
+    return {
+        "data": {"values": values},
+        "layer": [
+            {
+                "mark": "rule",
+                "encoding": {
+                    "y": y,
+                    "x": {"field": "low", "type": "quantitative", "scale": {"domain": [0, 1]}, "title": "agreement"},
+                    "x2": {"field": "high"},
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True},
+                "encoding": {"y": y, "x": {"field": "agreement", "type": "quantitative"}},
+            },
+        ],
+    }
+
+
+def _svg(spec: dict[str, Any]) -> str:
+    import vl_convert
+
+    whole = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "width": 640, "background": None, **spec}
+    return str(vl_convert.vegalite_to_svg(whole))
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(each)}</th>" for each in header)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"

@@ -1,0 +1,184 @@
+"""The known sets as studies read them: inputs, official splits, original labels."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import zipfile
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from dissensus.datasets.cifar import _three_votes
+from dissensus.errors import InputError
+from dissensus.studies import read_study
+from dissensus.studies.data import study_data
+from dissensus.studies.labelled_sets import LABELLED_SETS
+from dissensus.studies.spec import SHARES
+
+if TYPE_CHECKING:
+    from dissensus.training.data import TrainingData
+
+real = pytest.mark.skipif("DISSENSUS_DATA" not in os.environ, reason="DISSENSUS_DATA is not set: no real data here")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def data(folder: Path, name: str, rest: str = "", **change: Any) -> TrainingData:
+    path = folder / "study.toml"
+    path.write_text(f'[dataset]\nname = "{name}"\n{rest}')
+    return study_data(replace(read_study(path), **change))
+
+
+def sizes(made: TrainingData) -> dict[str, int]:
+    return {name: len(members) for name, members in made.splits.items()}
+
+
+def test_words_keep_their_features_and_a_term_listed_twice_is_in_one_split(tmp_path: Path) -> None:
+    made = data(tmp_path, "words")
+    assert made.shape == (1024,)
+    assert made.items is not None
+    assert made.items.texts[0][:1].tolist() == ["$:"]
+    texts = made.items.texts[0]
+    train, test = (set(texts[made.splits[name]].tolist()) for name in ("train", "test"))
+    assert not train & test
+
+
+@real
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("hs-brexit", {"train": 784, "validation": 168, "test": 168}),
+        ("md-agreement", {"train": 6592, "validation": 1104, "test": 3057}),
+        ("convabuse", {"train": 2398, "validation": 812, "test": 840}),
+        ("armis", {"train": 657, "validation": 141, "test": 145}),
+    ],
+)
+def test_lewidi_has_its_official_splits_and_soft_labels(tmp_path: Path, name: str, expected: dict[str, int]) -> None:
+    import json
+
+    from dissensus.datasets.texts import LEWIDI
+
+    made = data(tmp_path, name)
+    assert sizes(made) == expected
+    assert made.human.classes == ("0", "1")
+    path = Path(os.environ["DISSENSUS_DATA"]) / "lewidi-2023" / f"{LEWIDI[name]}_dev.json"
+    entries = json.loads(path.read_text(encoding="utf-8"))
+    places = {str(item): place for place, item in enumerate(made.human.items.tolist())}
+    for number, entry in entries.items():
+        place = places[f"validation-{number}"]
+        assert made.human.probabilities[place, 1] == pytest.approx(entry["soft_label"]["1"], abs=0.0051)
+    assert made.sparse
+    assert len(made.items or []) == sum(expected.values())
+
+
+@real
+@pytest.mark.parametrize(("source", "items", "agrees"), [("snli", 1514, 0.750), ("mnli", 1569, 0.682)])
+def test_chaosnli_brings_released_logits_pairs_and_old_labels(
+    tmp_path: Path, source: str, items: int, agrees: float
+) -> None:
+    made = data(tmp_path, "chaosnli", f'sources = ["{source}"]\n[grid]\ntargets = ["frequency", "original"]\n')
+    assert len(made.human) == items
+    assert made.shape == (9,)
+    assert made.items is not None
+    assert len(made.items.texts) == 2
+    same = made.targets["original"].majority().label == made.human.majority().label
+    assert same.mean() == pytest.approx(agrees, abs=0.01)
+    # The logits are in the order of the classes: in every other order the networks would be right less often.
+    guessed, label = made.features[:, :3].argmax(axis=1), made.targets["original"].majority().label
+    right = {order: (np.array(order)[guessed] == label).mean() for order in permutations(range(3))}
+    assert max(right, key=lambda order: right[order]) == (0, 1, 2)
+
+
+@real
+def test_popquorn_brings_its_comments(tmp_path: Path) -> None:
+    made = data(tmp_path, "popquorn")
+    assert made.human.ordered
+    assert made.items is not None
+    place = made.human.items.tolist().index(530)
+    assert str(made.items.texts[0][place]).startswith("I think a lot of Dethklok songs use drop C")
+    assert sum(sizes(made).values()) == 1500
+
+
+@real
+def test_cifar_10h_brings_cifars_own_labels(tmp_path: Path) -> None:
+    made = data(tmp_path, "cifar-10h", '[grid]\ntargets = ["original"]\n')
+    same = made.targets["original"].majority().label == made.human.majority().label
+    assert same.mean() == pytest.approx(0.9921, abs=5e-5)
+    assert made.items is not None
+    assert made.items.pixels is not None
+    assert np.array_equal(made.features, made.items.pixels.astype(np.float32) / np.float32(255))
+
+
+@real
+def test_cifar_10n_is_trained_on_and_cifar_10h_tested_on(tmp_path: Path) -> None:
+    rest = '[splits]\nvalidation = 0.1\n[grid]\ntargets = ["frequency", "original"]\n'
+    made = data(tmp_path, "cifar-10n", rest)
+    assert sizes(made) == {
+        "train": pytest.approx(45_000, abs=10),
+        "validation": pytest.approx(5_000, abs=10),
+        "test": 10_000,
+    }
+    votes = made.human.panel_size
+    assert set(votes[made.splits["train"]].tolist()) == {3}
+    assert votes[made.splits["test"]].min() >= 47
+    # Each of the three labels is right for about 83 % of images (Wei et al. 2022).
+    right = (made.human.probabilities * made.targets["original"].probabilities).sum(axis=1)
+    assert right[made.splits["train"]].mean() == pytest.approx(0.826, abs=0.01)
+
+
+def test_a_set_whose_splits_are_official_is_split_otherwise_where_asked(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text('[dataset]\nname = "hs-brexit"\n')
+    assert read_study(path).splits == {}
+    path.write_text('[dataset]\nname = "hs-brexit"\n[splits]\ntrain = 0.7\nvalidation = 0.15\ntest = 0.15\n')
+    assert read_study(path).splits == SHARES
+    path.write_text('[dataset]\nname = "cifar-10n"\n[splits]\nvalidation = 1.5\n')
+    with pytest.raises(InputError, match=r"give the share of training items it takes, as 0\.1"):
+        read_study(path)
+
+
+@pytest.mark.parametrize("name", [name for name in LABELLED_SETS if not name.startswith(("soft", "words"))])
+def test_a_set_that_is_not_here_is_refused_with_where_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("DISSENSUS_DATA", str(tmp_path))
+    with pytest.raises(InputError, match=r"is missing; (download|fetch|get) "):
+        LABELLED_SETS[name].read()
+
+
+def labels_file(path: Path, held: Any) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps(held, protocol=2))
+    return path
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return (print, ("this must not run",))
+
+
+def test_labels_of_cifar_10n_are_read_without_running_anything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {f"random_label{number}": np.arange(10) for number in (1, 2, 3)}
+    assert _three_votes(labels_file(tmp_path / "a.pt", said)).shape == (3, 10)
+    for held, sentence in (
+        ({**said, "more": Evil()}, "which is no plain array"),
+        ({"random_label1": np.arange(3)}, "it holds no 'random_label2'"),
+        ({**said, "random_label2": np.arange(1, 11)}, "its labels are not 0 to 9"),
+    ):
+        path = labels_file(tmp_path / "b.pt", held)
+        with pytest.raises(InputError, match=sentence):
+            _three_votes(path)
+    assert not capsys.readouterr().out
+    (tmp_path / "c.pt").write_bytes(b"no zip")
+    with pytest.raises(InputError, match="cannot be read as a file of plain arrays"):
+        _three_votes(tmp_path / "c.pt")

@@ -1,0 +1,226 @@
+"""Studies of one's own texts, images, splits, groups, folds and original labels, from files to data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dissensus.errors import InputError
+from dissensus.studies import read_study
+from dissensus.studies.data import study_data
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.studies import Study
+    from dissensus.training.data import TrainingData
+
+WORDS = {"yes": "good fine great", "no": "bad poor awful"}
+N = 60
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """60 texts with three votes each; of every third item one annotator disagrees."""
+    votes, texts, gold = ["item,annotator,label"], ["item,text,before"], ["item,label"]
+    for number in range(N):
+        label, other = ("yes", "no") if number % 2 else ("no", "yes")
+        said = [label, label, other if number % 3 == 0 else label]
+        votes += [f"i{number},a{who},{word}" for who, word in enumerate(said)]
+        texts.append(f'i{number},"{WORDS[label]} text {number}",{label if number % 10 else other}')
+        gold.append(f"i{number},{label if number % 10 else other}")
+    for name, rows in (("votes", votes), ("texts", texts), ("gold", gold)):
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+def study(folder: Path, dataset: str = "", rest: str = "", *, items: str = 'texts = "texts.csv"') -> Study:
+    path = folder / "study.toml"
+    path.write_text(f'[dataset]\nvotes = "votes.csv"\n{items}\n{dataset}\n{rest}')
+    return read_study(path)
+
+
+def data(folder: Path, dataset: str = "", rest: str = "", *, items: str = 'texts = "texts.csv"') -> TrainingData:
+    return study_data(study(folder, dataset, rest, items=items))
+
+
+def test_texts_are_encoded_by_tfidf_fitted_on_training_items(folder: Path) -> None:
+    made = data(folder)
+    assert made.sparse
+    assert not made.normalise
+    assert made.encoder is not None
+    assert made.encoder.name == "tfidf"
+    assert made.items is not None
+    assert made.items.names.tolist() == made.human.items.tolist()
+    learnt = made.encoder.state["words"].tobytes().decode().split("\n")
+    numbers = {str(int(str(made.human.items[k])[1:])) for k in made.splits["train"]}
+    assert {word for word in learnt if word.isdecimal()} == {number for number in numbers if len(number) > 1}
+
+
+def test_an_encoder_and_normalisation_are_chosen_in_the_study(folder: Path) -> None:
+    ngrams = data(folder, 'encoder = "char-ngrams"')
+    assert (ngrams.shape, ngrams.normalise) == ((1024,), True)
+    plain = data(folder, 'encoder = "char-ngrams"\nnormalise = false')
+    assert not plain.normalise
+    assert (plain.normalised() == plain.features).all()
+    assert plain.fingerprint != ngrams.fingerprint
+    with pytest.raises(InputError, match=r"study.toml: \[dataset\] encoder: 'nonsense' is no encoder"):
+        data(folder, 'encoder = "nonsense"')
+    with pytest.raises(InputError, match="sparse features cannot be normalised"):
+        data(folder, "normalise = true")
+
+
+def test_an_encoder_runs_once_and_is_told_of(folder: Path, cache: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    asked = study(folder, 'encoder = "char-ngrams"')
+    study_data(asked, told=lambda *told: seen.append(told))
+    assert seen[-1] == (N, N)
+    seen.clear()
+    study_data(asked, told=lambda *told: seen.append(told))
+    assert not seen
+    assert list((cache / "dissensus" / "encoded").glob("*.npz"))
+
+
+def test_networks_that_read_the_items_need_no_features(folder: Path) -> None:
+    made = data(folder, rest='[grid]\nmodels = ["hf:some/model"]\n')
+    assert made.features.shape == (N, 0)
+    assert made.items is not None
+    assert data(folder, rest='[grid]\nmodels = ["hf:some/model", "linear"]\n').shape[0] > 0
+
+
+def test_a_folder_of_images_is_read_and_scaled(folder: Path) -> None:
+    (folder / "photos").mkdir()
+    for number in range(N):
+        Image.new("L", (8 + number % 2, 8), number).save(folder / "photos" / f"i{number}.png")
+    made = data(folder, 'encoder = "pixels:8"', items='images = "photos"')
+    assert made.shape == (1, 8, 8)
+    names = [int(str(name)[1:]) for name in made.human.items]
+    assert np.allclose(made.features[:, 0, 0, 0] * 255, names)
+    with pytest.raises(InputError, match='encoder = "pixels:64"'):
+        data(folder, items='images = "photos"')
+    np.savez(folder / "photos.npz", images=np.zeros((N, 8, 8), np.uint8), items=[f"i{number}" for number in range(N)])
+    assert data(folder, items='images = "photos.npz"').shape == (1, 8, 8)
+
+
+@pytest.mark.parametrize("original", ["gold.csv", "before"])
+def test_original_labels_are_a_file_or_a_column(folder: Path, original: str) -> None:
+    made = data(folder, f'original = "{original}"', '[grid]\ntargets = ["frequency", "original"]\n')
+    label = made.targets["original"]
+    moved = [int(str(name)[1:]) for name in made.human.items[label.majority().label != made.human.majority().label]]
+    assert sorted(moved) == list(range(0, N, 10))
+    assert (label.probabilities.max(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("gold", "original", "sentence"),
+    [
+        ("item,label\ni0,maybe\n", "gold.csv", "no label for item 'i1'"),
+        (None, "earlier", r"is 'earlier', which is neither a file nor a further column .*there are: before"),
+        ("item,label\n" + "".join(f"i{k},maybe\n" for k in range(N)), "gold.csv", "is 'maybe', which nobody voted for"),
+        ("item,a,b\ni0,1,2\n", "gold.csv", "none of the columns item, a, b is known to hold the label"),
+    ],
+)
+def test_original_labels_that_do_not_fit_are_refused(
+    folder: Path, gold: str | None, original: str, sentence: str
+) -> None:
+    if gold is not None:
+        (folder / "gold.csv").write_text(gold)
+    with pytest.raises(InputError, match=sentence):
+        data(folder, f'original = "{original}"', '[grid]\ntargets = ["original"]\n')
+
+
+def splits_file(folder: Path, text: str) -> str:
+    (folder / "splits.csv").write_text(text)
+    return '[splits]\nfile = "splits.csv"\n'
+
+
+def rows(*columns: str) -> str:
+    """A splits file: every fifth item in test, the next in dev; groups of four."""
+    lines = [",".join(("item", *columns))]
+    for number in range(N):
+        cells = {
+            "split": ("test", "dev", "train", "train", "Train")[(number // 4) % 5],
+            "group": f"g{number // 4}",
+        }
+        lines.append(",".join((f"i{number}", *(cells[column] for column in columns))))
+    return "\n".join(lines) + "\n"
+
+
+def numbers(made: TrainingData, split: str) -> set[int]:
+    return {int(str(name)[1:]) for name in made.human.items[made.splits[split]]}
+
+
+def test_a_file_says_who_is_in_which_split(folder: Path) -> None:
+    made = data(folder, rest=splits_file(folder, rows("split", "group")))
+    assert numbers(made, "test") == {k for k in range(N) if (k // 4) % 5 == 0}
+    assert numbers(made, "validation") == {k for k in range(N) if (k // 4) % 5 == 1}
+
+
+def test_groups_are_kept_in_one_split(folder: Path) -> None:
+    for rest in ("", "train = 0.5\nvalidation = 0.25\ntest = 0.25\n"):
+        made = data(folder, rest=splits_file(folder, rows("group")) + rest)
+        groups = {split: {number // 4 for number in numbers(made, split)} for split in made.splits}
+        assert sum(map(len, groups.values())) == N // 4
+        assert set().union(*groups.values()) == set(range(N // 4))
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "sentence"),
+    [
+        ("item,split\ni0,train\n", "", "splits.csv: no row for item 'i1' and 58 more"),
+        (rows("split").replace("i7,dev", "i7,deer"), "", r"splits.csv, line 9: the split 'deer' is none of train"),
+        (rows("split").replace("train", "test").replace("Train", "dev"), "", "no item with votes is in .* 'train'"),
+        (rows("split", "group").replace("i1,test", "i1,train"), "", "a group is in one split"),
+        (rows("split").replace("i1,test", "i0,test"), "", "line 3: item 'i0' has a row already"),
+        ("item\ni0\n", "", "the columns are item; give a column item, and split or group"),
+        (rows("split"), "folds = 3\n", "leave the shares or folds out, or the column 'split'"),
+    ],
+)
+def test_a_splits_file_that_does_not_fit_is_refused(folder: Path, text: str, rest: str, sentence: str) -> None:
+    asked = study(folder, rest=splits_file(folder, text) + rest).parts[0]
+    with pytest.raises(InputError, match=sentence):
+        study_data(asked)
+
+
+@pytest.mark.parametrize("keep", ['keep = "best"', 'regime = "fixed-horizon"'])
+def test_every_item_is_tested_on_in_one_fold(folder: Path, keep: str) -> None:
+    whole = study(folder, rest=f"[splits]\nfolds = 4\n[training]\n{keep}\n")
+    assert [part.name for part in whole.parts] == [f"study-fold-{number}" for number in (1, 2, 3, 4)]
+    assert whole.size == 4
+    parts = [study_data(part) for part in whole.parts]
+    assert sorted(np.concatenate([part.splits["test"] for part in parts]).tolist()) == list(range(N))
+    for part in parts:
+        assert sum(map(len, part.splits.values())) == N
+        assert ("validation" in part.splits) == ("best" in keep)
+        majority = part.human.majority().label[part.splits["test"]]
+        assert abs(int((majority == 0).sum()) - int((majority == 1).sum())) <= 1
+    with pytest.raises(InputError, match="one study for each of its 4 folds"):
+        study_data(whole)
+
+
+def test_folds_keep_groups_together(folder: Path) -> None:
+    whole = study(folder, rest=splits_file(folder, rows("group")) + "folds = 3\n")
+    tested = [{number // 4 for number in numbers(study_data(part), "test")} for part in whole.parts]
+    assert sum(map(len, tested)) == N // 4
+
+
+def test_too_many_folds_are_refused(folder: Path) -> None:
+    asked = study(folder, rest=splits_file(folder, rows("group")) + "folds = 50\n").parts[0]
+    with pytest.raises(InputError, match=r"fold \d+ of 50 has no items"):
+        study_data(asked)
+
+
+def test_a_format_that_cannot_be_told_is_asked_for_by_its_key(folder: Path) -> None:
+    (folder / "votes.csv").write_text("item,u,v\n" + "".join(f"i{k},{k % 2},{k % 3}\n" for k in range(N)))
+    with pytest.raises(InputError, match=r'format = "\w+" under \[dataset\]') as refused:
+        data(folder)
+    assert "--format" not in str(refused.value)
