@@ -53,6 +53,7 @@ def made(
     reference: str | None = None,
     deliveries: Mapping[str, str] | None = None,
     resamples: int = 60,
+    metrics: Sequence[str] = METRICS,
     **told: Any,
 ) -> Subject:
     """A subject from people and (seeds, items, classes) predictions; the first system is the reference."""
@@ -61,7 +62,7 @@ def made(
         people,
         dict(systems),
         classes=people.classes,
-        metrics=METRICS,
+        metrics=metrics,
         majority=reference,
         resamples=resamples,
     )

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from dissensus.report.subject import Subject
 
 
+METRICS = ("soft_nll", "abs_entce")
+
+
 def said(subject: Subject) -> list[str]:
     return answer(subject, differences_by_stratum(subject, resamples=60))
 
@@ -79,6 +82,25 @@ def test_the_but_names_the_worst_stratum() -> None:
     first, *_ = said(made(people_of(counts), {"old": old, "new": new}))
     assert first.startswith("Yes: new ")
     assert "but it is worse on items of the class a (soft NLL +" in first.replace("; but", "but")
+
+
+def test_where_all_is_better_on_the_whole_the_but_names_a_metric_that_is_worse_in_a_stratum() -> None:
+    generator = np.random.default_rng(0)
+    unanimous = np.repeat([True, False], 100)
+    counts = np.where(unanimous[:, None], [10, 0, 0], [4, 3, 3])
+    # On unanimous items the old one is sure, and wrong in one of five; the new one is right, and less sure.
+    sure = np.where(generator.random((3, 200, 1)) < 0.2, [0.01, 0.98, 0.01], [0.98, 0.01, 0.01])
+    old = np.where(unanimous[:, None], sure, [0.98, 0.01, 0.01])
+    new = np.where(unanimous[:, None], [0.8, 0.1, 0.1], [0.4, 0.3, 0.3]) + generator.uniform(0, 0.01, (3, 200, 3))
+    subject = made(people_of(counts), {"old": old, "new": new / new.sum(axis=2, keepdims=True)}, metrics=METRICS)
+    assert WORSE not in {row.mark for row in subject.evaluation.difference("old", only=["new"]).rows}
+    first, *_ = said(subject)
+    assert first.startswith("Yes: new ")
+    scores = subject.evaluation.by_stratum("agreement")
+    own, other = (scores.get(name, "abs_entce", stratum="unanimous").value for name in ("new", "old"))
+    assert own is not None
+    assert other is not None
+    assert f"; but on unanimous items its EntCE is worse ({own.value:.3f} against {other.value:.3f})." in first
 
 
 def test_where_nothing_speaks_against_it_the_answer_says_so() -> None:
