@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -35,7 +36,7 @@ def test_inspect_prints_agreement_and_says_how_it_read_the_file(votes: Path) -> 
     assert done.returncode == 0
     assert "6 votes, 2 items, 2 classes, 3 annotators" in " ".join(done.stdout.split())
     assert "Krippendorff's alpha, nominal" in done.stdout
-    assert "eve" in done.stdout
+    assert "too few to say whom to look at" in " ".join(done.stdout.split())
     assert "item = item, annotator = annotator, label = label" in done.stderr
 
 
@@ -124,7 +125,7 @@ def test_gold_has_any_column_names_and_items_without_votes(
 
 def test_the_options_of_annotator_models_reach_them(votes: Path) -> None:
     done = dissensus("labels", votes, "--scheme", "dawid-skene", "--prior", "0", "--max-iterations", "1")
-    assert "not converged after 1 iterations" in done.stdout
+    assert "not converged after 1 iterations" in " ".join(done.stdout.split())
     assert dissensus("labels", votes, "--scheme", "mace", "--prior", "even", "--method", "em").returncode == 0
     done = dissensus("labels", votes, "--scheme", "glad", "--prior", "2")
     assert (done.returncode, "--prior is for dawid-skene and mace" in done.stderr) == (2, True)
@@ -147,8 +148,8 @@ def test_inspect_opens_with_three_sentences_and_fits_the_screen(votes: Path, col
     )
     assert max(map(len, done.stdout.splitlines())) <= int(columns)
     said = " ".join(done.stdout.split())
-    assert said.index("Two people who judge") < said.index("would have another majority") < said.index("Agreement")
-    assert "too few to say whom to look at" in said
+    change = "(would hardly change the majority|would have another majority)"
+    assert re.search(f"Two people who judge.*{change}.*too few to say whom to look at.*Agreement", said)
     page = (tmp_path / "page.html").read_text()
     assert page.count("<svg") == 3
     assert "http" not in page.replace("http://www.w3.org", "")
