@@ -308,3 +308,8 @@ def test_item_attributes_are_one_value_an_item(read: Any) -> None:
     assert read(table, item_attributes=("source",)).votes.item_attributes["source"].tolist() == ["web", "book"]
     with pytest.raises(InputError, match="line 3: item '1' has 'book' in column 'source'"):
         read(table.replace("1,b,y,web", "1,b,y,book"), item_attributes=("source",))
+
+
+def test_a_word_for_missing_in_a_set_is_told(read: Any) -> None:
+    lines = '{"item": 1, "annotator": "a", "labels": ["x", "y"]}\n{"item": 1, "annotator": "b", "labels": ["NA"]}\n'
+    assert "the label 'NA' looks like a missing one, and is kept as a class" in read(lines, "v.jsonl").notes

@@ -236,6 +236,8 @@ def _understand_table(table: Table, options: Options) -> Reading:
         alike += variants(votes.classes, np.bincount(votes.label, minlength=len(votes.classes)).tolist())
         unseen = [name for name in votes.classes if not name.isprintable()]
         alike += [f"the label {name!r} holds characters that cannot be seen" for name in unseen]
+        odd = [word for word in MISSING if word in votes.classes] if options.missing is None else []
+        alike += [f"the label '{word}' looks like a missing one, and is kept as a class" for word in odd]
     if votes.annotators is not None and votes.annotator is not None and votes.annotators.dtype.kind == "T":
         often = np.bincount(votes.annotator, minlength=len(votes.annotators))
         alike += variants(votes.annotators.tolist(), often.tolist(), what="annotators")
