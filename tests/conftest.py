@@ -17,6 +17,10 @@ settings.register_profile("house", deadline=None, max_examples=60, suppress_heal
 settings.load_profile("house")
 
 
+# Workers of pytest-xdist are told a width of 80; commands are tested at the width that they choose themselves.
+os.environ.pop("COLUMNS", None)
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of real data; tests that need it skip where there is none."""
