@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import spearmanr
 
-from dissensus.dynamics import data_map
+from dissensus.dynamics import data_map, regions_by_rank
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.report import figures
 from dissensus.report.training_dynamics import (
@@ -20,6 +20,7 @@ from dissensus.report.training_dynamics import (
     human_uncertainty,
     last_epochs,
     read_training_dynamics,
+    regions,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def test_the_page_has_the_tables_and_their_files(page: Path) -> None:
     assert "Data maps, human uncertainty and forgetting" in text
     assert "Training items that were learnt and lost again" in text
     files = {path.name for path in (page.parent / "report-files").iterdir()}
-    for name in ("confidence-by-stratum", "human-uncertainty", "forgetting"):
+    for name in ("confidence-by-stratum", "human-uncertainty", "regions", "forgetting"):
         assert {f"{name}.{ending}" for ending in ("csv", "md", "tex")} <= files
 
 
@@ -163,6 +164,23 @@ def test_forgetting_counts_what_was_right_and_then_wrong(made: Recorded) -> None
     assert table.rows[1].cells[1].text == "0.50 ± 0.71"
     assert table.rows[1].cells[2].text == "50.0 ± 70.7"
     assert (table.rows[0].cells[4].text, table.rows[3].cells[4].text) == ("3", "2 to 7")
+
+
+def test_a_region_tells_what_people_said_of_its_items(made: Recorded) -> None:
+    """A model that is sure of what people agree on, and of nothing else: its easy items are the unanimous ones."""
+    people = made.people_on_training_items
+    n, k = people.probabilities.shape
+    made.runs["calm"] = [np.broadcast_to(people.probabilities, (4, n, k)).astype(np.float64)] * 2
+    found = read(made)
+    table = regions(found)
+    records = {record["region"]: record for record in table.records if record["system"] == "calm"}
+    name = regions_by_rank(found.systems["calm"].data_map).name
+    for region, record in records.items():
+        members = name == region
+        assert record["items"] == members.sum()
+        assert record["entropy"] == pytest.approx(people.entropy[members].mean())
+        assert record["unanimous"] == pytest.approx((people.entropy[members] == 0).mean())
+    assert records["easy"]["entropy"] < records["hard"]["entropy"]
 
 
 def test_one_seed_has_no_spread(made: Recorded) -> None:

@@ -9,7 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.dynamics import data_map, epoch_divergence, forgetting_events, uncertainty_correlations
+from dissensus.dynamics import (
+    data_map,
+    epoch_divergence,
+    forgetting_events,
+    regions_by_rank,
+    uncertainty_correlations,
+)
 from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.report.tables import Cell, Row, Table, estimated
 
@@ -212,6 +218,39 @@ def forgetting(dynamics: TrainingDynamics) -> Table:
             "an item was right after one epoch and wrong after the next. Never lost: items that were learnt and stayed "
             "right. Mean ± sd over seeds. Runs of more epochs have more chances to forget: compare methods that "
             "trained equally long."
+        ),
+    )
+
+
+def regions(dynamics: TrainingDynamics) -> Table:
+    """What people said of the items that each system finds easy, ambiguous or hard (Swayamdipta et al. 2020)."""
+    rows, records = [], []
+    unanimous = dynamics.people.entropy == 0
+    for system, each in dynamics.systems.items():
+        region = regions_by_rank(each.data_map).name
+        for name in ("easy", "ambiguous", "hard"):
+            members = region == name
+            if not members.any():
+                continue
+            items = int(members.sum())
+            numbers = {
+                "entropy": float(dynamics.people.entropy[members].mean()),
+                "unanimous": float(unanimous[members].mean()),
+                "correctness": float(each.data_map.correctness[members].mean()),
+            }
+            cells = (f"{numbers['entropy']:.3f}", f"{100 * numbers['unanimous']:.1f}", f"{numbers['correctness']:.3f}")
+            rows.append(_row(system, name, items, *map(Cell, cells)))
+            records.append({"system": system, "region": name, "items": items, **numbers})
+    return Table(
+        slug="regions",
+        title="What people said of easy, ambiguous and hard training items",
+        header=("method", "items", "entropy of people, nats", "unanimous, %", "correctness"),
+        rows=tuple(rows),
+        records=tuple(records),
+        note=(
+            "A third of the training items each: highest confidence (easy), highest variability (ambiguous), lowest "
+            "confidence (hard). An item that fits two is called ambiguous before hard, and hard before easy, so the "
+            "numbers of items differ."
         ),
     )
 

@@ -28,6 +28,7 @@ from dissensus.report.training_dynamics import (
     forgetting,
     human_uncertainty,
     read_training_dynamics,
+    regions,
 )
 from dissensus.report.words import answer
 from dissensus.studies.measuring import stored_basins, stored_ood
@@ -138,6 +139,7 @@ def _of_training(scored: ScoredStudy | None, *, shown: tuple[str, ...], resample
         "dynamics": [
             confidence_by_stratum(dynamics),
             human_uncertainty(dynamics, resamples=resamples, seed=seed),
+            regions(dynamics),
             forgetting(dynamics),
         ],
         "divergence": figures.divergence(scored, dynamics),
