@@ -180,7 +180,8 @@ def test_a_region_tells_what_people_said_of_its_items(made: Recorded) -> None:
         assert record["items"] == members.sum()
         assert record["entropy"] == pytest.approx(people.entropy[members].mean())
         assert record["unanimous"] == pytest.approx((people.entropy[members] == 0).mean())
-    assert records["easy"]["entropy"] < records["hard"]["entropy"]
+    assert records["easy"]["entropy"] == min(record["entropy"] for record in records.values())
+    assert len(records) > 1
 
 
 def test_one_seed_has_no_spread(made: Recorded) -> None:
