@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
+from dissensus.datasets.words import read_words
 from dissensus.votes.simulate import simulate_confusions, simulate_votes
 from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def words_by_column() -> Votes:
+    """The ratings of words with their ten columns as annotators: nobody, but real votes to compare two programs on."""
+    words = read_words()
+    columns = len(words) // len(words.items)
+    return replace(
+        words,
+        annotator=np.tile(np.arange(columns, dtype=np.int32), len(words.items)),
+        annotators=np.array([f"column {number}" for number in range(columns)], dtype=np.dtypes.StringDType()),
+    )
 
 
 def votes_of(item: Any, annotator: Any, label: Any, *, n_classes: int, judgement: Any = None) -> Votes:

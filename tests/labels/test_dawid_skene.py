@@ -8,10 +8,9 @@ import pytest
 from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 from hypothesis import given
 
-from dissensus.datasets.words import read_words
 from dissensus.labels.annotator_models import FLOOR
 from dissensus.labels.dawid_skene import dawid_skene, one_coin
-from tests.labels.panels import any_votes, crowd_kit, read_popquorn, simulated, votes_of
+from tests.labels.panels import any_votes, crowd_kit, read_popquorn, simulated, votes_of, words_by_column
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +84,7 @@ def test_both_are_crowd_kits_on_real_ratings(data: Path) -> None:
 
 
 def test_dawid_skene_is_crowd_kits_on_the_words() -> None:
-    votes = read_words()
+    votes = words_by_column()
     theirs = crowd_kit(DawidSkene(n_iter=5, tol=-np.inf), votes)
     assert np.allclose(dawid_skene(votes, smoothing=0, max_iterations=5, tolerance=0).posterior, theirs, atol=1e-6)
 

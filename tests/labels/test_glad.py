@@ -9,9 +9,8 @@ from hypothesis import given
 from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
-from dissensus.datasets.words import read_words
 from dissensus.labels.glad import glad
-from tests.labels.panels import any_votes, crowd_kit, simulated, votes_of
+from tests.labels.panels import any_votes, crowd_kit, simulated, votes_of, words_by_column
 
 if TYPE_CHECKING:
     from dissensus.votes.table import Votes
@@ -50,7 +49,7 @@ def test_glad_is_crowd_kits_at_equal_iterations(iterations: int) -> None:
 
 
 def test_glad_is_crowd_kits_on_the_words() -> None:
-    words = read_words()
+    words = words_by_column()
     some = words.item < 60
     assert words.annotator is not None
     votes = votes_of(words.item[some], words.annotator[some], words.label[some], n_classes=5)

@@ -9,9 +9,8 @@ from crowdkit.aggregation import MACE
 from hypothesis import given
 from scipy.special import logsumexp
 
-from dissensus.datasets.words import read_words
 from dissensus.labels.mace import KNOWING_PRIOR, STRATEGY_PRIOR, mace
-from tests.labels.panels import any_votes, crowd_kit, read_popquorn, simulated, votes_of
+from tests.labels.panels import any_votes, crowd_kit, read_popquorn, simulated, votes_of, words_by_column
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +58,7 @@ def test_mace_is_crowd_kits_from_the_same_start(method: Method, iterations: int)
 
 
 def test_mace_is_crowd_kits_on_real_votes(data: Path) -> None:
-    for votes in (read_popquorn(data), read_words()):
+    for votes in (read_popquorn(data), words_by_column()):
         ours, theirs = from_crowd_kits_start(as_crowd_kit_needs_them(votes), "vb", 8)
         assert np.allclose(ours, theirs, atol=1e-8)
 

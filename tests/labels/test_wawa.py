@@ -7,9 +7,8 @@ import pytest
 from crowdkit.aggregation import Wawa
 from crowdkit.aggregation.classification import wawa as crowd_kit_wawa
 
-from dissensus.datasets.words import read_words
 from dissensus.labels.wawa import wawa
-from tests.labels.panels import crowd_kit, read_popquorn, simulated, votes_of
+from tests.labels.panels import crowd_kit, read_popquorn, simulated, votes_of, words_by_column
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +53,7 @@ def test_wawa_is_crowd_kits_where_majorities_are_clear(seed: int) -> None:
 
 
 def test_wawa_is_crowd_kits_on_real_votes(data: Path) -> None:
-    for votes in (without_ties(read_popquorn(data)), without_ties(read_words())):
+    for votes in (without_ties(read_popquorn(data)), without_ties(words_by_column())):
         assert np.allclose(wawa(votes).posterior, crowd_kit(PredictingWawa(), votes))
 
 
