@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,19 +35,9 @@ MOST_WARNINGS = 3
 
 
 def evaluate(
-    votes: Annotated[
-        str | None, typer.Option("--votes", metavar="FILE", help="A votes file, or the name of a known dataset.")
-    ] = None,
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            "--predictions", metavar="FILE", help="The model's predictions: .csv, .tsv, .parquet, .jsonl, .npz."
-        ),
-    ] = None,
-    compare: Annotated[
-        list[Path] | None,
-        typer.Option("--compare", metavar="FILE", help="Predictions of another system; repeat for more."),
-    ] = None,
+    votes: opt.VotesFile = None,
+    predictions: opt.PredictionsFile = None,
+    compare: opt.Compared = None,
     majority: Annotated[
         Path | None,
         typer.Option(
@@ -70,13 +60,8 @@ def evaluate(
     list_metrics: Annotated[
         bool, typer.Option("--list-metrics", help="Show the metrics and stop.", is_eager=True)
     ] = False,
-    given: Annotated[
-        Literal["probabilities", "logits"] | None,
-        typer.Option("--given", help="What the predictions are; without it, found from their names and numbers."),
-    ] = None,
-    only_common: Annotated[
-        bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")
-    ] = False,
+    given: opt.Given = None,
+    only_common: opt.OnlyCommon = False,
     scheme: Annotated[
         str,
         typer.Option(

@@ -75,6 +75,23 @@ JsonTo = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
 ]
 
+VotesFile = Annotated[
+    str | None, typer.Option("--votes", metavar="FILE", help="A votes file, or the name of a known dataset.")
+]
+PredictionsFile = Annotated[
+    Path | None,
+    typer.Option("--predictions", metavar="FILE", help="A model's predictions: .csv, .tsv, .parquet, .jsonl, .npz."),
+]
+Compared = Annotated[
+    list[Path] | None,
+    typer.Option("--compare", metavar="FILE", help="Predictions of another system; repeat for more."),
+]
+Given = Annotated[
+    Literal["probabilities", "logits"] | None,
+    typer.Option("--given", help="What the predictions are; without it, found from their names and numbers."),
+]
+OnlyCommon = Annotated[bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")]
+
 
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a command that say how to read a votes file."""

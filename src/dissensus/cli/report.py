@@ -24,30 +24,15 @@ def report(
         ),
     ] = None,
     store: opt.RunsIn = Path("dissensus-runs"),
-    votes: Annotated[
-        str | None, typer.Option("--votes", metavar="FILE", help="A votes file, or the name of a known dataset.")
-    ] = None,
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            "--predictions", metavar="FILE", help="A model's predictions: .csv, .tsv, .parquet, .jsonl, .npz."
-        ),
-    ] = None,
-    compare: Annotated[
-        list[Path] | None,
-        typer.Option("--compare", metavar="FILE", help="Predictions of another system; repeat for more."),
-    ] = None,
+    votes: opt.VotesFile = None,
+    predictions: opt.PredictionsFile = None,
+    compare: opt.Compared = None,
     texts: Annotated[
         Path | None,
         typer.Option("--texts", metavar="FILE", help="A table with the columns item and text, to show items by."),
     ] = None,
-    given: Annotated[
-        Literal["probabilities", "logits"] | None,
-        typer.Option("--given", help="What the predictions are; without it, found from their names and numbers."),
-    ] = None,
-    only_common: Annotated[
-        bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")
-    ] = False,
+    given: opt.Given = None,
+    only_common: opt.OnlyCommon = False,
     scheme: Annotated[str, typer.Option(help="How votes become label distributions.")] = "frequency",
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=2)] = 1000,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")] = Path(

@@ -13,7 +13,7 @@ from dissensus.evaluation.comparison.differences import MARKS as HOW_MARKED
 from dissensus.evaluation.comparison.differences import shown_p
 from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.tables import DASH, latex, markdown
+from dissensus.evaluation.comparison.tables import DASH, as_markdown, latex, markdown
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ class Table:
 
     def to_markdown(self) -> str:
         """Title, table and note; nothing in it can become markup."""
-        body = [[_as_markdown(cell) for cell in line] for line in self._lines()]
-        table = markdown([_as_markdown(each) for each in self.header], body)
-        return f"## {_as_markdown(self.title)}\n\n{table}\n\n{_as_markdown(self.note)}".rstrip() + "\n"
+        body = [[as_markdown(cell) for cell in line] for line in self._lines()]
+        table = markdown([as_markdown(each) for each in self.header], body)
+        return f"## {as_markdown(self.title)}\n\n{table}\n\n{as_markdown(self.note)}".rstrip() + "\n"
 
     def to_latex(self) -> str:
         r"""A `tabular` with rules of `booktabs` in a `table`."""
@@ -357,10 +357,3 @@ def _share(number: float | None) -> str:
 
 def _range(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
-
-
-def _as_markdown(text: str) -> str:
-    escaped = " ".join(text.split()).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
-    for mark in "`*_[]":
-        escaped = escaped.replace(mark, f"\\{mark}")
-    return escaped
