@@ -134,7 +134,7 @@ def test_an_item_that_is_missing_is_named_and_can_still_be_recorded() -> None:
         (["image 3"], LOGITS[0], r"outputs of shape \(3,\) for 1 items"),
         (["image 3", "image 4"], LOGITS[:1], r"outputs of shape \(1, 3\) for 2 items"),
         (["image 3"], LOGITS[:1, :2], r"outputs for 2 classes after outputs for 3"),
-        (["image 3"], LOGITS[:1] * np.nan, r"a number of item image 3 is NaN or infinite"),
+        (["image 3"], LOGITS[:1] * np.nan, r"item image 3 has a number that is NaN or infinite"),
     ],
 )
 def test_a_bad_batch_is_refused_and_leaves_no_trace(ids: list[Any], outputs: Any, sentence: str) -> None:
