@@ -132,7 +132,7 @@ class TrainingData:
     @cached_property
     def normalisation(self) -> tuple[float, float]:
         """Mean and standard deviation of all the training items' features together; 0 and 1 where not normalised."""
-        if not self.normalise:
+        if not self.normalise or not self.shape[0]:
             return 0.0, 1.0
         seen = self.features[self.splits[TRAIN]]
         return float(seen.mean(dtype=np.float64)), float(seen.std(dtype=np.float64)) or 1.0
