@@ -74,6 +74,37 @@ def test_the_verdict_comes_first_and_everything_fits_one_screen(files: dict[str,
     assert "nan" not in result.stdout.lower().replace("unanimous", "")
 
 
+def test_a_model_is_scored_against_other_labels_too(files: dict[str, Path], tmp_path: Path) -> None:
+    """One class an item, as original labels are, and distributions; the verdict stays that against people."""
+    predicted = pl.read_parquet(files["good"])
+    items = next(column for column in predicted.columns if column not in CLASSES)
+    q = predicted.select(CLASSES).to_numpy()
+    top = q.argmax(axis=1)
+    pl.DataFrame({"item": predicted[items], "label": [CLASSES[k] for k in top]}).write_csv(tmp_path / "original.csv")
+    arguments = ("--votes", files["votes"], "--predictions", files["good"], "--resamples", 20)
+    alone = run(*arguments)
+    result = run(*arguments, "--against", tmp_path / "original.csv", "--json", tmp_path / "told.json")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[:3] == alone.stdout.splitlines()[:3]
+    assert "original.csv, not against people" in " ".join(result.stdout.split())
+    told = json.loads((tmp_path / "told.json").read_text())["against"]
+    scores = {row["metric"]: row["value"]["value"] for row in told["overall"]}
+    assert scores["accuracy"] == 1
+    assert scores["brier"] == pytest.approx(((q - np.eye(len(CLASSES))[top]) ** 2).sum(axis=1).mean())
+    result = run(*arguments, "--against", files["good"], "--json", tmp_path / "told.json")
+    told = json.loads((tmp_path / "told.json").read_text())["against"]
+    assert {row["metric"]: row["value"]["value"] for row in told["overall"]}["kl"] == pytest.approx(0, abs=1e-9)
+
+
+def test_other_labels_must_be_there_for_every_item(files: dict[str, Path], tmp_path: Path) -> None:
+    predicted = pl.read_parquet(files["good"])
+    items = next(column for column in predicted.columns if column not in CLASSES)
+    pl.DataFrame({"item": predicted[items][:1], "label": [CLASSES[0]]}).write_csv(tmp_path / "original.csv")
+    arguments = ("--votes", files["votes"], "--predictions", files["good"], "--against", tmp_path / "original.csv")
+    with pytest.raises(InputError, match=r"original\.csv: no label for item .* 29 lack one"):
+        run(*arguments, "--resamples", 5)
+
+
 def test_many_systems_and_strata_still_fit_one_screen(files: dict[str, Path], tmp_path: Path) -> None:
     more = []
     for number in range(8):

@@ -30,6 +30,9 @@ MOST_MODELS = 5
 LONGEST_NAME = 24
 """Characters of a name on the screen."""
 
+AGAINST = ("kl", "brier", "accuracy")
+"""What labels other than the votes are held against a model by, where no metrics are named."""
+
 MOST_WARNINGS = 3
 """Warnings on the screen, a line each."""
 
@@ -82,6 +85,15 @@ def evaluate(
         Path | None,
         typer.Option("--figure", metavar="FILE", help="Draw the headline metric as dots: .svg, .png, .pdf or .json."),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            metavar="FILE",
+            help="Score against these labels beside the votes: a column of classes (the original labels, say), or one "
+            "of probabilities for each class.",
+        ),
+    ] = None,
     format: opt.Format = None,  # noqa: A002 - the option's name
     item: opt.Item = None,
     annotator: opt.Annotator = None,
@@ -130,19 +142,33 @@ def evaluate(
         if path
     }
     human, models, left_out = align_predictions(labels, found, only_common=only_common)
+    chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
+    made = _strata(strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme)
     result = score(
         human,
         {name: models[name] for name in systems},
         votes=read,
-        metrics=None if metrics is None else [name.strip() for name in metrics.split(",")],
-        strata=_strata(strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme),
+        metrics=chosen,
+        strata=made,
         majority=None if hard is None else hard if hard in systems else models[hard].probabilities,
         resamples=resamples,
         seed=seed,
     )
+    held = None
+    if against is not None:
+        held = score(
+            _labels_of(against, human, read, item=item),
+            {name: models[name].probabilities for name in systems},
+            metrics=chosen or AGAINST,
+            strata=made,
+            baselines=False,
+            resamples=resamples,
+            seed=seed,
+        )
     notes = [sentence for each in found.values() for sentence in each.notes] + list(left_out)
     if json is not None:
-        json_to(json, {**_sources(votes, systems, reading, notes), **result.to_dict()})
+        other = {} if held is None else {"against": {"file": str(against), **held.to_dict()}}
+        json_to(json, {**_sources(votes, systems, reading, notes), **result.to_dict(), **other})
     if markdown is not None:
         text_to(markdown, result.to_markdown())
     if latex is not None:
@@ -158,12 +184,47 @@ def evaluate(
         for sentence in notes:
             note(sentence)
         _print_all(result)
+        _print_against(held, against)
         return
     how = [f"votes as {reading.format}"] if reading is not None else []
     for kind in dict.fromkeys(each.given for each in found.values()):
         of_kind = [name for name, each in found.items() if each.given == kind]
         how.append(f"{of_kind[0] if len(of_kind) == 1 else f'{len(of_kind)} files'} as {kind}")
     _print_screen(result, [*left_out, *result.warnings], how, strata=strata or (), notes=len(notes))
+    _print_against(held, against)
+
+
+def _labels_of(path: Path, human: LabelDistribution, votes: Votes, *, item: str | None) -> Any:
+    """(items, classes) the labels of a file, in the order of the judged items: distributions, or one class an item."""
+    import numpy as np
+
+    from dissensus.arrays import places_of
+    from dissensus.errors import InputError
+    from dissensus.labels.reading import read_labels
+    from dissensus.table_file import open_table
+
+    if set(human.classes) <= set(open_table(path).columns):
+        read = read_labels(path, item=item, classes=human.classes)
+        place, rows = places_of(human.items, read.items), read.probabilities
+    else:
+        gold = opt.read_gold(path, votes, None)
+        names = np.array(list(gold), dtype=np.dtypes.StringDType())
+        place = places_of(human.items, names)
+        rows = np.eye(len(human.classes))[[human.classes.index(name) for name in gold.values()]]
+    missing = np.flatnonzero(place < 0)
+    if missing.size:
+        raise InputError(
+            f"{path}: no label for item {human.items[missing[0]]}, and {missing.size:,} lack one in all; give each item "
+            "that is evaluated a label"
+        )
+    return rows[place]
+
+
+def _print_against(held: Evaluation | None, path: Path | None) -> None:
+    """The scores against other labels than the votes."""
+    if held is not None:
+        console().print(f"\n[bold]Against {plain(str(path))}, not against people[/]")
+        _print_grid(*held.overall.grid())
 
 
 def votes_and_reading(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
