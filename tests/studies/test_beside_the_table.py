@@ -6,12 +6,14 @@ import json
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.evaluation import mode_shift
+from dissensus.report import write_report
 from dissensus.studies import open_study, plan_study, read_study, run_plan, score_study
 from dissensus.studies.folds import score_folds
 from dissensus.studies.original import mode_shift_audit, scores_against
@@ -99,6 +101,11 @@ def test_the_audit_divides_the_gain_over_original_labels_by_stratum(folder: Path
     data = scored.opened.data
     old = data.targets["original"].take(data.splits["test"]).majority().label
     assert whole.moved == pytest.approx((old != scored.human.majority().label).mean())
+    page = write_report(scored, folder / "report.html").read_text(encoding="utf-8")
+    assert "Mode shift" in page
+    table = pl.read_csv(folder / "report-files" / "mode-shift.csv").row(0, named=True)
+    assert (table["system"], table["stratum"]) == ("frequency / soft", "all")
+    assert table["gain"] == pytest.approx(table["mode"] + table["softness"]) == pytest.approx(direct.gain.value)
 
 
 def test_a_study_without_original_labels_has_no_audit(folder: Path) -> None:

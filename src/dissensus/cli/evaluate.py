@@ -214,8 +214,8 @@ def _labels_of(path: Path, human: LabelDistribution, votes: Votes, *, item: str 
     missing = np.flatnonzero(place < 0)
     if missing.size:
         raise InputError(
-            f"{path}: no label for item {human.items[missing[0]]}, and {missing.size:,} lack one in all; give each item "
-            "that is evaluated a label"
+            f"{path}: no label for item {human.items[missing[0]]}, and {missing.size:,} lack one in all; give a label "
+            "to each item that is evaluated"
         )
     return rows[place]
 

@@ -22,7 +22,7 @@ from dissensus.report.landscape import basin_tables, landscape
 from dissensus.report.ood import detection, score_histograms
 from dissensus.report.page import Page, render
 from dissensus.report.subject import Subject, study_subject
-from dissensus.report.tables import annotators, class_table, comparisons
+from dissensus.report.tables import annotators, class_table, comparisons, mode_shift_table
 from dissensus.report.training_dynamics import (
     confidence_by_stratum,
     forgetting,
@@ -32,10 +32,12 @@ from dissensus.report.training_dynamics import (
 )
 from dissensus.report.words import answer
 from dissensus.studies.measuring import stored_basins, stored_ood
+from dissensus.studies.original import mode_shift_audit
 from dissensus.votes.annotators import annotator_agreement
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
+    from dissensus.report.tables import Table
     from dissensus.studies import ScoredStudy
     from dissensus.votes.table import Votes
 
@@ -100,7 +102,7 @@ def make_page(subject: Subject, *, files: str, seed: int) -> Page:
         disagreement=disagreement(subject),
         entropies=figures.entropies(subject),
         calibration=figures.calibration(subject),
-        comparisons=comparisons(subject),
+        comparisons=[*comparisons(subject), *_mode_shift(subject.scored, resamples=resamples, seed=seed)],
         data=data_facts(subject),
         classes=class_table(subject),
         annotators=who,
@@ -144,6 +146,12 @@ def _of_training(scored: ScoredStudy | None, *, shown: tuple[str, ...], resample
         ],
         "divergence": figures.divergence(scored, dynamics),
     }
+
+
+def _mode_shift(scored: ScoredStudy | None, *, resamples: int, seed: int) -> list[Table]:
+    """The mode-shift audit as a table, where the study trained on original labels too."""
+    audits = () if scored is None else mode_shift_audit(scored, resamples=resamples, seed=seed)
+    return [mode_shift_table(audits)] if audits else []
 
 
 def _annotators(votes: Votes | None) -> Any:
