@@ -81,6 +81,32 @@ def test_a_bundle_predicts_for_texts_what_was_stored_without_the_study(
     np.testing.assert_allclose(said.drop("item").to_numpy(), stored, atol=1e-5)
 
 
+def test_a_network_of_ones_own_that_reads_texts_gets_texts(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(
+        "import torch\n"
+        "class Net(torch.nn.Module):\n"
+        "    def __init__(self, classes):\n"
+        "        super().__init__()\n"
+        "        self.head = torch.nn.Linear(2, classes)\n"
+        "    def prepare(self, items):\n"
+        "        texts = items.texts[0].tolist()\n"
+        "        return torch.tensor([[len(text) / 100, float('good' in text)] for text in texts])\n"
+        "    def forward(self, x):\n"
+        "        return self.head(x)\n"
+        "def net(shape, classes):\n"
+        "    return Net(classes)\n"
+    )
+    scored = trained(tmp_path, model="nets.py:net", encoder='encoder = "tfidf"')
+    export_bundle(scored, tmp_path / "model")
+    data = scored.opened.data
+    assert data.items is not None
+    model = load_model(tmp_path / "model", trust_code=True)
+    assert model.recipe.reads == "texts"
+    new = data.items.texts[0][data.splits["test"]].tolist()
+    stored = scored.systems["soft"].predictions["test"][0]
+    np.testing.assert_allclose(model.predict_proba(new, device="cpu"), stored, atol=1e-5)
+
+
 def test_what_is_no_list_of_texts_is_refused(tmp_path: Path) -> None:
     scored = trained(tmp_path, model="linear", encoder='encoder = "tfidf"')
     export_bundle(scored, tmp_path / "model")

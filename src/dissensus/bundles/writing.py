@@ -19,7 +19,7 @@ from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.own_code import source_files
 from dissensus.training.data import TRAIN
-from dissensus.training.fine_tuning import is_pretrained, keep_architecture
+from dissensus.training.fine_tuning import keep_architecture
 from dissensus.training.models import MODELS, network_of
 from dissensus.version import __version__
 from dissensus.whole_file import whole_folder
@@ -138,7 +138,7 @@ def _evaluated(scored: ScoredStudy, system: System, seeds: Sequence[int]) -> Eva
 
 def _recipe(scored: ScoredStudy, system: System, members: Sequence[Run], evaluation: Evaluation) -> Recipe:
     data, study, first = scored.opened.data, scored.opened.study, members[0]
-    reads_items = is_pretrained(first.model)
+    reads_items = hasattr(network_of(first, data), "prepare")
     own_encoder = data.encoder is not None and _is_own(data.encoder.name)
     return Recipe(
         name={"system": system.name, "study": study.name},
