@@ -19,6 +19,7 @@ from dissensus.report.subject import study_subject
 from dissensus.report.tables import comparisons
 from dissensus.studies import OpenStudy, open_study, plan_study, read_study, run_plan, score_study
 from dissensus.studies.opening import runs_by_system
+from dissensus.training import run as run_module
 from dissensus.training.store import RunStore
 
 if TYPE_CHECKING:
@@ -163,6 +164,24 @@ def test_what_would_be_counted_twice_is_refused_with_its_line(tmp_path: Path, gr
     path.write_text(f'[dataset]\nname = "words"\n[grid]\n{grid}\n')
     with pytest.raises(InputError, match=f"line 4: .*{sentence}"):
         read_study(path)
+
+
+def test_opening_reads_a_networks_source_once_for_all_seeds(
+    opened: OpenStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pretrained network's source is all its files; a grid of many seeds must not read them for each."""
+    read: list[str] = []
+
+    def source(name: str, _: object) -> str:
+        read.append(name)
+        return ""
+
+    monkeypatch.setattr(run_module, "model_source", source)
+    study = replace(opened.study, seeds=tuple(range(20)))
+    runs = open_study(study, tmp_path).runs
+    assert len(runs) == 20 * len(study.methods)
+    assert len({run.key for run in runs}) == len(runs)
+    assert len(read) == len(study.methods)
 
 
 def test_a_changed_network_trains_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

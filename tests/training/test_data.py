@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 
 from dissensus.delivery import DELIVERIES
 from dissensus.errors import InputError
+from dissensus.studies import read_study
 from dissensus.training.data import TrainingData, split_items
 from dissensus.training.loop import train_loop
-from dissensus.training.settings import Training, training_settings
+from dissensus.training.settings import Training
 from tests.training.problems import QUICK, images, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DATA = images(items=60)
 
@@ -99,11 +103,16 @@ def test_settings_that_make_no_sense_are_refused(given: dict[str, Any], sentence
         Training(**given)
 
 
-def test_a_regime_is_a_starting_point() -> None:
-    settings = training_settings({"regime": "sgd-cosine", "epochs": 3})
+def test_a_regime_is_a_starting_point(tmp_path: Path) -> None:
+    settings = regime_of(tmp_path, 'regime = "sgd-cosine"\nepochs = 3')
     assert (settings.optimiser, settings.momentum, settings.epochs) == ("sgd", 0.9, 3)
-    with pytest.raises(InputError, match="choose early-stopping"):
-        training_settings({"regime": "sgd-sine"})
+    with pytest.raises(InputError, match=r"regime names 'sgd-sine', .* there are early-stopping"):
+        regime_of(tmp_path, 'regime = "sgd-sine"')
+
+
+def regime_of(folder: Path, training: str) -> Training:
+    (folder / "study.toml").write_text(f'[dataset]\nname = "cifar-10h"\n[training]\n{training}\n')
+    return read_study(folder / "study.toml").training
 
 
 def test_selection_needs_its_split() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.training.models import initialised_for
+from dissensus.training.models import network_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ def why_failed(
     lost = np.flatnonzero(~np.isfinite(history["train_loss"]))
     if lost.size:
         return f"its training loss was {history['train_loss'][lost[0]]} in epoch {lost[0] + 1}"
-    start = dict(initialised_for(run, data).named_parameters())
+    start = dict(network_of(run, data, checked=False).named_parameters())
     if not all(np.isfinite(weights[name]).all() for name in start):
         return "its weights are no longer finite numbers"
     # A network without parameters has nothing to learn, and has not failed to.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import torch
@@ -194,14 +194,6 @@ class Tokens:
 
 Features: TypeAlias = Tensor | SparseRows | Tokens
 """What rows are taken from."""
-
-
-class ReadsItems(Protocol):
-    """A network that makes its own inputs from the raw items (texts, images) instead of taking their features."""
-
-    def prepare(self, items: Any) -> Tensor | Tokens:
-        """What its `forward` is given batches of, on the CPU."""
-        ...
 
 
 def network_inputs(model: nn.Module, data: TrainingData, place: torch.device) -> Features:

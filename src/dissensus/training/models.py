@@ -119,17 +119,16 @@ MODELS: Final[dict[str, Callable[[Shape, int], nn.Module]]] = {
 }
 
 
-def network_of(run: Run, data: TrainingData) -> nn.Module:
-    """The network of a run before its training."""
+def network_of(run: Run, data: TrainingData, *, checked: bool = True) -> nn.Module:
+    """The network of a run before its training; unchecked for further seeds of one that was looked at already."""
     return build(
-        run.model, data.shape, classes=data.classes, seed=run.seed, folder=data.folder, items=training_items(data)
-    )
-
-
-def initialised_for(run: Run, data: TrainingData) -> nn.Module:
-    """The same, unchecked: for further seeds of a network that `network_of` has looked at."""
-    return initialised(
-        run.model, data.shape, classes=data.classes, seed=run.seed, folder=data.folder, items=training_items(data)
+        run.model,
+        data.shape,
+        classes=data.classes,
+        seed=run.seed,
+        folder=data.folder,
+        items=training_items(data),
+        checked=checked,
     )
 
 
@@ -147,6 +146,7 @@ def build(
     folder: Path | None = None,
     items: Items | None = None,
     weights: bool = True,
+    checked: bool = True,
 ) -> nn.Module:
     """A new network with weights drawn from the seed, on the CPU.
 
@@ -161,42 +161,36 @@ def build(
         folder: of the study, where `nets.py` is.
         items: that are trained on; None where only their features are known.
         weights: whether pretrained weights are loaded; without, they are to come from elsewhere.
+        checked: whether what the factory made is tried on two items first.
     """
-    model = initialised(name, shape, classes=classes, seed=seed, folder=folder, items=items, weights=weights)
+    with torch.random.fork_rng(devices=[]), beside(folder if ":" in name else None):
+        torch.manual_seed(int(stream(seed, Purpose.WEIGHTS).integers(2**62)))
+        model = _made(name, shape, classes, folder=folder, items=items, weights=weights)
+    if not checked:
+        return model
     if not isinstance(model, nn.Module):
         raise InputError(f"model {name}: the factory returned {type(model).__name__}, not a torch.nn.Module")
     _check_width(model, name, shape, classes=classes, items=items)
     return model
 
 
-def initialised(
-    name: str,
-    shape: Shape,
-    *,
-    classes: int,
-    seed: int,
-    folder: Path | None = None,
-    items: Items | None = None,
-    weights: bool = True,
+def _made(
+    name: str, shape: Shape, classes: int, *, folder: Path | None, items: Items | None, weights: bool
 ) -> nn.Module:
-    """The same without a look at what the factory made: for further seeds of a network that `build` has checked."""
-    with torch.random.fork_rng(devices=[]), beside(folder if ":" in name else None):
-        torch.manual_seed(int(stream(seed, Purpose.WEIGHTS).integers(2**62)))
-        if name in MODELS:
-            return MODELS[name](shape, classes)
-        if is_pretrained(name):
-            return pretrained(name, classes=classes, folder=folder or Path(), weights=weights)
-        factory = _own(name, folder)
-        if not _takes_items(factory):
-            made: nn.Module = factory(shape, classes)
-        elif items is None:
-            raise InputError(
-                f"model {name}: its factory takes items, and the data have features only; give texts or images under "
-                "[dataset], or take the shape of the features"
-            )
-        else:
-            made = factory(items, classes)
-        return made
+    """What the factory of a name makes, with weights from PyTorch's global generator as it stands."""
+    if name in MODELS:
+        return MODELS[name](shape, classes)
+    if is_pretrained(name):
+        return pretrained(name, classes=classes, folder=folder or Path(), weights=weights)
+    factory = _own(name, folder)
+    takes_items = _takes_items(factory)
+    if takes_items and items is None:
+        raise InputError(
+            f"model {name}: its factory takes items, and the data have features only; give texts or images under "
+            "[dataset], or take the shape of the features"
+        )
+    made: nn.Module = factory(items if takes_items else shape, classes)
+    return made
 
 
 def _takes_items(factory: Callable[..., Any]) -> bool:

@@ -171,12 +171,3 @@ REGIMES: Final[dict[str, Training]] = {
         augmentation="crop-flip",
     ),
 }
-
-
-def training_settings(given: dict[str, Any]) -> Training:
-    """Settings from a mapping: a `regime`, and what differs from it."""
-    regime = given.get("regime", "early-stopping")
-    if regime not in REGIMES:
-        raise InputError(f"training: regime is '{regime}'; choose {', '.join(REGIMES)}")
-    base = REGIMES[regime]
-    return Training(**{each.name: given.get(each.name, getattr(base, each.name)) for each in fields(Training)})

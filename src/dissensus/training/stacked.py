@@ -22,7 +22,7 @@ from dissensus.training.graphs import captured
 from dissensus.training.inputs import EVALUATION_BATCH
 from dissensus.training.loop import autocast, selection_metric
 from dissensus.training.losses import cross_entropy
-from dissensus.training.models import initialised_for
+from dissensus.training.models import network_of
 from dissensus.training.patches import as_matmuls
 from dissensus.training.run import Run, delivery_of, selection_target
 
@@ -54,7 +54,7 @@ class StackedRuns:
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
         self.runs, self.settings, self.classes, self.place = runs, runs[0].training, data.classes, place
-        models = [initialised_for(run, data) for run in runs]
+        models = [network_of(run, data, checked=False) for run in runs]
         stacked, _ = stack_module_state(models)
         self.weights: Stack = {name: value.detach().to(place) for name, value in stacked.items()}
         self.kept = {name: value.clone() for name, value in self.weights.items()}
