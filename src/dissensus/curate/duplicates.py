@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse import issparse
 from scipy.sparse import csgraph
 
 from dissensus.curate.item_list import ItemList, listed
-from dissensus.curate.near_images import near_images, on_canvas
+from dissensus.curate.near_images import SIDE, canvas, near_images
 from dissensus.curate.near_texts import OVERLAP, near_texts, plain_forms
 from dissensus.errors import InputError
+from dissensus.items.encoders import encoded, fit_encoder
+from dissensus.items.pictures import as_bytes, decoded
+from dissensus.items.shown import Items
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Floats, Ints, Mask, Names
+    from dissensus.curate.near_images import Planes
     from dissensus.datasets.sources import Source
 
 KEPT_FIRST: Final = ("test", "validation", "val", "dev")
 """Of duplicates in several splits, the one in the test split is kept: a published test set stays as it is."""
+MEANING: Final = 0.9
+"""The least cosine of an encoder's features at which two items mean the same."""
+_TOGETHER: Final = 256
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,21 +43,25 @@ class Duplicates:
         one: (pairs,) places of the first items of pairs of duplicates, rising.
         other: (pairs,) places of the second.
         exact: (pairs,) true where both are the same to the last bit.
-        similarity: (pairs,) 1 where exact; else the correlation of pixels, or the overlap of texts (1 where only case,
-            punctuation and white space differ).
+        semantic: (pairs,) true where an encoder alone found them.
+        similarity: (pairs,) 1 where exact; else the correlation of pixels once aligned, the overlap of texts (1 where
+            their plain forms agree), or the cosine of an encoder's features.
         group: (items,) number of the group of duplicates that an item is in, -1 where it has no duplicate. Pairs that
             have an item in common are in one group.
         kept: (items,) true for items without a duplicate, and for one of each group: the one in the test split, else
             in validation, else in any other; then of the first source; then the first.
+        skipped: a sentence for each image that could not be read; `items` has none of them.
     """
 
     items: ItemList
     one: Ints
     other: Ints
     exact: Mask
+    semantic: Mask
     similarity: Floats
     group: Ints
     kept: Mask
+    skipped: tuple[str, ...] = ()
 
     @property
     def groups(self) -> int:
@@ -79,12 +93,12 @@ class Duplicates:
         )
 
     def pairs(self) -> dict[str, Names | Floats]:
-        """The pairs as columns: both items with their sources (and splits), exact or near, and the similarity."""
+        """The pairs as columns: both items with their sources (and splits), exact, near or semantic, and the similarity."""
         columns: dict[str, Any] = {}
         for name in ("item", "source", *(each for each in ("split",) if each in self.items.columns)):
             values = self.items.column(name)
             columns |= {name: values[self.one], f"other_{name}": values[self.other]}
-        kind = np.where(self.exact, "exact", "near")
+        kind = np.where(self.exact, "exact", np.where(self.semantic, "semantic", "near"))
         return {**columns, "kind": kind, "similarity": np.round(self.similarity, 4)}
 
     def leaks(self) -> dict[tuple[str, str], tuple[int, int]]:
@@ -102,43 +116,74 @@ class Duplicates:
         }
 
 
+Told: TypeAlias = "Callable[[str, int, int], None]"
+
+
 def find_duplicates(
     sources: Sequence[Source],
     *,
     splits: Names | None = None,
     near: bool = True,
     overlap: float = OVERLAP,
+    numbers: bool = False,
+    encoder: str | None = None,
+    meaning: float = MEANING,
+    skip_bad: bool = False,
+    told: Callable[[str, int, int], None] | None = None,
 ) -> Duplicates:
     """Duplicates among the items of one or more sources, which hold either images or texts.
 
-    Exact duplicates have the same pixels, or the same characters. Near duplicates differ by a shift of a few
-    pixels, brightness, contrast or encoding (see `near_images`), or by case, punctuation, white space and a few letters
-    (`near_texts`).
-    Where images differ in size, those of one size are compared as they are, and those of different sizes on a canvas
-    of 32 x 32. Of many duplicates of one image, each is paired with the eight it is most like; the group holds all.
+    Exact duplicates have the same pixels, or the same characters. Near duplicates of images show the same thing
+    re-encoded, resized, brightened, moved, cropped, turned, mirrored or written upon (see `near_images`); those of texts
+    differ by case, accents, look-alike letters, punctuation, white space, the order of a few words and a few letters
+    (`near_texts`). Images of any size are compared on a canvas of 32 x 32, and read one after the other where a source
+    leaves them in their files. Of many duplicates of one image, each is paired with those it is most like; the group
+    holds all.
 
     Args:
         sources: where items come from; of duplicates, those of an earlier source are kept.
         splits: (items,) the split of each item, over all sources; a duplicate across splits is a leak.
         near: whether to look for near duplicates too.
         overlap: the least overlap of near duplicates of texts.
+        numbers: whether texts that differ in a number may be near duplicates.
+        encoder: its name (`dissensus.items`), to find items of the same meaning too: `minilm`, `hf:NAME`, `timm:NAME`.
+        meaning: the least cosine of the encoder's features that counts.
+        skip_bad: leave out images that cannot be read, in place of refusing them all.
+        told: called with what is being done, how much is done and how much there is.
+
+    Raises:
+        InputError: for instance where images cannot be read; the sentence names all of them.
     """
+    told = told or (lambda _what, _done, _all: None)
     if not sources or not any(len(source) for source in sources):
         raise InputError("duplicates: no items; give one source or more")
     if not 0.5 < overlap <= 1:
         raise InputError(f"duplicates: an overlap of {overlap:g}; give one above 0.5 and at most 1")
+    if not 0 < meaning <= 1:
+        raise InputError(f"duplicates: a least cosine of {meaning:g}; give one above 0 and at most 1")
     items = listed(sources)
     if splits is not None:
         if len(splits) != len(items):
             raise InputError(f"duplicates: {len(splits):,} splits for {len(items):,} items; give one per item")
         items = items.adding(split=splits.astype(np.str_))
     texts = [source.texts is not None for source in sources]
+    skipped: tuple[str, ...] = ()
     if all(texts):
-        pairs = _duplicate_texts(np.concatenate([_text(source) for source in sources]), near=near, overlap=overlap)
+        shown = Items(names=items.items, texts=(np.concatenate([_text(source) for source in sources]),))
+        pairs = _duplicate_texts(shown.texts[0], near=near, overlap=overlap, numbers=numbers, told=told)
     elif not any(texts):
-        pairs = _duplicate_images(sources, near=near)
+        seen = _seen(sources, told)
+        good = ~seen.bad
+        if seen.bad.any() and (not skip_bad or not good.any()):
+            raise InputError(f"{_listing(seen.why)}; mend or remove them, or leave them out with --skip-bad")
+        items, skipped = items.take(good), seen.why
+        pairs = _duplicate_images(seen.planes[good], seen.digest[good], near=near, told=told)
+        shown = _images(sources, items.items, good) if encoder is not None else None
     else:
         raise InputError("duplicates: some sources hold texts and some images; look at each kind by itself")
+    alone = np.zeros(len(pairs[0]), dtype=np.bool_)
+    if encoder is not None and shown is not None:
+        pairs, alone = _with_meaning(pairs, shown, encoder, meaning, told)
     one, other, exact, similarity = pairs
     group = _components(one, other, len(items))
     return Duplicates(
@@ -146,13 +191,53 @@ def find_duplicates(
         one=one,
         other=other,
         exact=exact,
+        semantic=alone,
         similarity=similarity,
         group=group,
         kept=_kept(group, items.columns),
+        skipped=skipped,
     )
 
 
 Pairs = tuple["Ints", "Ints", "Mask", "Floats"]
+
+
+def _listing(sentences: tuple[str, ...]) -> str:
+    if len(sentences) == 1:
+        return sentences[0].rsplit("; ", 1)[0]
+    return f"{len(sentences):,} images cannot be read: " + ", ".join(each.split(": ", 1)[0] for each in sentences)
+
+
+def _images(sources: Sequence[Source], names: Names, good: Mask) -> Items:
+    """The images of all sources for an encoder; those in memory must agree in size."""
+    if all(source.files is not None for source in sources):
+        files = np.concatenate([np.asarray(source.files) for source in sources])[good]
+        return Items(names=names, files=tuple(Path(path) for path in files.tolist()))
+    shapes = {None if source.images is None else source.images.shape[1:] for source in sources}
+    if None in shapes or len(shapes) > 1:
+        raise InputError("duplicates: an encoder needs images of one shape, or folders alone; bring them to one --shape")
+    return Items(names=names, pixels=np.concatenate([np.asarray(source.images) for source in sources]))
+
+
+def _with_meaning(pairs: Pairs, shown: Items, encoder: str, least: float, told: Told) -> tuple[Pairs, Mask]:
+    """All pairs with those that only an encoder finds, and (pairs,) which those are."""
+    made = encoded(
+        fit_encoder(encoder, shown, folder=Path()), shown, told=lambda done, total: told("encoded items", done, total)
+    )
+    features = np.asarray(made.todense() if issparse(made) else made, dtype=np.float32).reshape(len(shown), -1)
+    features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+    found = []
+    for start in range(0, len(shown), _TOGETHER):
+        cosine = features[start : start + _TOGETHER] @ features[start:].T
+        one, other = np.nonzero(cosine >= least)
+        after = other > one
+        found.append((one[after] + start, other[after] + start, cosine[one[after], other[after]]))
+    one, other, cosine = (np.concatenate(each) for each in zip(*found, strict=True))
+    known = pairs[0] * len(shown) + pairs[1]
+    fresh = ~np.isin(one * len(shown) + other, known)
+    one, other, cosine = one[fresh], other[fresh], cosine[fresh].astype(np.float64)
+    whole = _together(pairs, (one, other, np.zeros(len(one), dtype=np.bool_), cosine))
+    return whole, ~np.isin(whole[0] * len(shown) + whole[1], known)
 
 
 def _text(source: Source) -> Names:
@@ -160,7 +245,7 @@ def _text(source: Source) -> Names:
     return source.texts.astype(np.dtypes.StringDType())
 
 
-def _duplicate_texts(texts: Names, *, near: bool, overlap: float) -> Pairs:
+def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool, told: Told) -> Pairs:
     one, other = _chained(np.unique(texts, return_inverse=True)[1])
     exact = (one, other, np.ones(len(one), dtype=np.bool_), np.ones(len(one)))
     if not near:
@@ -169,7 +254,9 @@ def _duplicate_texts(texts: Names, *, near: bool, overlap: float) -> Pairs:
     plain, form = np.unique(plain_forms(texts[first]), return_inverse=True)
     a, b = _chained(form)
     _, of_form = np.unique(form, return_index=True)
-    c, d, share = near_texts(plain, overlap=overlap)
+    told("compared texts", 0, len(texts))
+    c, d, share = near_texts(texts[first[of_form]], plain, overlap=overlap, numbers=numbers)
+    told("compared texts", len(texts), len(texts))
     return _together(
         exact,
         (first[a], first[b], np.zeros(len(a), dtype=np.bool_), np.ones(len(a))),
@@ -177,52 +264,65 @@ def _duplicate_texts(texts: Names, *, near: bool, overlap: float) -> Pairs:
     )
 
 
-def _duplicate_images(sources: Sequence[Source], *, near: bool) -> Pairs:
-    begin = np.cumsum([0, *(len(source) for source in sources)])
-    sizes: dict[tuple[int, ...], list[int]] = {}
-    for number, source in enumerate(sources):
-        assert source.images is not None
-        sizes.setdefault(source.images.shape[1:], []).append(number)
-    found, alone = [], []
-    for members in sizes.values():
-        place = np.concatenate([np.arange(begin[number], begin[number + 1]) for number in members])
-        rows = np.concatenate([_bytes(sources[number]) for number in members])
-        _, first, content = np.unique(rows, return_index=True, return_inverse=True)
-        one, other = _chained(content.reshape(-1))
-        found.append((place[one], place[other], np.ones(len(one), dtype=np.bool_), np.ones(len(one))))
-        # Duplicates to the last bit are near to the same others: one of them speaks for all.
-        alone.append(np.sort(place[first]))
+def _duplicate_images(planes: Planes, digest: np.ndarray[Any, Any], *, near: bool, told: Told) -> Pairs:
+    _, first, content = np.unique(digest, return_index=True, return_inverse=True)
+    one, other = _chained(content.reshape(-1))
+    exact = (one, other, np.ones(len(one), dtype=np.bool_), np.ones(len(one)))
     if not near:
-        return _together(*found)
-    distinct = np.concatenate(alone)
-    side = np.repeat(np.arange(len(alone)), [len(each) for each in alone])
-    for number, members in enumerate(sizes.values()):
-        found.append(_near(sources, members, begin, alone[number]))
-    if len(sizes) > 1:
-        one, other, exact, similarity = _near(sources, list(range(len(sources))), begin, np.sort(distinct))
-        size_of = np.empty(begin[-1], dtype=np.int64)
-        size_of[distinct] = side
-        across = size_of[one] != size_of[other]
-        found.append((one[across], other[across], exact[across], similarity[across]))
-    return _together(*found)
+        return exact
+    # Duplicates to the last bit are near to the same others: one of them speaks for all.
+    first = np.sort(first)
+    a, b, similarity = near_images(planes[first], told=told)
+    return _together(exact, (first[a], first[b], np.zeros(len(a), dtype=np.bool_), similarity))
 
 
-def _near(sources: Sequence[Source], members: Sequence[int], begin: Ints, chosen: Ints) -> Pairs:
-    """Near duplicates among the chosen places of some sources."""
-    images = []
-    for number in members:
-        pixels = sources[number].images
-        assert pixels is not None
-        images.append(pixels[chosen[(chosen >= begin[number]) & (chosen < begin[number + 1])] - begin[number]])
-    one, other, similarity = near_images(on_canvas(images))
-    return chosen[one], chosen[other], np.zeros(len(one), dtype=np.bool_), similarity
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Seen:
+    """What is kept of images once they were looked at, one after the other.
+
+    Attributes:
+        planes: (items, 32, 32) grey values.
+        digest: (items,) a hash of all pixels as they are stored.
+        bad: (items,) true where the image could not be read; it shows nothing.
+        why: a sentence for each image that could not be read.
+    """
+
+    planes: Planes
+    digest: np.ndarray[Any, Any]
+    bad: Mask
+    why: tuple[str, ...]
 
 
-def _bytes(source: Source) -> np.ndarray[Any, Any]:
-    """(items,) all pixels of an image as one value, which can be compared and sorted."""
-    assert source.images is not None
-    flat = np.ascontiguousarray(source.images).reshape(len(source), -1)
-    return flat.view(np.dtype((np.void, flat.shape[1]))).reshape(-1)
+def _seen(sources: Sequence[Source], told: Told) -> Seen:
+    total = sum(len(source) for source in sources)
+    planes, digests = np.zeros((total, SIDE, SIDE), dtype=np.float32), []
+    bad, why = np.zeros(total, dtype=np.bool_), []
+    for source in sources:
+        for start in range(0, len(source), _TOGETHER):
+            here = slice(len(digests), len(digests) + min(_TOGETHER, len(source) - start))
+            if source.images is not None:
+                images = source.images[start : start + _TOGETHER]
+                planes[here] = canvas(images)
+                digests += [_digest(image) for image in images]
+                continue
+            assert source.files is not None
+            for path in source.files[start : start + _TOGETHER].tolist():
+                place = len(digests)
+                try:
+                    values = decoded(Path(path))
+                    planes[place] = canvas(as_bytes(values, where=path))
+                    digests.append(_digest(values))
+                except InputError as error:
+                    bad[place] = True
+                    why.append(str(error))
+                    digests.append(b"")
+            told("read images", len(digests), total)
+    return Seen(planes=planes, digest=np.array(digests, dtype="V16"), bad=bad, why=tuple(why))
+
+
+def _digest(pixels: np.ndarray[Any, Any]) -> bytes:
+    kind = f"{pixels.dtype.str} {pixels.shape}".encode()
+    return blake2b(np.ascontiguousarray(pixels).data, digest_size=16, key=kind[:64]).digest()
 
 
 def _chained(content: Ints) -> tuple[Ints, Ints]:

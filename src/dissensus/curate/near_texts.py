@@ -1,23 +1,35 @@
-"""Texts that are duplicates of each other but for case, punctuation, white space or a few characters.
+"""Texts that are duplicates of each other but for their looks, a few typing errors, moved words or an added sentence.
 
-**Plain form.** Letters and digits alone, compatible characters unified (NFKC), in lower case. Two texts of one plain
+**Plain form.** Letters and digits alone, in lower case, compatible characters unified (NFKC), accents taken off Latin,
+Greek and Cyrillic letters, letters of these that look alike made one, invisible characters gone. Two texts of one plain
 form are duplicates. A number keeps its parts apart, so that 2.5 is not 25; a text with as many other signs as letters,
 such as an emoticon, keeps them.
 
-**Overlap.** The share of runs of five characters of the plain form that two texts have in common (Jaccard), for texts
-of `SHORTEST` characters or more: a word that differs in a letter is another word. Pairs worth a look are found by
-MinHash in bands (Broder 1997; Leskovec, Rajaraman and Ullman, chapter 3), then every one of them is counted exactly, so
-that hashing can lose a pair but never make one.
+**Near.** Pairs worth a look, of texts of `SHORTEST` characters or more (a word that differs in a letter is another
+word), share some of their runs of five characters. They are found by MinHash in bands (Broder 1997; Leskovec, Rajaraman
+and Ullman, chapter 3), then each is counted exactly, so that hashing can lose a pair but never make one. Such a pair is
+a duplicate in one of three ways:
+
+- **overlap**: the share of runs that both have (Jaccard) is `OVERLAP` or more;
+- **the same words**, in whatever order, but for a few typing errors. A word with a letter or two wrong is a typing error
+  where hardly any text has it, or a hundred times as many have the other: *men* for *man* is another word, *mna* is not;
+- **one within the other**: the longer has nearly all runs of the shorter, and is not more than twice as long.
+
+Texts that differ in a number are no duplicates, unless that is asked for: one may have a number more, but not another
+one in its place.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from dissensus.arrays import Floats, Ints, Names
 
 OVERLAP: Final = 0.85
@@ -25,10 +37,15 @@ OVERLAP: Final = 0.85
 SHORTEST: Final = 25
 RUN: Final = 5
 
-_BANDS: Final = 16
-_ROWS: Final = 4
-"""A pair of overlap 0.85 is missed by all 16 bands of 4 values once in 100,000 times; one of overlap 0.5 is looked at
-in 2 of 3 cases, which costs time and nothing else."""
+WITHIN: Final = 0.95
+"""The least share of the shorter text's runs that the longer one has, where it holds the shorter one."""
+LONG_ENOUGH: Final = 30
+"""The least number of runs of the shorter one: a phrase that texts have in common is no text."""
+
+_BANDS: Final = 30
+_ROWS: Final = 3
+"""A pair of overlap 0.5, such as short texts of three typing errors, is missed by all 30 bands of 3 values in 2 of 100
+cases, one of 0.85 never; a pair of overlap 0.1 is looked at in 3 of 100, which costs time and nothing else."""
 _BUCKET: Final = 64
 """Of texts that share a band, each is compared with this many that follow it: a phrase that thousands of texts share
 must not make millions of pairs. Duplicates share many bands, and stand beside each other in one of them."""
@@ -37,12 +54,17 @@ _SEED: Final = 20_605
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 
+_LOOKS_LIKE: Final = dict(
+    zip("асеорхуіјѕһԁԛԝвнкмтαοερικτχβηζμυνɑɡıⅼ", "aceopxyijshdqwbhkmtaoepiktxbhzmuvagil", strict=True)
+)
+"""Cyrillic, Greek and other small letters by the Latin letter that they, or their capitals, look like."""
+
+
 def plain_forms(texts: Names) -> Names:
-    """(texts,) what is left of each text when case, punctuation and white space are taken away."""
+    """(texts,) what is left of each text when case, accents, punctuation and white space are taken away."""
     import polars as pl
 
-    text = pl.Series("text", texts.tolist(), dtype=pl.String).str.normalize("NFKC").str.to_lowercase()
-    frame = text.to_frame().with_columns(
+    frame = _unified(texts).to_frame().with_columns(
         spaceless=pl.col("text").str.replace_all(r"\s+", ""),
         signs=pl.col("text").str.replace_all(r"""[\p{L}\p{M}\p{N}\s.,!?…"'“”‘’]+""", ""),
         letters=pl.col("text")
@@ -56,12 +78,25 @@ def plain_forms(texts: Names) -> Names:
     return np.array(plain.to_list(), dtype=np.dtypes.StringDType())
 
 
-def near_texts(plain: Names, *, overlap: float = OVERLAP) -> tuple[Ints, Ints, Floats]:
-    """The pairs of texts that share most of their runs of characters: first place, second place, overlap.
+def _unified(texts: Names) -> pl.Series:
+    """The texts in small letters, without accents and invisible characters, letters that look alike made one."""
+    import polars as pl
+
+    text = pl.Series("text", texts.tolist(), dtype=pl.String).str.normalize("NFKD").str.to_lowercase()
+    text = text.str.replace_all(r"[\u{300}-\u{36f}\p{Cf}]+", "").str.normalize("NFKC")
+    return text.str.replace_many(list(_LOOKS_LIKE), list(_LOOKS_LIKE.values()))
+
+
+def near_texts(
+    texts: Names, plain: Names, *, overlap: float = OVERLAP, numbers: bool = False
+) -> tuple[Ints, Ints, Floats]:
+    """The pairs of texts that are duplicates, though not of one plain form: first place, second place, overlap.
 
     Args:
-        plain: (texts,) distinct plain forms.
-        overlap: the least that counts, above 0.5.
+        texts: (texts,) as they are.
+        plain: (texts,) their plain forms, each once.
+        overlap: the least share of common runs at which nothing else is asked, above 0.5.
+        numbers: whether texts that differ in a number may be duplicates.
     """
     long = np.flatnonzero(np.strings.str_len(plain) >= SHORTEST)
     if len(long) < 2:
@@ -81,8 +116,85 @@ def near_texts(plain: Names, *, overlap: float = OVERLAP) -> tuple[Ints, Ints, F
         ]
     )
     share = common / (size[one] + size[other] - common)
-    alike = share >= overlap
+    shorter, longer = np.minimum(size[one], size[other]), np.maximum(size[one], size[other])
+    alike = (share >= overlap) | (
+        (common >= WITHIN * shorter) & (shorter >= LONG_ENOUGH) & (longer <= 2 * shorter)
+    )
+    words = _words(texts[long])
+    texts_with = Counter(word for each in words for word in dict.fromkeys(each))
+    # Three typing errors in 40 letters leave an overlap of 0.4.
+    for pair in np.flatnonzero(~alike & (share >= 0.3)).tolist():
+        alike[pair] = _same_words(words[one[pair]], words[other[pair]], texts_with, numbers=numbers)
+    if not numbers:
+        for pair in np.flatnonzero(alike).tolist():
+            alike[pair] = _same_numbers(words[one[pair]], words[other[pair]])
     return long[one[alike]], long[other[alike]], share[alike]
+
+
+def _words(texts: Names) -> list[list[str]]:
+    """The words and numbers of each text, sorted."""
+    apart = _unified(texts).str.replace_all(r"['’`]", "").str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ")
+    # A number is apart from the letters around it: 5kg and 5 kg are the same words.
+    apart = apart.str.replace_all(r"(\p{N})(\p{L})", "${1} ${2}").str.replace_all(r"(\p{L})(\p{N})", "${1} ${2}")
+    return list(apart.str.strip_chars().str.split(" ").list.sort().to_list())
+
+
+def _same_words(one: list[str], other: list[str], texts_with: Counter[str], *, numbers: bool) -> bool:
+    """Whether two texts have the same words, in any order, but for typing errors: one in ten letters at most."""
+    left, right = Counter(one), Counter(other)
+    left, right = left - right, right - left
+    here, there = list(left.elements()), list(right.elements())
+    allowed = min(sum(map(len, one)), sum(map(len, other))) // 10
+    if abs(len(here) - len(there)) > 2 or max(len(here), len(there)) > 2 * allowed:
+        return False
+    errors, real, sloppy = 0, 0, False
+    for word in here:
+        if numbers and word.isdecimal():
+            near = [(0, False, place) for place, each in enumerate(there) if each.isdecimal()]
+        else:
+            near = [
+                (_errors(word, each), not _mistyped(word, each, texts_with), place)
+                for place, each in enumerate(there)
+                if not word.isdecimal() and not each.isdecimal()
+            ]
+        distance, is_word, place = min(near, default=(9, True, 0))
+        if distance > (1 if is_word else max((len(word) + 2) // 3, 1)):
+            errors += len(word)
+            continue
+        errors += distance
+        real += is_word
+        sloppy |= not is_word
+        there.pop(place)
+    # Where one word is clearly mistyped, a letter may make another word of one more.
+    return errors + sum(map(len, there)) <= allowed and real <= sloppy
+
+
+def _mistyped(one: str, other: str, texts_with: Counter[str]) -> bool:
+    """Whether one of two words is so rare beside the other that it may be a typing error."""
+    fewer, more = sorted((texts_with[one], texts_with[other]))
+    return fewer <= 2 or 100 * fewer <= more
+
+
+def _errors(one: str, other: str) -> int:
+    """The least number of letters to change, add, leave out or swap with the next (optimal string alignment)."""
+    if abs(len(one) - len(other)) > 3:
+        return 9
+    before, last = [0] * (len(other) + 1), list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        row = [i]
+        for j, b in enumerate(other, 1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, last = last, row
+    return last[-1]
+
+
+def _same_numbers(one: list[str], other: list[str]) -> bool:
+    """Whether one text has all numbers of the other, each as often."""
+    left, right = (Counter(word for word in words if word.isdecimal()) for words in (one, other))
+    return left <= right or right <= left
 
 
 def _runs(plain: Names) -> tuple[Hashes, Ints]:

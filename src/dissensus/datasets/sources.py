@@ -14,7 +14,7 @@ import numpy as np
 from dissensus.array_file import read_npz
 from dissensus.datasets.images import read_cifar_batch, read_idx
 from dissensus.errors import InputError
-from dissensus.items.pictures import IMAGE_SUFFIXES, brought_to, image_paths, read_picture
+from dissensus.items.pictures import IMAGE_SUFFIXES, as_bytes, brought_to, image_paths, read_picture
 from dissensus.table_file import KINDS, open_file, read_rows
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class Source:
     Attributes:
         name: of the source.
         items: (items,) names, each once.
-        images: (items, channels, height, width) uint8; None for texts.
+        images: (items, channels, height, width) uint8; None for texts and files.
+        files: (items,) paths of image files that are read when they are needed; see `read_source`.
         texts: (items,) texts; None for images.
         labels: (items,) names of classes; None where the source has none.
         columns: by name, (items,) further columns of a table, as text.
@@ -44,6 +45,7 @@ class Source:
     name: str
     items: Names
     images: Images | None = None
+    files: Names | None = None
     texts: Names | None = None
     labels: Names | None = None
     columns: Mapping[str, Names] = field(default_factory=dict)
@@ -57,6 +59,7 @@ class Source:
             name=self.name,
             items=self.items[members],
             images=None if self.images is None else self.images[members],
+            files=None if self.files is None else self.files[members],
             texts=None if self.texts is None else self.texts[members],
             labels=None if self.labels is None else self.labels[members],
             columns={name: values[members] for name, values in self.columns.items()},
@@ -68,6 +71,7 @@ def read_source(
     *,
     name: str | None = None,
     shape: tuple[int, int, int] | None = None,
+    streamed: bool = False,
     item: str | None = None,
     text: str | None = None,
     label: str | None = None,
@@ -79,6 +83,8 @@ def read_source(
         name: of the source; the file's own name if not given.
         shape: (channels, height, width) that images are brought to; if not given, images of a folder must agree in
             size. A grey image becomes three equal channels, a coloured one its luminance.
+        streamed: leave the images of a folder, of whatever sizes, in their files (`Source.files`), so that whoever
+            looks at them one after the other need not hold them all.
         item: the column of a table that names items; rows are numbered where there is none.
         text: the column of a table that holds the text.
         label: the column of a table that holds the class. In a folder, a class is the name of a sub-folder.
@@ -86,7 +92,7 @@ def read_source(
     path = Path(path)
     called = name or (path.name if path.is_dir() else path.name.split(".")[0])
     if path.is_dir():
-        source = _folder(path, called, shape)
+        source = _folder(path, called, shape, streamed=streamed and shape is None)
     elif path.suffix.lower() in KINDS:
         return _table(path, called, item=item, text=text, label=label)
     elif path.suffix == ".npz":
@@ -106,38 +112,43 @@ def read_source(
     return Source(name=called, items=source.items, images=brought_to(source.images, shape), labels=source.labels)
 
 
-def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None) -> Source:
+def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None, *, streamed: bool) -> Source:
     paths = image_paths(folder)
     if not paths:
         raise InputError(f"{folder}: no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
-    pixels = [read_picture(path) for path in paths]
-    if shape is None:
-        channels = max(image.shape[0] for image in pixels)
-        shape = (channels, *pixels[0].shape[1:])
-        other = next((n for n, image in enumerate(pixels) if image.shape[1:] != pixels[0].shape[1:]), None)
-        if other is not None:
-            raise InputError(
-                f"{paths[other]}: {pixels[other].shape[2]} x {pixels[other].shape[1]} pixels, while {paths[0].name} "
-                f"has {pixels[0].shape[2]} x {pixels[0].shape[1]}; bring the images to one size"
-            )
-    images = np.concatenate([brought_to(image[None], shape) for image in pixels])
     parents = [path.parent.relative_to(folder).as_posix() for path in paths]
     return Source(
         name=name,
         items=np.array([path.relative_to(folder).as_posix() for path in paths]),
-        images=images,
+        images=None if streamed else _pictures(paths, shape),
+        files=np.array([str(path) for path in paths]) if streamed else None,
         labels=np.array(parents) if "." not in parents else None,
     )
 
 
-def _npz(path: Path, name: str) -> Source:
-    arrays = read_npz(path, remedy="give an .npz with an array 'images' of bytes")
-    images = arrays.get("images")
-    if images is None or images.dtype != np.uint8 or images.ndim not in (3, 4):
+def _pictures(paths: list[Path], shape: tuple[int, int, int] | None) -> Images:
+    if shape is not None:
+        return np.concatenate([brought_to(read_picture(path)[None], shape) for path in paths])
+    pixels = [read_picture(path) for path in paths]
+    other = next((n for n, image in enumerate(pixels) if image.shape[1:] != pixels[0].shape[1:]), None)
+    if other is not None:
         raise InputError(
-            f"{path}: no array 'images' of bytes with 3 or 4 axes (it has {', '.join(arrays) or 'nothing'}); "
-            "save images as uint8 (items, height, width) or (items, height, width, channels)"
+            f"{paths[other]}: {pixels[other].shape[2]} x {pixels[other].shape[1]} pixels, while {paths[0].name} "
+            f"has {pixels[0].shape[2]} x {pixels[0].shape[1]}; bring the images to one size"
         )
+    wanted = (max(image.shape[0] for image in pixels), *pixels[0].shape[1:])
+    return np.concatenate([brought_to(image[None], wanted) for image in pixels])
+
+
+def _npz(path: Path, name: str) -> Source:
+    arrays = read_npz(path, remedy="give an .npz with an array 'images'")
+    images = arrays.get("images")
+    if images is None or images.ndim not in (3, 4):
+        raise InputError(
+            f"{path}: no array 'images' with 3 or 4 axes (it has {', '.join(arrays) or 'nothing'}); "
+            "save images as (items, height, width) or (items, height, width, channels)"
+        )
+    images = as_bytes(images, where=str(path))
     if images.ndim == 3:
         images = images[:, None]
     elif images.shape[-1] in (1, 3) and images.shape[1] not in (1, 3):

@@ -27,15 +27,51 @@ def image_paths(folder: Path) -> list[Path]:
 
 def read_picture(path: Path) -> Picture:
     """(1 or 3, height, width) of an image file, at its size; 1 for a grey image, else red, green and blue."""
-    from PIL import Image, UnidentifiedImageError
+    return as_bytes(decoded(path), where=str(path))
+
+
+def decoded(path: Path) -> np.ndarray[Any, Any]:
+    """(1 or 3, height, width) values of an image file as they are stored: bytes, 16 bits or floats.
+
+    The image is turned upright where its EXIF data say how.
+    """
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
         with Image.open(path) as opened:
-            grey = opened.mode in ("1", "L", "LA", "I", "I;16", "F")
-            pixels = np.asarray(opened.convert("L" if grey else "RGB"), dtype=np.uint8)
-    except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as error:
+            upright = ImageOps.exif_transpose(opened)
+            deep = upright.mode == "F" or upright.mode.startswith("I")
+            grey = deep or upright.mode in ("1", "L", "LA")
+            pixels = np.asarray(upright if deep else upright.convert("L" if grey else "RGB"))
+    except (OSError, UnidentifiedImageError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise InputError(f"{path}: the image cannot be read ({error}); remove it or save it anew") from error
     return pixels[None] if grey else pixels.transpose(2, 0, 1)
+
+
+def as_bytes(values: np.ndarray[Any, Any], *, where: str) -> Picture:
+    """Image values as bytes, scaled and never cut off.
+
+    Integers are divided by what the least of 8, 10, 12, 14 and 16 bits that hold the largest of them can hold. Floats
+    from 0 to 1 are multiplied by 255, and those from 0 to 255 are rounded. Any other range becomes 0 to 255.
+
+    Raises:
+        InputError: where a value is not a finite number.
+    """
+    if values.dtype == np.uint8:
+        return values
+    if values.dtype.kind not in "buif":
+        raise InputError(f"{where}: pixels of type {values.dtype}; save the image as bytes, 16 bits or floats")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise InputError(f"{where}: a pixel is not a finite number; mend it or remove the image")
+    low, high = (float(each) for each in (values.min(initial=0), values.max(initial=0)))
+    if low < 0 or high > (255 if values.dtype.kind == "f" else 65535):
+        low = float(values.min())
+    elif values.dtype.kind == "f":
+        high = 1.0 if high <= 1 else 255.0
+    else:
+        high = next(float(2**bits - 1) for bits in (8, 10, 12, 14, 16) if high < 2**bits)
+    scaled = (values.astype(np.float64) - low) * (255 / max(high - low, 1e-300))
+    return np.rint(scaled).astype(np.uint8)
 
 
 def squared(picture: Picture, side: int) -> Picture:
