@@ -89,7 +89,7 @@ def made_images(data: Path) -> tuple[list[Source], Pairs, Names]:
     return sources, np.concatenate(pairs), np.concatenate(kinds)
 
 
-# Every kind by itself --------------------------------------------------------------------------------------------------
+# Every kind by itself ----------------------------------------------------------------------------------------------
 
 
 def moved(picture: Any, generator: np.random.Generator) -> Any:
@@ -255,14 +255,13 @@ def every_kind(data: Path) -> bool:
         whole = np.stack([np.arange(planted), originals + np.arange(planted)], axis=1)
         recall, precision, _ = scores(pairs, whole)
         sys.stdout.write(
-            f"{side} x {side}: {originals:,} photographs, {planted:,} changed duplicates: recall {recall:.4f}, precision "
-            f"{precision:.4f} (every other pair counts as wrong), {wall:.1f} s ({processor:.1f} s of processor)\n"
+            f"{side} x {side}: {originals:,} photographs, {planted:,} changed duplicates: recall {recall:.4f}, "
+            f"precision {precision:.4f} (every other pair counts as wrong), {wall:.1f} s ({processor:.1f} s of "
+            "processor)\n"
             f"  {'recall at precision 0.99':<26}{'ours':>8}{'(prec.)':>9}{'pHash':>8}{'dHash':>8}\n"
         )
         rivals = [hash_distances([*pictures, *duplicates], how) for how in ("phash", "dhash")]
-        best = [
-            [by_kind(near[near[:, 2] <= limit, :2], originals, kinds) for limit in range(25)] for near in rivals
-        ]
+        best = [[by_kind(near[near[:, 2] <= limit, :2], originals, kinds) for limit in range(25)] for near in rivals]
         for kind, (share, right) in ours.items():
             peers = [max((at[kind][0] for at in each if at[kind][1] >= BAR), default=0.0) for each in best]
             wanted = max(*peers, 0.9 if side >= 224 else 0)
@@ -276,13 +275,24 @@ def every_kind(data: Path) -> bool:
     return met
 
 
-def fit(data: Path) -> None:
-    """The weights of `dissensus.curate.near_images`, from sets that no figure here is measured on."""
+def fitted(title: str, names: list[str], column: Any, right: Any, weight: Any, used: list[int], added: float) -> None:
+    """Print the weights of a logistic regression of some columns, and its constant with what is added."""
     from sklearn.linear_model import LogisticRegression
 
+    x = column[:, used]
+    middle, spread = x.mean(axis=0), x.std(axis=0)
+    made = LogisticRegression(C=3, max_iter=5000).fit((x - middle) / spread, right, sample_weight=weight)
+    slope = np.zeros(len(names))
+    slope[used] = made.coef_[0] / spread
+    bias = added + made.intercept_[0] - (made.coef_[0] * middle / spread).sum()
+    sys.stdout.write(f"{title} = {tuple(slope.round(2).tolist())}  # + {bias:.2f}\n")
+
+
+def fit(data: Path) -> None:
+    """The weights of `dissensus.curate.near_images`, from sets that no figure here is measured on."""
     from dissensus.curate.near_images import Evidence, canvas, judged_pairs
 
-    names = [*Evidence._fields, "high background"]
+    names = [*Evidence._fields[:11], "high background", "straight"]
     sets = (
         ("ood/cifar-100.npz", 4000, 32),
         ("ood/cifar-100.npz", 2000, 224),
@@ -311,15 +321,17 @@ def fit(data: Path) -> None:
     ):
         used = [place for place, name in enumerate(names) if name not in left_out]
         rows = ~right | np.isin(kind, list(learnt))
-        x = column[rows][:, used]
-        middle, spread = x.mean(axis=0), x.std(axis=0)
-        fitted = LogisticRegression(C=3, max_iter=5000).fit(
-            (x - middle) / spread, right[rows], sample_weight=weight[rows]
-        )
-        slope = np.zeros(len(names))
-        slope[used] = fitted.coef_[0] / spread
-        bias = added + fitted.intercept_[0] - (fitted.coef_[0] * middle / spread).sum()
-        sys.stdout.write(f"{title} = {tuple(slope.round(2).tolist())}  # + {bias:.2f}\n")
+        fitted(title, names, column[rows], right[rows], weight[rows], used, added)
+    columns, rights = [], []
+    for path, _, _ in sets[2:]:
+        images, planted, _ = planted_in(np.asarray(read_source(data / path).images), 3500, 900, IMAGE_CHANGES, seed=0)
+        one, other, evidence = judged_pairs(canvas(np.stack(images)))
+        drawn = evidence.drawn > 0
+        columns.append(evidence.columns()[drawn])
+        rights.append(np.isin(one * 10_000 + other, planted @ np.array([10_000, 1]))[drawn])
+    column, right = np.concatenate(columns), np.concatenate(rights)
+    used = [names.index(name) for name in ("background", "posed", "straight")]
+    fitted("ONLY_MOVED", names, column, right, np.ones(len(right)), used, 2.0)
 
 
 # The texts ---------------------------------------------------------------------------------------------------------
@@ -376,7 +388,9 @@ def typed(errors: int) -> Callable[..., str]:
 
     def mistype(text: str, generator: np.random.Generator) -> str:
         letters = list(text)
-        places = [place for place in range(len(letters) - 1) if letters[place].isalpha() and letters[place + 1].isalpha()]
+        places = [
+            place for place in range(len(letters) - 1) if letters[place].isalpha() and letters[place + 1].isalpha()
+        ]
         for place in sorted(generator.choice(places, errors, replace=False).tolist(), reverse=True):
             how = generator.integers(4)
             if how == 0:

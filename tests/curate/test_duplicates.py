@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 
+from dissensus.cores import available_cores
 from dissensus.curate import find_duplicates
 from dissensus.curate.duplicates import _components
-from dissensus.curate.near_images import near_images, on_canvas
+from dissensus.curate.near_images import _posed, _posed_spectrum, _spectrum, canvas, near_images
 from dissensus.curate.near_texts import near_texts, plain_forms
 from dissensus.datasets import Source, read_source
 from dissensus.errors import InputError
 from tests.curate.planted import brightened, changed, photographs, scores, shifted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -73,13 +77,127 @@ def test_ones_are_alike_and_not_copies(data: Path) -> None:
     assert len(found.one) < 0.01 * len(ones)
 
 
-def test_the_similarity_is_the_correlation_where_two_images_overlap() -> None:
+def test_the_similarity_is_the_correlation_of_aligned_images() -> None:
     base = photographs(30)
     duplicate = brightened(shifted(base[4], 2, -3), 0.8, 10)
-    one, other, similarity = near_images(on_canvas([np.concatenate([base, duplicate[None]])]))
+    one, other, similarity = near_images(canvas(np.concatenate([base, duplicate[None]])))
     assert (one.tolist(), other.tolist()) == ([4], [30])
     expected = np.corrcoef(base[4, 0, :-2, 3:].ravel(), duplicate[0, 2:, :-3].ravel())[0, 1]
-    assert similarity[0] == pytest.approx(expected, abs=1e-5)
+    assert similarity[0] == pytest.approx(expected, abs=0.005)
+
+
+KINDS: dict[str, Callable[[Image.Image], Image.Image]] = {
+    "mirrored": lambda picture: picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT),
+    "turned by 90": lambda picture: picture.transpose(Image.Transpose.ROTATE_90),
+    "turned by 180": lambda picture: picture.transpose(Image.Transpose.ROTATE_180),
+    "turned by 270": lambda picture: picture.transpose(Image.Transpose.ROTATE_270),
+    "turned 5 degrees": lambda picture: picture.rotate(5, resample=Image.Resampling.BICUBIC),
+    "cropped 10 %": lambda picture: picture.crop((10, 2, 211, 203)).resize((224, 224)),
+    "cropped 20 %": lambda picture: picture.crop((20, 30, 199, 209)).resize((224, 224)),
+    "border": lambda picture: ImageOps.expand(picture, 12, fill=0).resize((224, 224)),
+    "watermark": lambda picture: written_upon(picture),
+    "half the size": lambda picture: picture.resize((112, 112)),
+    "another shape": lambda picture: picture.resize((224, 150)),
+}
+
+
+def written_upon(picture: Image.Image) -> Image.Image:
+    picture = picture.copy()
+    ImageDraw.Draw(picture).text((30, 90), "SAMPLE", fill=255, font=ImageFont.load_default(size=40))
+    return picture
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_found_at_224_pixels_and_nothing_else(kind: str) -> None:
+    base = photographs(120, size=28, seed=6)
+    large = [Image.fromarray(image[0]).resize((224, 224), Image.Resampling.BICUBIC) for image in base]
+    planes = [canvas(np.asarray(picture)[None]) for picture in (*large, *(KINDS[kind](each) for each in large[:40]))]
+    one, other, _ = near_images(np.stack(planes))
+    found = set(zip(one.tolist(), other.tolist(), strict=True))
+    wanted = {(place, 120 + place) for place in range(40)}
+    assert len(found & wanted) >= 0.95 * 40
+    assert len(found - wanted) == 0
+
+
+def test_the_spectrum_of_a_posed_image_is_that_of_the_image_at_other_frequencies() -> None:
+    planes = canvas(photographs(5))
+    spectrum = _spectrum(planes)
+    for pose in range(8):
+        np.testing.assert_allclose(_posed_spectrum(spectrum, pose), _spectrum(_posed(planes, pose)), atol=1e-5)
+
+
+def test_a_group_of_many_duplicates_is_one_group() -> None:
+    base = photographs(60)
+    ways = [base[:1], base[:1, :, ::-1], base[:1, :, :, ::-1], base[:1].swapaxes(2, 3)]
+    ways += [brightened(base[0], contrast, 5)[None] for contrast in (0.7, 0.8, 0.9, 0.95)]
+    found = find_duplicates([images("all", np.concatenate([base, *ways[1:]]))])
+    assert found.groups == 1
+    assert np.flatnonzero(found.group == 0).tolist() == [0, *range(60, 67)]
+
+
+def test_images_are_compared_as_they_look_whatever_their_file(tmp_path: Path) -> None:
+    """16 bits and floats are scaled and not cut off, EXIF turns are made, sizes differ."""
+    base = photographs(40, size=48, seed=2)[:, 0]
+    for place, image in enumerate(base):
+        Image.fromarray(image).save(tmp_path / f"{place:02}.png")
+    Image.fromarray(base[0].astype(np.uint16) * 257).save(tmp_path / "deep.png")
+    Image.fromarray(base[1].astype(np.uint16) * 16).save(tmp_path / "twelve.tiff")
+    Image.fromarray((base[2] / 255).astype(np.float32)).save(tmp_path / "float.tiff")
+    Image.fromarray(base[3].astype(np.float32)).save(tmp_path / "wide.tiff")
+    turned = Image.Exif()
+    turned[274] = 6
+    Image.fromarray(np.rot90(base[4])).save(tmp_path / "turned.png", exif=turned)
+    Image.fromarray(base[5]).resize((31, 90)).save(tmp_path / "narrow.png")
+    # Two deep images that differ below what a byte can tell are no exact duplicates.
+    Image.fromarray(base[6].astype(np.uint16) * 257).save(tmp_path / "one.png")
+    Image.fromarray(base[6].astype(np.uint16) * 257 + 1).save(tmp_path / "two.png")
+    found = find_duplicates([read_source(tmp_path, streamed=True)])
+    names = found.items.items
+    pairs = {frozenset(pair) for pair in zip(names[found.one].tolist(), names[found.other].tolist(), strict=True)}
+    originals = ("deep", "twelve", "float", "wide", "turned", "narrow")
+    wanted = {
+        frozenset((f"{place:02}.png", next(str(each) for each in names if str(each).startswith(name + "."))))
+        for place, name in enumerate(originals)
+    }
+    assert wanted <= pairs
+    assert pairs - wanted <= {
+        frozenset(pair) for pair in (("06.png", "one.png"), ("06.png", "two.png"), ("one.png", "two.png"))
+    }
+    exact = {
+        frozenset((str(names[one]), str(names[other])))
+        for one, other in zip(found.one[found.exact], found.other[found.exact], strict=True)
+    }
+    assert exact == {frozenset(("04.png", "turned.png"))}
+
+
+def test_files_that_cannot_be_read_are_all_named_or_left_out(tmp_path: Path) -> None:
+    for place, image in enumerate(photographs(12)):
+        Image.fromarray(image[0]).save(tmp_path / f"{place:02}.png")
+    (tmp_path / "05.png").write_bytes(b"nothing")
+    (tmp_path / "07.png").write_bytes((tmp_path / "06.png").read_bytes()[:60])
+    Image.fromarray(np.full((9, 9), np.nan, dtype=np.float32)).save(tmp_path / "nan.tiff")
+    source = read_source(tmp_path, streamed=True)
+    with pytest.raises(InputError, match=r"3 images cannot be read: .*05\.png, .*07\.png, .*nan\.tiff; .*--skip-bad"):
+        find_duplicates([source])
+    splits = np.array([f"s{place}" for place in range(len(source))])
+    found = find_duplicates([source], skip_bad=True, splits=splits)
+    assert len(found.items) == 10
+    assert "07.png" not in found.items.items
+    assert found.items.columns["split"].tolist() == [splits[k] for k in (0, 1, 2, 3, 4, 6, 8, 9, 10, 11)]
+    assert len(found.skipped) == 3
+
+
+def test_a_folder_is_read_one_image_after_the_other(tmp_path: Path) -> None:
+    """40 images of 600 x 600 x 3 are 43 MB; what is held at once must not grow with them."""
+    for place, image in enumerate(photographs(40)):
+        Image.fromarray(image[0]).resize((600, 600)).convert("RGB").save(tmp_path / f"{place:02}.png")
+    told: list[tuple[str, int, int]] = []
+    tracemalloc.start()
+    find_duplicates([read_source(tmp_path, streamed=True)], near=False, told=lambda *each: told.append(each))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4e6 * (available_cores() + 1)
+    assert told[-1] == ("read images", 40, 40)
 
 
 def test_a_duplicate_of_another_size_is_found() -> None:
@@ -185,11 +303,81 @@ def test_the_plain_form_keeps_what_numbers_and_emoticons_mean() -> None:
     assert forms.tolist() == ["dontgo", "dontgo", "2 5kg", "25kg", "2 5kg", ":-)", ":p", "p", "go", ""]
 
 
+TEXT = "The quick doctor walked slowly over seven old bridges before morning, and nobody asked which."
+
+
+@pytest.mark.parametrize(
+    "changed_text",
+    [
+        TEXT.replace("o", "ö").replace("e", "é"),
+        TEXT.replace("o", "о").replace("a", "а").replace("T", "Т"),
+        "\u200b".join(TEXT),
+        TEXT.replace("doctor", "docotr").replace("morning", "mornng").replace("bridges", "bridgess"),
+        TEXT.replace("quick doctor", "doctor quick"),
+        "and nobody asked which. The quick doctor walked slowly over seven old bridges before morning,",
+        TEXT + " Thanks for reading this.",
+    ],
+    ids=["accents", "homoglyphs", "zero-width", "three typing errors", "words swapped", "halves swapped", "appended"],
+)
+def test_a_text_is_found_however_it_was_changed(changed_text: str) -> None:
+    found = find_duplicates([texts("a", [*sentences(300), TEXT, changed_text])])
+    size = len(found.items)
+    assert (found.one.tolist(), found.other.tolist()) == ([size - 2], [size - 1])
+
+
+def test_another_word_or_number_makes_another_text() -> None:
+    other_word = [TEXT.replace("seven", word) for word in ("seven", "ninety")]
+    many = [f"{TEXT[:-1]} {place} times." for place in range(1990, 2000)]
+    known = [
+        f"{start} {who} near the old mill" for start in ("nobody saw the", "we asked some") for who in ("man", "men")
+    ]
+    known += [
+        "without a man the doctor walked",
+        "green men burned paper over night",
+        "a letter had men and a man in it",
+    ]
+    assert len(find_duplicates([texts("a", many)]).one) == 0
+    assert find_duplicates([texts("a", many)], numbers=True).groups == 1
+    assert (
+        len(find_duplicates([texts("a", [*known, f"{TEXT} said a man", f"{TEXT} said a men"])], overlap=0.99).one) == 0
+    )
+    assert len(find_duplicates([texts("a", other_word)], overlap=0.95).one) == 0
+
+
+def test_a_number_more_is_no_changed_number() -> None:
+    found = find_duplicates([texts("a", [f"{TEXT} It was 3 o'clock.", f"{TEXT} It was 3 o'clock in 1999."])])
+    assert len(found.one) == 1
+
+
+def test_russian_is_found_in_capitals_and_marks_of_other_scripts_stay() -> None:
+    lines = ["Новый доктор медленно шёл через семь мостов", "НОВЫЙ ДОКТОР МЕДЛЕННО ШЁЛ ЧЕРЕЗ СЕМЬ МОСТОВ", "कि", "की"]
+    found = find_duplicates([texts("a", lines)])
+    assert (found.one.tolist(), found.other.tolist()) == ([0], [1])
+
+
+def test_an_encoder_finds_the_same_meaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An own encoder by which texts mean the same where they have as many words."""
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\n"
+        "def encode(items):\n"
+        "    words = [len(text.split()) for text in items.texts[0].tolist()]\n"
+        "    return np.eye(20, dtype=np.float32)[words]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    lines = ["One two three", "Four five six", "Seven", "seven!"]
+    found = find_duplicates([texts("a", lines)], encoder="own.py:encode")
+    assert found.pairs()["kind"].tolist() == ["semantic", "near"]
+    assert found.semantic.tolist() == [True, False]
+    assert found.groups == 2
+    with pytest.raises(InputError, match="a least cosine of 0"):
+        find_duplicates([texts("a", lines)], encoder="own.py:encode", meaning=0)
+
+
 def test_the_overlap_is_the_share_of_common_runs_of_five() -> None:
     plain = np.array([*plain_forms(np.array(sentences(80))).tolist(), "abc", ""], dtype=np.dtypes.StringDType())
     near = np.concatenate([plain, np.strings.replace(plain[:40], "harbour", "harbor")])
     near = np.unique(near[np.strings.str_len(near) >= 25])
-    one, other, overlap = near_texts(near, overlap=0.7)
+    one, other, overlap = near_texts(near, near, overlap=0.7)
     runs = [{text[k : k + 5] for k in range(max(len(text) - 4, 1))} for text in near.tolist()]
     expected = {
         (i, j): len(runs[i] & runs[j]) / len(runs[i] | runs[j])

@@ -60,6 +60,19 @@ def duplicates(
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Look for exact duplicates only.")] = False,
     overlap: Annotated[float, typer.Option(help="Least overlap of near duplicates of texts.")] = 0.85,
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Count texts that differ in numbers as near duplicates too.")
+    ] = False,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="Find items of the same meaning too, by an encoder: minilm, hf:NAME, timm:NAME or file.py:function."
+        ),
+    ] = None,
+    meaning: Annotated[float, typer.Option(help="Least cosine of the encoder's features that counts.")] = 0.9,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="List images that cannot be read and leave them out.")
+    ] = False,
     shape: Shape = None,
     item: Item = None,
     text: Text = None,
@@ -71,11 +84,24 @@ def duplicates(
     Of each group of duplicates one is kept: the one in the test split, else in validation, else in any other; then of
     the source named first; then the first.
     """
+    from dissensus.cli.progress import said_now_and_then
     from dissensus.curate.duplicates import find_duplicates
     from dissensus.curate.item_list import write_items
 
-    read = _read(sources, shape=shape, item=item, text=text, label=label)
-    found = find_duplicates(read, splits=_splits(split, read), near=not exact, overlap=overlap)
+    read = _read(sources, shape=shape, item=item, text=text, label=label, streamed=True)
+    found = find_duplicates(
+        read,
+        splits=_splits(split, read),
+        near=not exact,
+        overlap=overlap,
+        numbers=numbers,
+        encoder=encoder,
+        meaning=meaning,
+        skip_bad=skip_bad,
+        told=said_now_and_then(),
+    )
+    for sentence in found.skipped:
+        note(f"left out: {sentence.rsplit('; ', 1)[0]}")
     if out is not None:
         write_items(found.clean(), out)
         note(f"{len(found.clean()):,} items without duplicates written to {out}")
@@ -322,7 +348,13 @@ def datasheet(
 
 
 def _read(
-    sources: Sequence[str], *, shape: str | None, item: str | None, text: str | None, label: str | None
+    sources: Sequence[str],
+    *,
+    shape: str | None,
+    item: str | None,
+    text: str | None,
+    label: str | None,
+    streamed: bool = False,
 ) -> list[Source]:
     from dissensus.datasets.sources import read_source
     from dissensus.errors import InputError
@@ -340,7 +372,9 @@ def _read(
             name, path = "", given
         if not Path(path).exists():
             raise InputError(f"{path}: there is no such file or folder; give a source, or NAME=PATH")
-        read.append(read_source(path, name=name or None, shape=brought, item=item, text=text, label=label))
+        read.append(
+            read_source(path, name=name or None, shape=brought, streamed=streamed, item=item, text=text, label=label)
+        )
     return read
 
 
@@ -403,13 +437,15 @@ def _duplicates_dict(found: Duplicates) -> dict[str, Any]:
     return {
         "items": len(found.items),
         "exact_pairs": int(found.exact.sum()),
-        "near_pairs": int((~found.exact).sum()),
+        "near_pairs": int((~found.exact & ~found.semantic).sum()),
+        "semantic_pairs": int(found.semantic.sum()),
         "groups": found.groups,
         "removed": int((~found.kept).sum()),
         "leaks": [
             {"between": list(sides), "exact_pairs": exact, "near_pairs": near}
             for sides, (exact, near) in found.leaks().items()
         ],
+        "skipped": list(found.skipped),
     }
 
 
@@ -417,9 +453,11 @@ def _print_duplicates(found: Duplicates, sources: list[str]) -> None:
     from rich.table import Table
 
     out = console()
+    semantic = int(found.semantic.sum())
+    meaning = f" and {semantic:,} of the same meaning" if semantic else ""
     out.print(
         f"[bold]{len(found.items):,} items[/] of {plain(', '.join(sources))}: {int(found.exact.sum()):,} exact and "
-        f"{int((~found.exact).sum()):,} near pairs in {found.groups:,} groups; without duplicates "
+        f"{int((~found.exact).sum()) - semantic:,} near pairs{meaning} in {found.groups:,} groups; without duplicates "
         f"{int(found.kept.sum()):,} are left",
         soft_wrap=True,
     )

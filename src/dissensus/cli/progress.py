@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 EVERY: Final = 30.0
 """Seconds between lines in a log."""
 
+OFTEN: Final = 5.0
+"""The same, for work of a minute or two."""
+
 LATE: Final = 60.0
 """Seconds after which a last word is no longer news."""
 
@@ -70,6 +73,29 @@ def line_every(seconds: float, say: Callable[[str], None]) -> Callable[[Standing
         if now - last >= seconds or standing.done == standing.total:
             last = now
             say(f"{standing.study}: {in_one_line(standing.to_dict())}")
+
+    return told
+
+
+def said_now_and_then() -> Callable[[str, int, int], None]:
+    """A listener to what is being done, how much is done and how much there is.
+
+    On a terminal one line is written over and over; in a log there is a line when `OFTEN` seconds have passed.
+    """
+    terminal = sys.stderr.isatty()
+    last = time.monotonic()
+
+    def told(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if terminal and (now - last >= 0.2 or done == total):
+            sys.stderr.write(f"\r\x1b[K{what}: {done:,} of {total:,}" if done < total else "\r\x1b[K")
+            sys.stderr.flush()
+        elif not terminal and now - last >= OFTEN:
+            note(f"{what}: {done:,} of {total:,}")
+        else:
+            return
+        last = now
 
     return told
 

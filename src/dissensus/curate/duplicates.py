@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse import issparse
 from scipy.sparse import csgraph
 
 from dissensus.curate.item_list import ItemList, listed
-from dissensus.curate.near_images import SIDE, canvas, near_images
+from dissensus.curate.near_images import SIDE, canvas, near_images, own_threads
 from dissensus.curate.near_texts import OVERLAP, near_texts, plain_forms
 from dissensus.errors import InputError
 from dissensus.items.encoders import encoded, fit_encoder
@@ -93,7 +92,7 @@ class Duplicates:
         )
 
     def pairs(self) -> dict[str, Names | Floats]:
-        """The pairs as columns: both items with their sources (and splits), exact, near or semantic, and the similarity."""
+        """The pairs as columns: both items with their sources (and splits), the kind, and the similarity."""
         columns: dict[str, Any] = {}
         for name in ("item", "source", *(each for each in ("split",) if each in self.items.columns)):
             values = self.items.column(name)
@@ -134,11 +133,11 @@ def find_duplicates(
     """Duplicates among the items of one or more sources, which hold either images or texts.
 
     Exact duplicates have the same pixels, or the same characters. Near duplicates of images show the same thing
-    re-encoded, resized, brightened, moved, cropped, turned, mirrored or written upon (see `near_images`); those of texts
-    differ by case, accents, look-alike letters, punctuation, white space, the order of a few words and a few letters
-    (`near_texts`). Images of any size are compared on a canvas of 32 x 32, and read one after the other where a source
-    leaves them in their files. Of many duplicates of one image, each is paired with those it is most like; the group
-    holds all.
+    re-encoded, resized, brightened, moved, cropped, turned, mirrored or written upon (see `near_images`); those of
+    texts differ by case, accents, look-alike letters, punctuation, white space, a few letters, the order of words or
+    an added sentence (`near_texts`). Images of any size are compared on a canvas of 32 x 32, and read one after the
+    other where a source leaves them in their files. Of many duplicates of one image, each is paired with those it is
+    most like; the group holds all.
 
     Args:
         sources: where items come from; of duplicates, those of an earlier source are kept.
@@ -168,16 +167,20 @@ def find_duplicates(
         items = items.adding(split=splits.astype(np.str_))
     texts = [source.texts is not None for source in sources]
     skipped: tuple[str, ...] = ()
+    shown: Items | None = None
     if all(texts):
-        shown = Items(names=items.items, texts=(np.concatenate([_text(source) for source in sources]),))
-        pairs = _duplicate_texts(shown.texts[0], near=near, overlap=overlap, numbers=numbers, told=told)
+        everything = np.concatenate([_text(source) for source in sources])
+        shown = Items(names=items.items, texts=(everything,))
+        pairs = _duplicate_texts(everything, near=near, overlap=overlap, numbers=numbers, told=told)
     elif not any(texts):
         seen = _seen(sources, told)
         good = ~seen.bad
         if seen.bad.any() and (not skip_bad or not good.any()):
             raise InputError(f"{_listing(seen.why)}; mend or remove them, or leave them out with --skip-bad")
-        items, skipped = items.take(good), seen.why
-        pairs = _duplicate_images(seen.planes[good], seen.digest[good], near=near, told=told)
+        planes, digest, skipped = seen.planes, seen.digest, seen.why
+        if skipped:
+            items, planes, digest = items.take(good), planes[good], digest[good]
+        pairs = _duplicate_images(planes, digest, near=near, told=told)
         shown = _images(sources, items.items, good) if encoder is not None else None
     else:
         raise InputError("duplicates: some sources hold texts and some images; look at each kind by itself")
@@ -215,7 +218,9 @@ def _images(sources: Sequence[Source], names: Names, good: Mask) -> Items:
         return Items(names=names, files=tuple(Path(path) for path in files.tolist()))
     shapes = {None if source.images is None else source.images.shape[1:] for source in sources}
     if None in shapes or len(shapes) > 1:
-        raise InputError("duplicates: an encoder needs images of one shape, or folders alone; bring them to one --shape")
+        raise InputError(
+            "duplicates: an encoder needs images of one shape, or folders alone; bring them to one --shape"
+        )
     return Items(names=names, pixels=np.concatenate([np.asarray(source.images) for source in sources]))
 
 
@@ -224,9 +229,10 @@ def _with_meaning(pairs: Pairs, shown: Items, encoder: str, least: float, told: 
     made = encoded(
         fit_encoder(encoder, shown, folder=Path()), shown, told=lambda done, total: told("encoded items", done, total)
     )
-    features = np.asarray(made.todense() if issparse(made) else made, dtype=np.float32).reshape(len(shown), -1)
+    whole: Any = made.toarray() if isinstance(made, sparse.csr_matrix) else made
+    features = np.asarray(whole, dtype=np.float32).reshape(len(shown), -1)
     features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
-    found = []
+    found: list[tuple[Any, Any, Any]] = []
     for start in range(0, len(shown), _TOGETHER):
         cosine = features[start : start + _TOGETHER] @ features[start:].T
         one, other = np.nonzero(cosine >= least)
@@ -235,9 +241,9 @@ def _with_meaning(pairs: Pairs, shown: Items, encoder: str, least: float, told: 
     one, other, cosine = (np.concatenate(each) for each in zip(*found, strict=True))
     known = pairs[0] * len(shown) + pairs[1]
     fresh = ~np.isin(one * len(shown) + other, known)
-    one, other, cosine = one[fresh], other[fresh], cosine[fresh].astype(np.float64)
-    whole = _together(pairs, (one, other, np.zeros(len(one), dtype=np.bool_), cosine))
-    return whole, ~np.isin(whole[0] * len(shown) + whole[1], known)
+    more: Any = (one[fresh], other[fresh], np.zeros(int(fresh.sum()), dtype=np.bool_), cosine[fresh].astype(np.float64))
+    every = _together(pairs, more)
+    return every, ~np.isin(every[0] * len(shown) + every[1], known)
 
 
 def _text(source: Source) -> Names:
@@ -272,7 +278,7 @@ def _duplicate_images(planes: Planes, digest: np.ndarray[Any, Any], *, near: boo
         return exact
     # Duplicates to the last bit are near to the same others: one of them speaks for all.
     first = np.sort(first)
-    a, b, similarity = near_images(planes[first], told=told)
+    a, b, similarity = near_images(planes[first] if len(first) < len(planes) else planes, told=told)
     return _together(exact, (first[a], first[b], np.zeros(len(a), dtype=np.bool_), similarity))
 
 
@@ -295,29 +301,39 @@ class Seen:
 
 def _seen(sources: Sequence[Source], told: Told) -> Seen:
     total = sum(len(source) for source in sources)
-    planes, digests = np.zeros((total, SIDE, SIDE), dtype=np.float32), []
+    planes = np.zeros((total, SIDE, SIDE), dtype=np.float32)
+    digests: list[bytes] = []
     bad, why = np.zeros(total, dtype=np.bool_), []
-    for source in sources:
-        for start in range(0, len(source), _TOGETHER):
-            here = slice(len(digests), len(digests) + min(_TOGETHER, len(source) - start))
-            if source.images is not None:
-                images = source.images[start : start + _TOGETHER]
-                planes[here] = canvas(images)
-                digests += [_digest(image) for image in images]
-                continue
-            assert source.files is not None
-            for path in source.files[start : start + _TOGETHER].tolist():
+    with own_threads() as pool:
+        for source in sources:
+            for start in range(0, len(source), _TOGETHER):
+                here = slice(start, start + _TOGETHER)
                 place = len(digests)
-                try:
-                    values = decoded(Path(path))
-                    planes[place] = canvas(as_bytes(values, where=path))
-                    digests.append(_digest(values))
-                except InputError as error:
-                    bad[place] = True
-                    why.append(str(error))
-                    digests.append(b"")
-            told("read images", len(digests), total)
+                if source.images is not None:
+                    images = source.images[here]
+                    planes[place : place + len(images)] = canvas(images)
+                    digests += [_digest(image) for image in images]
+                    continue
+                assert source.files is not None
+                for plane, digest, sentence in pool.map(_looked_at, source.files[here].tolist()):
+                    place = len(digests)
+                    digests.append(digest)
+                    if sentence:
+                        bad[place] = True
+                        why.append(sentence)
+                    else:
+                        planes[place] = plane
+                told("read images", len(digests), total)
     return Seen(planes=planes, digest=np.array(digests, dtype="V16"), bad=bad, why=tuple(why))
+
+
+def _looked_at(path: str) -> tuple[Planes | None, bytes, str]:
+    """The canvas of an image file and the hash of its pixels, or a sentence where it cannot be read."""
+    try:
+        values = decoded(Path(path))
+        return canvas(as_bytes(values, where=path)), _digest(values), ""
+    except InputError as error:
+        return None, b"", str(error)
 
 
 def _digest(pixels: np.ndarray[Any, Any]) -> bytes:

@@ -3,16 +3,16 @@
 All images are compared in grey on one canvas of 32 x 32, in four steps, each on fewer pairs than the one before.
 
 1. **Nominated.** Two descriptions of an image, each compared with those of all others: its low cosine frequencies
-   (what pHash looks at), which noise, blur and writing hardly change; and the magnitudes of its low Fourier frequencies,
-   which do not change when it moves, of the whole image and of its middle 90 and 80 %, so that a cropped or framed
-   duplicate meets its original. Mirroring and quarter turns only permute frequencies or change their signs, so that
-   all poses cost one product.
+   (what pHash looks at), which noise, blur and writing hardly change; and the magnitudes of its low Fourier
+   frequencies, which do not change when it moves, of the whole image and of its middle 90 and 80 %, so that a cropped
+   or framed duplicate meets its original. Mirroring and quarter turns only permute frequencies or change their signs,
+   so that all poses cost one product.
 2. **Moved onto each other**: the correlation of the low frequencies at every shift of up to `SHIFT` pixels. Each
    image's `_VERIFIED` most alike go on; the likeness in sixth place is its *background*: what an image like it shares
    with others by chance. Five places are left to further duplicates.
 3. **Aligned**: the affine map that brings one onto the other, with brightness and contrast, by the inverse
    compositional method of Baker and Matthews (2004) with robust weights.
-4. **Judged** on what agrees once aligned (`Evidence`): by two logistic regressions on planted pairs of Fashion-MNIST,
+4. **Judged** on what agrees once aligned (`Evidence`): by logistic regressions on planted pairs of Fashion-MNIST,
    EMNIST letters and CIFAR-100, which `benchmarks/curate.py --only fit` fits. They ask for more where images are alike
    by chance (Lowe 2004), and where one had to be bent, turned or cut further to fit.
 """
@@ -20,6 +20,7 @@ All images are compared in grey on one canvas of 32 x 32, in four steps, each on
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from dissensus.arrays import places_within
 from dissensus.cores import available_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dissensus.arrays import Floats, Ints, Mask
 
@@ -36,7 +37,11 @@ SIDE: Final = 32
 SHIFT: Final = 5
 """Pixels of the canvas."""
 ZOOMS: Final = (1.0, 0.9, 0.8)
-CANDIDATES: Final = 12
+CERTAIN: Final = 0.985
+"""The correlation, of gradients too, at which nothing else is asked."""
+SAME_DRAWING: Final = 0.998
+"""The correlation, of drawn images that are only moved, at which nothing else is asked."""
+CANDIDATES: Final = 16
 """About how many others each of the four comparisons nominates for an image."""
 
 _FREQUENCIES: Final = 6
@@ -51,7 +56,9 @@ _ORDINARY: Final = 0.5
 _LEAST: Final = 0.3
 _PROMISING: Final = 0.55
 """The least likeness of a pair that is aligned; 99 % of planted duplicates of every kind reach it."""
-_STEPS: Final = 8
+_STEPS, _FIRST_STEPS = 8, 3
+_UNLIKELY: Final = 0.4
+"""Where brightness, contrast and the first steps leave a larger share of what a pair shows, no further one is made."""
 _ROWS, _COLUMNS = 256, 512
 """Of a block of products: small enough to stay in a core's own memory."""
 _PAIRS: Final = 512
@@ -82,6 +89,8 @@ class Evidence(NamedTuple):
         turned: angle in radians.
         moved: how far the corners went on average, in halves of the canvas's side.
         posed: whether one had to be mirrored or turned by quarters.
+        straight: of grey values, not softened, where one image is only moved; 0 unless both are drawn.
+        drawn: whether both are mostly of one grey, as a digit is.
     """
 
     alike: Floats
@@ -95,23 +104,28 @@ class Evidence(NamedTuple):
     turned: Floats
     moved: Floats
     posed: Floats
+    straight: Floats
+    drawn: Floats
 
     def columns(self) -> Floats:
-        """(pairs, 12) as the regressions see them: shares as -log(1 - share), and a high background once more."""
+        """(pairs, 13) as the regressions see them: shares as -log(1 - share), and a high background once more."""
         shares = [-np.log(np.maximum(1 - share, 1e-3)) for share in self[:6]]
-        return np.stack([*shares, *self[6:], np.maximum(shares[5] - 2, 0)], axis=1)
+        straight = -np.log(np.maximum(1 - self.straight, 1e-3))
+        return np.stack([*shares, *self[6:11], np.maximum(shares[5] - 2, 0), straight], axis=1)
 
 
-ON_THE_WHOLE: Final = (2.9, 0.0, 0.42, 0.0, 1.64, -2.81, 5.13, -13.73, -24.38, 0.0, -2.11, -2.01)
-BUT_FOR_A_PART: Final = (0.0, 1.92, 0.0, 0.93, 0.0, -5.07, 28.02, -7.91, -16.31, -21.61, -6.11, 2.12)
-BIAS: Final = (-12.15, -21.62)
-"""Weights of `Evidence.columns`, and what is added. A pair that either sum puts above 0 is a duplicate: one looks at
-all that two images show, the other leaves out the quarter that agrees least."""
+ON_THE_WHOLE: Final = (2.9, 0.0, 0.42, 0.0, 1.64, -2.81, 5.13, -13.73, -24.38, 0.0, -2.11, -2.01, 0.0)
+BUT_FOR_A_PART: Final = (0.0, 1.92, 0.0, 0.93, 0.0, -5.07, 28.02, -7.91, -16.31, -21.61, -6.11, 2.12, 0.0)
+ONLY_MOVED: Final = (0.0, 0.0, 0.0, 0.0, 0.0, -3.87, 0.0, 0.0, 0.0, 0.0, -1.1, 0.0, 5.47)
+BIAS: Final = (-12.15, -21.62, -9.31)
+"""Weights of `Evidence.columns`, and what is added. A pair that one of the first two sums puts above 0 is a duplicate:
+one looks at all that two images show, the other leaves out the quarter that agrees least. Of two drawn images the third
+decides: bent and turned a little, most digits fit one another."""
 
 
 def canvas(images: np.ndarray[Any, np.dtype[np.uint8]]) -> Planes:
     """(..., 32, 32) grey values of (..., 1 or 3, height, width) images, each averaged over the pixels it stands for."""
-    luminance = np.float32([0.299, 0.587, 0.114]) if images.shape[-3] == 3 else np.float32([1])
+    luminance = np.array([0.299, 0.587, 0.114] if images.shape[-3] == 3 else [1], dtype=np.float32)
     grey = np.einsum("...chw,c->...hw", images, luminance)
     return np.asarray(_scaling(grey.shape[-2]) @ grey @ _scaling(grey.shape[-1]).T, dtype=np.float32)
 
@@ -124,20 +138,28 @@ def near_images(planes: Planes, *, told: Callable[[str, int, int], None] | None 
         told: called with what is being done, how much is done and how much there is.
     """
     one, other, evidence = judged_pairs(planes, told=told)
-    duplicate = (evidence.columns() @ np.array([ON_THE_WHOLE, BUT_FOR_A_PART]).T + BIAS > 0).any(axis=1)
+    above = evidence.columns() @ np.array([ON_THE_WHOLE, BUT_FOR_A_PART, ONLY_MOVED]).T + BIAS > 0
+    # However many others it is like: an image with a dozen duplicates is like all of them.
+    certain = np.where(
+        evidence.drawn > 0, evidence.straight >= SAME_DRAWING, np.minimum(evidence.alike, evidence.edges) >= CERTAIN
+    )
+    duplicate = certain | np.where(evidence.drawn > 0, above[:, 2], above[:, 0] | above[:, 1])
     return one[duplicate], other[duplicate], evidence.alike[duplicate]
 
 
-def judged_pairs(
-    planes: Planes, *, told: Callable[[str, int, int], None] | None = None
-) -> tuple[Ints, Ints, Evidence]:
+def judged_pairs(planes: Planes, *, told: Callable[[str, int, int], None] | None = None) -> tuple[Ints, Ints, Evidence]:
     """The pairs that come to the last step: first place, second place, and what is known of each pair."""
+    with own_threads() as pool:
+        return _judged(planes, pool, told or (lambda _what, _done, _all: None))
+
+
+@contextmanager
+def own_threads() -> Iterator[ThreadPoolExecutor]:
+    """A thread for each core; those of the linear algebra spend eight times the work on waiting for each other here."""
     from threadpoolctl import threadpool_limits
 
-    told = told or (lambda _what, _done, _all: None)
-    # Threads of our own: those of the linear algebra spend eight times the work on waiting for each other here.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(available_cores()) as pool:
-        return _judged(planes, pool, told)
+        yield pool
 
 
 def _judged(
@@ -145,7 +167,10 @@ def _judged(
 ) -> tuple[Ints, Ints, Evidence]:
     one, other, pose, zoom, likeness, shift = _likest(planes, pool, told)
     place, background = _places(one, other, likeness, len(planes))
-    chosen = np.flatnonzero((place <= _VERIFIED) & (likeness >= _PROMISING))
+    drawn = _drawn(planes)
+    both = drawn[one] & drawn[other]
+    chosen = np.flatnonzero((place <= np.where(both, _PLACE, _VERIFIED)) & (likeness >= _PROMISING))
+    both = both[chosen]
     one, other, pose = one[chosen], other[chosen], pose[chosen]
     soft = _softened(planes)
     half = np.ascontiguousarray(soft.reshape(-1, SIDE // 2, 2, SIDE // 2, 2).mean(axis=(2, 4)))
@@ -154,21 +179,32 @@ def _judged(
     start[:, :, 2] = -zoom[chosen, None] * shift[chosen] * (2 / SIDE)
 
     def verified(part: slice) -> Floats:
-        fixed = [np.empty((len(one[part]), *images.shape[1:]), dtype=np.float32) for images in (half, soft)]
+        kinds = (half, soft, planes)
+        fixed = [np.empty((len(one[part]), *images.shape[1:]), dtype=np.float32) for images in kinds]
         for number in np.unique(pose[part]).tolist():
             members = np.flatnonzero(pose[part] == number)
-            for template, images in zip(fixed, (half, soft), strict=True):
+            for template, images in zip(fixed, kinds, strict=True):
                 template[members] = _posed(images[other[part][members]], number)
-        found = _aligned(half, one[part], fixed[0], start[part])
-        return _agreeing(soft, one[part], fixed[1], found)
+        found = start[part].copy()
+        for members, straight in ((np.flatnonzero(~both[part]), False), (np.flatnonzero(both[part]), True)):
+            for steps in (_FIRST_STEPS, _STEPS - _FIRST_STEPS):
+                found[members], left = _aligned(
+                    half, one[part][members], fixed[0][members], found[members], steps=steps, straight=straight
+                )
+                members = members[left <= _UNLIKELY]
+        sharp = np.zeros(len(found))
+        members = np.flatnonzero(both[part])
+        shown, seen = _mapped(planes, one[part][members], found[members])
+        sharp[members] = _correlation(shown, fixed[2][members].reshape(len(members), SIDE**2), seen)
+        return np.column_stack([_agreeing(soft, one[part], fixed[1], found), sharp])
 
     done, parts = 0, []
     for each in pool.map(verified, [slice(k, k + _PAIRS) for k in range(0, len(one), _PAIRS)]):
         parts.append(each)
         done += len(each)
         told("aligned pairs of images", done, len(one))
-    seen = np.concatenate(parts) if parts else np.zeros((0, 8))
-    alike, core, edges, core_edges, overlap, bent, turned, moved = seen.T
+    seen = np.concatenate(parts) if parts else np.zeros((0, 9))
+    alike, core, edges, core_edges, overlap, bent, turned, moved, straight = seen.T
     evidence = Evidence(
         alike=alike,
         core=core,
@@ -181,6 +217,8 @@ def _judged(
         turned=turned,
         moved=moved,
         posed=(pose > 0).astype(np.float64),
+        straight=straight,
+        drawn=both.astype(np.float64),
     )
     return np.minimum(one, other), np.maximum(one, other), evidence
 
@@ -256,7 +294,8 @@ def _magnitudes(spectra: Sequence[Spectrum]) -> list[Blocks]:
 
     Roots of magnitudes, each frequency with mean 0 and deviation 1 over all items and poses, so that the many
     frequencies in which items differ a little count as much as the few that are strong in all of them. Transposing and
-    mirroring permute frequencies and commute: the four parts are what each of both leaves as it is or turns the sign of.
+    mirroring permute frequencies and commute: the four parts are what each of both leaves as it is or turns the sign
+    of.
     """
     row, column = _frequencies()
     frequencies = len(row)
@@ -271,10 +310,7 @@ def _magnitudes(spectra: Sequence[Spectrum]) -> list[Blocks]:
     shown = roots[0][roots[0].any(axis=1)]
     mean = every @ shown.mean(axis=0) if len(shown) else np.zeros(frequencies)
     spread = every @ np.square(shown).mean(axis=0) - mean**2 if len(shown) else np.ones(frequencies)
-    return [
-        [_described(root, mean, spread) @ part for part in parts]
-        for root in roots
-    ]
+    return [[_described(root, mean, spread) @ part for part in parts] for root in roots]
 
 
 def _cosines(planes: Planes) -> Blocks:
@@ -314,7 +350,7 @@ def _agreement(one: Blocks, other: Blocks) -> np.ndarray[Any, np.dtype[np.float3
     np.abs(c, out=c)
     a -= b
     a += c
-    return np.maximum(straight, a, out=a)
+    return np.asarray(np.maximum(straight, a, out=a))
 
 
 def _best_pose(one: Blocks, other: Blocks, i: Ints, j: Ints) -> tuple[Ints, Ints]:
@@ -324,43 +360,53 @@ def _best_pose(one: Blocks, other: Blocks, i: Ints, j: Ints) -> tuple[Ints, Ints
     return np.where(first, 0, 1), np.where(first, c + d < 0, c - d < 0).astype(np.int64)
 
 
-def _nominated(one: Blocks, other: Blocks, pool: ThreadPoolExecutor, told: Callable[[int, int], None]) -> tuple[Ints, Ints]:
+def _nominated(
+    one: Blocks, other: Blocks, pool: ThreadPoolExecutor, told: Callable[[int, int], None]
+) -> tuple[Ints, Ints]:
     """The pairs whose descriptions agree most, about `CANDIDATES` for each of `one`."""
     items, same = len(one[0]), one is other
+    starts = range(0, items, _ROWS)
+    sample = np.linspace(0, items - 1, max(2 * items // CANDIDATES, 1)).astype(np.int64)
+    sampled = [part[sample] for part in other]
+    least = np.concatenate(
+        list(
+            pool.map(
+                lambda start: _least_agreement([x[start : start + _ROWS] for x in one], start, sample, sampled), starts
+            )
+        )
+    )
 
     def rows(start: int) -> tuple[Ints, Ints]:
         here = [part[start : start + _ROWS] for part in one]
-        place = np.arange(start, start + len(here[0]))
-        least = _least_agreement(here, place, sample, [part[sample] for part in other])
         found = []
-        for begin in range(0, items, _COLUMNS):
+        # Where both sides are the same, a pair is looked at once, and either side may nominate it.
+        for begin in range(start if same else 0, items, _COLUMNS):
             agreement = _agreement(here, [part[begin : begin + _COLUMNS] for part in other])
-            i, j = np.divmod(np.flatnonzero(agreement >= least[:, None]), agreement.shape[1])
+            near = agreement >= least[start : start + _ROWS, None]
+            if same:
+                near |= agreement >= least[begin : begin + _COLUMNS]
+            i, j = np.divmod(np.flatnonzero(near), agreement.shape[1])
             found.append(np.stack([i + start, j + begin]))
         i, j = np.concatenate(found, axis=1)
-        return i[i != j], j[i != j]
+        wanted = j > i if same else i != j
+        return i[wanted], j[wanted]
 
-    sample = np.linspace(0, items - 1, max(2 * items // CANDIDATES, 1)).astype(np.int64)
-    parts, done = [], 0
-    for part in pool.map(rows, range(0, items, _ROWS)):
+    parts = []
+    for number, part in enumerate(pool.map(rows, starts)):
         parts.append(part)
-        done = min(done + _ROWS, items)
-        told(done, items)
+        told(min((number + 1) * _ROWS, items), items)
     i, j = (np.concatenate(each) for each in zip(*parts, strict=True))
-    if same:
-        code = np.unique(np.minimum(i, j) * items + np.maximum(i, j))
-        i, j = np.divmod(code, items)
     return i, j
 
 
-def _least_agreement(here: Blocks, place: Ints, sample: Ints, sampled: Blocks) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _least_agreement(here: Blocks, start: int, sample: Ints, sampled: Blocks) -> np.ndarray[Any, np.dtype[np.float32]]:
     """(rows,) the agreement that about `CANDIDATES` others reach: the second highest within a sample of the items.
 
     Of m sampled items among n, two are at least as near as the second of them; of all n, about 2 n / m. The highest
     would be set by a duplicate wherever one is in the sample.
     """
     if len(sample) < 3:
-        return np.full(len(place), -1, dtype=np.float32)
+        return np.full(len(here[0]), -1, dtype=np.float32)
     agreement = np.concatenate(
         [
             _agreement(here, [part[begin : begin + _COLUMNS] for part in sampled])
@@ -368,7 +414,8 @@ def _least_agreement(here: Blocks, place: Ints, sample: Ints, sampled: Blocks) -
         ],
         axis=1,
     )
-    agreement[place[:, None] == sample] = -1
+    own = np.flatnonzero((sample >= start) & (sample < start + len(here[0])))
+    agreement[sample[own] - start, own] = -1
     return np.maximum(np.partition(agreement, -2, axis=1)[:, -2], np.float32(_LEAST))
 
 
@@ -377,7 +424,7 @@ def _least_agreement(here: Blocks, place: Ints, sample: Ints, sampled: Blocks) -
 
 def _likest(
     planes: Planes, pool: ThreadPoolExecutor, told: Callable[[str, int, int], None]
-) -> tuple[Ints, Ints, Ints, Floats, Floats, Ints]:
+) -> tuple[Any, Any, Any, Any, Any, Any]:
     """(pairs,) one, other, the pose of the other, the zoom of the one, the likeness; (pairs, 2) the shift.
 
     Each pair once, as it is most alike.
@@ -387,7 +434,7 @@ def _likest(
     cosines = _cosines(planes)
     comparisons = [(cosines, cosines, 0), *((each, magnitudes[0], zoom) for zoom, each in enumerate(magnitudes))]
     entries = []
-    for number, (one, other, zoom) in enumerate(comparisons):
+    for number, (one, other, share) in enumerate(comparisons):
 
         def counted(done: int, items: int, number: int = number) -> None:
             told("compared images", (number * items + done) // len(comparisons), items)
@@ -395,10 +442,10 @@ def _likest(
         i, j = _nominated(one, other, pool, counted)
         first, second = _best_pose(one, other, i, j)
         if one is cosines:
-            entries.append((i, j, 2 * first + second, np.full(len(i), zoom)))
+            entries.append((i, j, 2 * first + second, np.full(len(i), share)))
             continue
         # Magnitudes do not tell an image from itself upside down and mirrored: both poses are tried.
-        entries += [(i, j, 4 * first + 2 * half + (half ^ second), np.full(len(i), zoom)) for half in (0, 1)]
+        entries += [(i, j, 4 * first + 2 * half + (half ^ second), np.full(len(i), share)) for half in (0, 1)]
     i, j, pose, zoom = (np.concatenate(each) for each in zip(*entries, strict=True))
     likeness, shift = np.zeros(len(i), dtype=np.float32), np.zeros((len(i), 2), dtype=np.int64)
     for number, spectrum in enumerate(spectra):
@@ -460,9 +507,17 @@ def _places(one: Ints, other: Ints, likeness: Any, items: int) -> tuple[Ints, Fl
 # 3. Aligned --------------------------------------------------------------------------------------------------------
 
 
+def _drawn(planes: Planes) -> Mask:
+    """(items,) whether an image is mostly of one grey, that of its rim: a digit, a drawing, a product on white."""
+    rim = np.ones((SIDE, SIDE), dtype=np.bool_)
+    rim[1:-1, 1:-1] = False
+    ground = np.median(planes[:, rim], axis=1)
+    return np.asarray((np.abs(planes - ground[:, None, None]) < 4).mean(axis=(1, 2)) >= 0.4)
+
+
 def _softened(planes: Planes) -> Planes:
     """Blurred by (1, 2, 1) / 4 each way, so that noise and half a pixel count for less."""
-    wide = np.pad(planes, ((0, 0), (1, 1), (1, 1)), mode="edge")
+    wide: Any = np.pad(planes, ((0, 0), (1, 1), (1, 1)), mode="edge")
     wide = (wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]) / 4
     return np.asarray((wide[:, :, :-2] + 2 * wide[:, :, 1:-1] + wide[:, :, 2:]) / 4, dtype=np.float32)
 
@@ -496,24 +551,29 @@ def _mapped(images: Planes, member: Ints, mapping: Any) -> tuple[Any, Any]:
     return above + (below - above) * down, seen.astype(np.float32)
 
 
-def _aligned(images: Planes, member: Ints, fixed: Planes, mapping: Any) -> Any:
-    """(pairs, 2, 3) the affine maps that bring images onto fixed ones, from a first guess; the best of all steps."""
+def _aligned(
+    images: Planes, member: Ints, fixed: Planes, mapping: Any, *, steps: int, straight: bool = False
+) -> tuple[Any, Any]:
+    """(pairs, 2, 3) the affine maps that bring images onto fixed ones, from a first guess: the best of all steps.
+
+    And (pairs,) the share of what they show that it leaves. A straight map only moves.
+    """
     side = images.shape[1]
-    grid, pixels = _grid(side), fixed.reshape(len(fixed), -1)
-    down, right = (
-        np.gradient(fixed, axis=axis).reshape(len(fixed), -1) * np.float32(side / 2) for axis in (1, 2)
-    )
+    grid, pixels = _grid(side), fixed.reshape(len(fixed), side**2)
+    down, right = (np.gradient(fixed, axis=axis).reshape(len(fixed), side**2) * np.float32(side / 2) for axis in (1, 2))
     slopes = [slope * by for slope in (down, right) for by in (grid[:, 0], grid[:, 1], np.float32(1))]
+    free = np.array([not straight, not straight, True])
     slope = np.stack([*slopes, pixels, np.ones_like(pixels)], axis=1)
-    ridge = np.diag(np.float32([1] * 6 + [0] * 2))
+    slope[:, :6] *= np.tile(free, 2)[:, None]
+    ridge = np.diag(np.array([1] * 6 + [0] * 2, dtype=np.float32))
     best, least = mapping.copy(), np.full(len(mapping), np.inf, dtype=np.float32)
-    for step in range(_STEPS + 1):
+    for step in range(steps + 1):
         shown, seen = _mapped(images, member, mapping)
         weight, cost = _robust(shown, pixels, seen)
         better = cost < least
         best[better], least[better] = mapping[better], cost[better]
-        if step == _STEPS:
-            return best
+        if step == steps:
+            return best, least
         weighted = slope * weight[:, None]
         normal = weighted @ slope.transpose(0, 2, 1)
         # A little ridge: where an image shows nothing in some direction, it is not moved there.
@@ -522,7 +582,7 @@ def _aligned(images: Planes, member: Ints, fixed: Planes, mapping: Any) -> Any:
         solved = np.linalg.solve(normal, weighted @ shown[:, :, None])[:, :, 0]
         contrast = np.where(np.abs(solved[:, 6:7]) > 0.1, solved[:, 6:7], np.float32(0.1))
         moved = np.tile(np.eye(3, dtype=np.float32), (len(mapping), 1, 1))
-        moved[:, :2] += np.clip(solved[:, :6] / contrast, -0.2, 0.2).reshape(-1, 2, 3)
+        moved[:, :2] += np.clip(solved[:, :6] / contrast, -0.2, 0.2).reshape(-1, 2, 3) * free
         whole = np.tile(np.eye(3, dtype=np.float32), (len(mapping), 1, 1))
         whole[:, :2] = mapping
         mapping = (whole @ np.linalg.inv(moved))[:, :2]
@@ -555,11 +615,11 @@ def _agreeing(images: Planes, member: Ints, fixed: Planes, mapping: Any) -> Floa
     core = seen
     for _ in range(2):
         core = _without_worst(shown, pixels, seen, core)
-    slopes = [
+    slopes: Any = [
         [np.gradient(each.reshape(fixed.shape), axis=axis).reshape(len(fixed), -1) for axis in (1, 2)]
         for each in (shown, pixels)
     ]
-    corners = np.float32([[-1, -1, 1, 1], [-1, 1, -1, 1], [1, 1, 1, 1]])
+    corners = np.array([[-1, -1, 1, 1], [-1, 1, -1, 1], [1, 1, 1, 1]], dtype=np.float32)
     longer, shorter = np.linalg.svd(mapping[:, :, :2], compute_uv=False).T
     angle = np.arctan2(mapping[:, 1, 0] - mapping[:, 0, 1], mapping[:, 0, 0] + mapping[:, 1, 1])
     return np.stack(
@@ -578,7 +638,7 @@ def _agreeing(images: Planes, member: Ints, fixed: Planes, mapping: Any) -> Floa
 
 
 def _without_worst(shown: Any, pixels: Any, seen: Any, weight: Any) -> Any:
-    """(pairs, pixels) `seen` without the quarter of cells, 4 x 4 pixels each, that a fit under `weight` leaves most of."""
+    """(pairs, pixels) `seen` without the quarter of cells of 4 x 4 pixels that a fit under `weight` explains least."""
     total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-6)
     from_mean = shown - (weight * shown).sum(axis=1, keepdims=True) / total
     fixed = pixels - (weight * pixels).sum(axis=1, keepdims=True) / total

@@ -11,8 +11,9 @@ and Ullman, chapter 3), then each is counted exactly, so that hashing can lose a
 a duplicate in one of three ways:
 
 - **overlap**: the share of runs that both have (Jaccard) is `OVERLAP` or more;
-- **the same words**, in whatever order, but for a few typing errors. A word with a letter or two wrong is a typing error
-  where hardly any text has it, or a hundred times as many have the other: *men* for *man* is another word, *mna* is not;
+- **the same words**, in whatever order, but for a few typing errors. A word with a letter or two wrong is a typing
+  error where hardly any text has it, or a hundred times as many have the other: *men* for *man* is another word, *mna*
+  is not;
 - **one within the other**: the longer has nearly all runs of the shorter, and is not more than twice as long.
 
 Texts that differ in a number are no duplicates, unless that is asked for: one may have a number more, but not another
@@ -64,14 +65,18 @@ def plain_forms(texts: Names) -> Names:
     """(texts,) what is left of each text when case, accents, punctuation and white space are taken away."""
     import polars as pl
 
-    frame = _unified(texts).to_frame().with_columns(
-        spaceless=pl.col("text").str.replace_all(r"\s+", ""),
-        signs=pl.col("text").str.replace_all(r"""[\p{L}\p{M}\p{N}\s.,!?…"'“”‘’]+""", ""),
-        letters=pl.col("text")
-        .str.replace_all(r"(\p{N})[^\p{L}\p{M}\p{N}]+(\p{N})", "${1} ${2}")
-        .str.replace_all(r"[^\p{L}\p{M}\p{N} ]+", "")
-        .str.replace_all(r"([^\p{N}]) +|^ +", "${1}")
-        .str.replace_all(r" +([^\p{N}]|$)", "${1}"),
+    frame = (
+        _unified(texts)
+        .to_frame()
+        .with_columns(
+            spaceless=pl.col("text").str.replace_all(r"\s+", ""),
+            signs=pl.col("text").str.replace_all(r"""[\p{L}\p{M}\p{N}\s.,!?…"'“”‘’]+""", ""),
+            letters=pl.col("text")
+            .str.replace_all(r"(\p{N})[^\p{L}\p{M}\p{N}]+(\p{N})", "${1} ${2}")
+            .str.replace_all(r"[^\p{L}\p{M}\p{N} ]+", "")
+            .str.replace_all(r"([^\p{N}]) +|^ +", "${1}")
+            .str.replace_all(r" +([^\p{N}]|$)", "${1}"),
+        )
     )
     mostly = pl.col("letters").str.len_chars() > pl.col("signs").str.len_chars()
     plain = frame.select(pl.when(mostly).then("letters").otherwise("spaceless")).to_series()
@@ -118,7 +123,7 @@ def near_texts(
     share = common / (size[one] + size[other] - common)
     shorter, longer = np.minimum(size[one], size[other]), np.maximum(size[one], size[other])
     alike = (share >= overlap) | (
-        (common >= WITHIN * shorter) & (shorter >= LONG_ENOUGH) & (longer <= 2 * shorter)
+        (common >= max(WITHIN, overlap) * shorter) & (shorter >= LONG_ENOUGH) & (longer <= 2 * shorter)
     )
     words = _words(texts[long])
     texts_with = Counter(word for each in words for word in dict.fromkeys(each))
