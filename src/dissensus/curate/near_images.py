@@ -616,7 +616,7 @@ def _agreeing(images: Planes, member: Ints, fixed: Planes, mapping: Any) -> Floa
     for _ in range(2):
         core = _without_worst(shown, pixels, seen, core)
     slopes: Any = [
-        [np.gradient(each.reshape(fixed.shape), axis=axis).reshape(len(fixed), -1) for axis in (1, 2)]
+        [np.asarray(np.gradient(each.reshape(fixed.shape), axis=axis)).reshape(len(fixed), -1) for axis in (1, 2)]
         for each in (shown, pixels)
     ]
     corners = np.array([[-1, -1, 1, 1], [-1, 1, -1, 1], [1, 1, 1, 1]], dtype=np.float32)
