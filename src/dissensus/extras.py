@@ -16,4 +16,5 @@ def installed(package: str, extra: str, *, wanted_by: str) -> None:
         wanted_by: what needs it, as the user named it.
     """
     if importlib.util.find_spec(package) is None:
-        raise InputError(f'{wanted_by}: {package} is not installed; get it with `pip install "dissensus[{extra}]"`')
+        name = {"sklearn": "scikit-learn"}.get(package, package)
+        raise InputError(f'{wanted_by}: {name} is not installed; get it with `pip install "dissensus[{extra}]"`')

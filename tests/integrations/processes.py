@@ -7,28 +7,33 @@ import socket
 import subprocess
 import sys
 
+SPLIT = """
+import os
+child = os.fork()
+os.environ["RANK"] = os.environ["LOCAL_RANK"] = "0" if child else "1"
+"""
 
-def in_two_processes(program: str, *arguments: str) -> None:
-    """Run a program twice at once; each process finds the other by the variables that launchers set."""
+JOIN = """
+if child:
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def in_two_processes(imports: str, program: str, *arguments: str) -> None:
+    """Run a program in two processes that find each other by the variables that launchers set.
+
+    What the program imports is imported once, before they part: libraries take longer to load than to test.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, *arguments],
-            env={**os.environ, **meeting, "RANK": str(rank), "LOCAL_RANK": str(rank), "ACCELERATE_USE_CPU": "true"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        for process in started:
-            told, _ = process.communicate(timeout=120)
-            assert process.returncode == 0, told
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", imports + SPLIT + program + JOIN, *arguments],
+        env={**os.environ, **meeting, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

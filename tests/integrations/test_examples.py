@@ -18,7 +18,7 @@ from dissensus.training import losses
 from dissensus.training.batches import epoch_of
 from dissensus.training.data import TrainingData
 from dissensus.training.loop import one_thread, train_loop
-from dissensus.training.run import delivery_of, run_on
+from dissensus.training.run import run_on
 from dissensus.training.settings import Training
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def test_the_trainer_of_hugging_face_is_our_loop(seen: list[Any]) -> None:
 def within_noise(model: Any, left: dict[str, Any]) -> tuple[float, float]:
     """The difference of soft NLL between a classifier and our loop on held-out items, and its standard error.
 
-    The noise is that of the items, and of ten seeds of ours.
+    The noise is that of the items, and of five seeds of ours.
     """
     x, labels = left["x"], left["labels"]
     human, said = labels.probabilities[320:], model.predict_proba(x[320:])

@@ -1,4 +1,4 @@
-"""The `Trainer` of Hugging Face shows a network what our engines show it: every epoch, worker, process and resumption."""
+"""The `Trainer` of Hugging Face shows a network what our engines show it, in every epoch, worker and process."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ datasets = pytest.importorskip("datasets", reason="datasets is not installed")
 pytest.importorskip("accelerate", reason="accelerate is not installed")
 
 ITEMS = 64
-LABELS = dis.label(
-    dis.simulate_votes(np.random.default_rng(0).dirichlet([0.5] * 3, ITEMS), 5, annotators=10, seed=0)
-)
+LABELS = dis.label(dis.simulate_votes(np.random.default_rng(0).dirichlet([0.5] * 3, ITEMS), 5, annotators=10, seed=0))
 WORDS = np.random.default_rng(1).integers(0, 9, (ITEMS, 6))
 
 
@@ -89,7 +87,7 @@ def arguments(folder: Path | str, **change: Any) -> Any:
     return transformers.TrainingArguments(str(folder), **{**given, **change})
 
 
-class Watched(dis.hf.Trainer):  # type: ignore[misc]
+class Watched(dis.hf.Trainer):
     """Keeps the items and labels of every training batch."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -114,7 +112,7 @@ def trained(folder: Path | str, delivery: str, **change: Any) -> Any:
 def engine_steps(delivery: str, *, epochs: int = 3, batch: int = 16) -> list[tuple[Any, Any]]:
     """Items and targets of every step of our engines."""
     one: Run = run(images(items=80), delivery=delivery, training=replace(SGD, batch_size=batch))
-    steps = []
+    steps: list[tuple[Any, Any]] = []
     for epoch in range(epochs):
         plan = epoch_of(one, dis.deliver(delivery, LABELS), epoch, classes=3)
         steps += zip(plan.row.split(batch), plan.target.split(batch), strict=True)
@@ -148,7 +146,11 @@ def test_the_loss_is_soft_cross_entropy_and_no_row_of_yes_or_no_questions(tmp_pa
     assert plain.model.config.problem_type == "multi_label_classification"
 
     trainer = dis.hf.Trainer(
-        network(), arguments(tmp_path), train_dataset=labelled, eval_dataset=labelled, delivery=dis.deliver("soft", LABELS)
+        network(),
+        arguments(tmp_path),
+        train_dataset=labelled,
+        eval_dataset=labelled,
+        delivery=dis.deliver("soft", LABELS),
     )
     trainer.train()
     assert trainer.model.config.problem_type is None
@@ -175,13 +177,14 @@ def test_training_that_is_resumed_goes_on_with_the_labels_of_its_epoch(tmp_path:
     assert_steps(again.seen, engine_steps("multipass")[6:])
 
 
-PROCESS = """
+IMPORTS = """
 import os, pickle, sys, warnings
 warnings.simplefilter("ignore")
 import torch
-torch.set_num_threads(1)
 from tests.integrations import test_hf
+"""
 
+PROCESS = """
 trainer = test_hf.trained(sys.argv[1], "multipass", per_device_train_batch_size=8, ddp_backend="gloo")
 assert trainer.accelerator.num_processes == 2
 weights = {name: value.detach() for name, value in trainer.model.state_dict().items()}
@@ -192,7 +195,7 @@ torch.distributed.destroy_process_group()
 
 
 def test_two_processes_train_the_network_of_one(tmp_path: Path) -> None:
-    in_two_processes(PROCESS, str(tmp_path))
+    in_two_processes(IMPORTS, PROCESS, str(tmp_path))
     (first, weights), (second, others) = (pickle.loads((tmp_path / str(rank)).read_bytes()) for rank in (0, 1))
     # Each step of the two together is a step of one process with batches of twice the size.
     both = [tuple(torch.cat(part) for part in zip(*step, strict=True)) for step in zip(first, second, strict=True)]
@@ -204,10 +207,10 @@ def test_two_processes_train_the_network_of_one(tmp_path: Path) -> None:
 
 
 def test_a_trainer_of_ones_own_takes_the_mixin(tmp_path: Path) -> None:
-    class Own(transformers.Trainer):  # type: ignore[misc]
+    class Own(transformers.Trainer):  # type: ignore[misc, name-defined]
         pass
 
-    class Mine(dis.hf.Delivering, Own):  # type: ignore[misc]
+    class Mine(dis.hf.Delivering, Own):
         pass
 
     losses: list[Any] = []
@@ -241,7 +244,10 @@ def test_rows_come_in_the_order_of_the_labels_with_their_distributions() -> None
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: dis.hf.labelled(rows(), LABELS, item="id"), r"no column 'id' in the dataset; its columns: item, text"),
+        (
+            lambda: dis.hf.labelled(rows(), LABELS, item="id"),
+            r"the dataset has no column 'id'; its columns: item, text",
+        ),
         (
             lambda: dis.hf.labelled(rows(np.zeros(ITEMS, dtype=int)), LABELS),
             r"item 0 has 64 rows in the dataset; keep one row an item",
@@ -262,7 +268,11 @@ def test_rows_that_cannot_be_labelled_are_told(make: Any, sentence: str) -> None
     [
         ({}, {"delivery": "mixup"}, r"this delivery mixes inputs, and tokens cannot be mixed; choose another"),
         ({}, {"train_dataset": None}, r"there is no train_dataset; give"),
-        ({"label_smoothing_factor": 0.1}, {}, r"label_smoothing_factor is not used .* give the delivery label-smoothing"),
+        (
+            {"label_smoothing_factor": 0.1},
+            {},
+            r"label_smoothing_factor is not used .* give the delivery label-smoothing",
+        ),
         ({}, {"compute_loss_func": print}, r"compute_loss_func is not used where a delivery is; give loss="),
         ({"train_sampling_strategy": "group_by_length"}, {}, r"train_sampling_strategy is 'group_by_length'"),
     ],

@@ -66,7 +66,7 @@ def test_every_batch_is_that_of_our_engines(delivery: str) -> None:
 
 @pytest.mark.parametrize("delivery", ["stale-sls", "multipass", "mixup"])
 def test_the_epoch_reaches_workers_that_are_already_running(delivery: str) -> None:
-    options = {"keep": 2} if delivery == "stale-sls" else {}
+    options: dict[str, Any] = {"keep": 2} if delivery == "stale-sls" else {}
     one = run(DATA, delivery=delivery, training=SGD, options=options)
     batches = dis.loader(
         TensorDataset(X),
@@ -156,7 +156,10 @@ def delivered_on_meta() -> Any:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: dis.loader(X[1:], dis.deliver("soft", LABELS)), r"55 items in the dataset and 56 in the delivery; give"),
+        (
+            lambda: dis.loader(X[1:], dis.deliver("soft", LABELS)),
+            r"55 items in the dataset and 56 in the delivery; give",
+        ),
         (lambda: dis.loader(iter(X), dis.deliver("soft", LABELS)), r"cannot be asked for the item at a place; give"),
         (lambda: dis.loader(X, delivered_on_meta()), r"the delivery lies on meta; make it with device='cpu'"),
         (lambda: dis.loader(X, dis.deliver("sls", LABELS)).set_epoch(-1), r"epoch -1; epochs are counted from 0"),
@@ -185,13 +188,15 @@ def test_what_cannot_be_delivered_is_told_in_a_sentence(make: Any, sentence: str
         make()
 
 
-PROCESS = """
+IMPORTS = """
 import sys
 import torch, torch.distributed as dist
 from torch.utils.data import DistributedSampler
 import dissensus as dis
 from tests.integrations.test_loading import LABELS, X
+"""
 
+PROCESS = """
 dist.init_process_group("gloo")
 for name in ("repeated", "multipass"):
     delivery = dis.deliver(name, LABELS)
@@ -210,7 +215,7 @@ dist.destroy_process_group()
 
 def test_two_processes_share_the_examples_of_each_epoch(tmp_path: Path) -> None:
     meet = tmp_path / "meet"
-    in_two_processes(PROCESS, str(meet))
+    in_two_processes(IMPORTS, PROCESS, str(meet))
     for delivery, epoch in itertools.product(("repeated", "multipass"), range(3)):
         one = run(DATA, delivery=delivery, training=replace(SGD, batch_size=1000))
         ((our_x, our_target, our_item),) = seen_by_engines(one, epoch)

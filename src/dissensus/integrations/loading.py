@@ -183,8 +183,8 @@ def loader(
     source = getattr(sampler, "dataset", getattr(sampler, "data_source", delivered))
     if len(source) != len(delivered):
         raise InputError(
-            f"loader: the sampler is of {len(source):,} places and the delivery has {len(delivered):,} examples; make it "
-            f"with {type(sampler).__name__}(delivery.examples)"
+            f"loader: the sampler is of {len(source):,} places and the delivery has {len(delivered):,} examples; make "
+            f"it with {type(sampler).__name__}(delivery.examples)"
         )
     return Loader(
         delivered,
@@ -209,8 +209,8 @@ def _inputs_of(element: Any) -> Any:
     if len(element) in (1, 2):
         return element[0]
     raise InputError(
-        f"loader: an element of the dataset has {len(element)} parts, and which are inputs is not known; give a dataset "
-        "of inputs, or of pairs of inputs and label"
+        f"loader: an element of the dataset has {len(element)} parts, and which are inputs is not known; give a "
+        "dataset of inputs, or of pairs of inputs and label"
     )
 
 

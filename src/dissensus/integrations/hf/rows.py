@@ -25,7 +25,7 @@ def labelled(dataset: Any, labels: LabelDistribution, *, item: str = "item") -> 
     """
     if item not in dataset.column_names:
         raise InputError(
-            f"dis.hf.labelled: there is no column '{item}' in the dataset; its columns: {', '.join(dataset.column_names)}"
+            f"dis.hf.labelled: the dataset has no column '{item}'; its columns: {', '.join(dataset.column_names)}"
         )
     named = np.asarray(dataset[item][:])
     names, times = np.unique(named, return_counts=True)
@@ -36,8 +36,9 @@ def labelled(dataset: Any, labels: LabelDistribution, *, item: str = "item") -> 
     places = places_of(labels.items, named)
     if (places < 0).any():
         raise InputError(
-            f"dis.hf.labelled: {(places < 0).sum():,} of {len(labels):,} labelled items have no row in the dataset, the "
-            f"first is {labels.items[int((places < 0).argmax())]}; give the dataset that people judged, or fewer labels"
+            f"dis.hf.labelled: {(places < 0).sum():,} of {len(labels):,} labelled items have no row in the dataset, "
+            f"the first is {labels.items[int((places < 0).argmax())]}; give the dataset "
+            "that people judged, or fewer labels"
         )
     from datasets import List, Value
 

@@ -12,7 +12,7 @@ from dissensus.extras import installed
 from dissensus.integrations.loading import Delivered, Loader
 from dissensus.training.data import TRAIN
 
-installed("lightning", "lightning", wanted_by="dis.lightning.DeliveryCallback")
+installed("lightning", "lightning", wanted_by="dis.lightning")
 
 from lightning.pytorch import Callback  # noqa: E402 - what is missing is named first
 

@@ -88,7 +88,7 @@ class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         said = self._asked(X).predict(X)
         return self.classes_[self._voted[said]]
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Table:
         """(items, classes) probabilities; 0 for a class that nobody voted for."""
         said = self._asked(X).predict_proba(X)

@@ -37,7 +37,7 @@ def votes_in(y: Any, classes: Names) -> Table:
             raise InputError(f"votes: '{y[~known][0]}' is no class; choose {', '.join(map(str, classes))}")
         order = np.argsort(classes)
         place = order[np.searchsorted(np.asarray(classes)[order], y)]
-        return np.eye(len(classes))[place]
+        return np.asarray(np.eye(len(classes))[place])
     if y.shape[1] != len(classes):
         raise InputError(f"votes: {y.shape[1]} columns for {len(classes)} classes; give one column a class")
     try:
@@ -50,7 +50,7 @@ def votes_in(y: Any, classes: Names) -> Table:
         raise InputError(
             f"votes: row {row} of y is {y[row].tolist()}; give counts or shares of 0 or more, not all of them 0"
         )
-    return votes
+    return np.asarray(votes)
 
 
 def _array(y: Any) -> Any:
