@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 
 SPLIT = """
 import os
@@ -28,12 +30,19 @@ def in_two_processes(imports: str, program: str, *arguments: str) -> None:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    done = subprocess.run(
+    started = subprocess.Popen(
         [sys.executable, "-c", imports + SPLIT + program + JOIN, *arguments],
         env={**os.environ, **meeting, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        timeout=240,
-        check=False,
+        start_new_session=True,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    try:
+        told, _ = started.communicate(timeout=240)
+        assert started.returncode == 0, told
+    finally:
+        # One that waits for the other, which has failed, would wait for half an hour.
+        with suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.wait()

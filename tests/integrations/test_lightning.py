@@ -56,6 +56,9 @@ class Network(lightning.LightningModule):  # type: ignore[misc, name-defined]
         self.seen.append(batch)
         return dis.losses.cross_entropy(self(batch[0]), batch[1]).mean()
 
+    def test_step(self, batch: Any, _: int) -> None:
+        assert len(batch) == 3
+
     def configure_optimizers(self) -> Any:
         return torch.optim.SGD(self.parameters(), lr=0.05)
 
@@ -109,6 +112,8 @@ def test_fitting_that_is_resumed_goes_on_with_the_labels_of_its_epoch_in_workers
     recording = dis.lightning.DeliveryCallback(made, Recorder(LABELS.items))
     with pytest.raises(InputError, match=r"the checkpoint is of 2 epochs and the recorder holds 0; record in one go"):
         trainer(recording, tmp_path).fit(Network(), made, ckpt_path=tmp_path / "half.ckpt")
+    # A test of the same checkpoint resumes nothing.
+    assert trainer(recording, tmp_path).test(Network(), made, ckpt_path=tmp_path / "half.ckpt") == [{}]
 
 
 def test_every_split_is_recorded_in_evaluation_mode_item_by_item(tmp_path: Path) -> None:

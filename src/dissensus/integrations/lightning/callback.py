@@ -63,6 +63,8 @@ class DeliveryCallback(Callback):  # type: ignore[misc]
             )
 
     def on_load_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+        if trainer.state.fn != "fit" or "loops" not in checkpoint:
+            return
         # Lightning asks a loader for its first batches before it says which epoch it resumes in.
         epoch = int(checkpoint["loops"]["fit_loop"]["epoch_progress"]["current"]["processed"])
         self.loader.set_epoch(epoch)
