@@ -56,7 +56,7 @@ class Network(lightning.LightningModule):  # type: ignore[misc, name-defined]
         self.seen.append(batch)
         return dis.losses.cross_entropy(self(batch[0]), batch[1]).mean()
 
-    def test_step(self, batch: Any, _: int) -> None:
+    def test_step(self, batch: Any, number: int) -> None:
         assert len(batch) == 3
 
     def configure_optimizers(self) -> Any:

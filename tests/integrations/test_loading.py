@@ -132,6 +132,10 @@ def test_the_datasets_own_label_is_replaced_and_inputs_are_collated_as_asked() -
     assert_same(made, seen_by_engines(one, 0))
     listed = dis.loader(Pictures(lambda x: x.numpy()), dis.deliver("sls", LABELS), batch_size=32, collate_fn=len)
     assert [inputs for inputs, _, _ in listed] == [32, 24]
+    # A list is inputs as they are: the two tokens of a text are no pair of inputs and label.
+    texts = dis.loader([[place, 7] for place in range(56)], dis.deliver("soft", LABELS), batch_size=56, collate_fn=list)
+    ((tokens, _, item),) = texts
+    assert tokens == [[place, 7] for place in item.tolist()]
 
 
 def test_labels_that_stand_still_are_told() -> None:

@@ -169,6 +169,8 @@ def test_it_stands_in_pipelines_and_searches_and_takes_sparse_features() -> None
             lambda: VotesClassifier(LogisticRegression()).fit(X, LABELS.majority().label).score(X[:1], [7]),
             r"'7' is no class; choose 0, 1, 2",
         ),
+        (lambda: VotesClassifier(LogisticRegression()).fit(X, LABELS), r"y is a LabelDistribution; give its counts"),
+        (lambda: VotesClassifier(LogisticRegression()).fit(X, None), r"requires y to be passed"),
         (lambda: scorer("nothing"), r"'nothing' is no metric; choose kl, "),
         (lambda: scorer("accuracy_original"), r"'accuracy_original' compares with original labels"),
     ],

@@ -169,7 +169,7 @@ def loader(
 
     Args:
         dataset: a tensor, an array or a map-style dataset, one element a training item, in the order of the labels
-            that the delivery was made from. An element is the inputs, or a pair of inputs and a label of its own,
+            that the delivery was made from. An element is the inputs, or a tuple of inputs and a label of its own,
             which the delivery replaces.
         delivery: as `dis.deliver` makes it, on the CPU.
         batch_size: examples in a batch.
@@ -204,7 +204,7 @@ def _collated(
 
 def _inputs_of(element: Any) -> Any:
     """An element of a dataset without its own label."""
-    if not isinstance(element, tuple | list):
+    if not isinstance(element, tuple):
         return element
     if len(element) in (1, 2):
         return element[0]

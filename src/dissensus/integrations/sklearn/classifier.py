@@ -85,7 +85,7 @@ class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
     def predict(self, X: Any) -> Any:
         """(items,) the class that the classifier chooses."""
-        said = self._asked(X).predict(X)
+        said = np.ravel(self._asked(X).predict(X))
         return self.classes_[self._voted[said]]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]

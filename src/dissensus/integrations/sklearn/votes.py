@@ -8,6 +8,7 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.extras import installed
+from dissensus.labels.distribution import LabelDistribution
 
 installed("sklearn", "sklearn", wanted_by="dis.sklearn")
 
@@ -56,6 +57,11 @@ def votes_in(y: Any, classes: Names) -> Table:
 def _array(y: Any) -> Any:
     if y is None:
         raise InputError("VotesClassifier requires y to be passed, but the target y is None; give labels or votes")
+    if isinstance(y, LabelDistribution):
+        raise InputError(
+            "VotesClassifier: y is a LabelDistribution; give its counts, which count every vote alike, or its "
+            "probabilities, which count every item alike"
+        )
     array = np.asarray(y)
     return array if _is_table(array) else column_or_1d(array, warn=True)
 
