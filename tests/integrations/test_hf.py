@@ -206,6 +206,18 @@ def test_two_processes_train_the_network_of_one(tmp_path: Path) -> None:
         assert torch.equal(weights[name], others[name])
 
 
+def test_a_loop_under_accelerate_alone_sees_the_same() -> None:
+    import accelerate
+
+    made = dis.loader(torch.from_numpy(WORDS), dis.deliver("multipass", LABELS), batch_size=16)
+    prepared = accelerate.Accelerator(cpu=True).prepare(made)
+    seen = []
+    for epoch in range(3):
+        prepared.set_epoch(epoch)
+        seen += [(item, target) for _, target, item in prepared]
+    assert_steps(seen, engine_steps("multipass"))
+
+
 def test_a_trainer_of_ones_own_takes_the_mixin(tmp_path: Path) -> None:
     class Own(transformers.Trainer):  # type: ignore[misc, name-defined]
         pass
