@@ -203,7 +203,7 @@ def goemotions_rows() -> Rows:
     """Rows in the columns of goemotions_1.csv, with four of its 28 emotions."""
 
     def row(item: str, rater: int, *chosen: str, unclear: bool = False) -> dict[str, Any]:
-        about = {"text": 'so, "good"', "id": item, "author": "a", "subreddit": "r", "link_id": "t3_1"}
+        about: dict[str, Any] = {"text": 'so, "good"', "id": item, "author": "a", "subreddit": "r", "link_id": "t3_1"}
         about |= {"parent_id": "t1_1", "created_utc": 1548381039.0, "rater_id": rater}
         flags = {name: int(name in chosen) for name in GO_EMOTIONS}
         return {**about, "example_very_unclear": unclear, **flags}
@@ -573,7 +573,7 @@ def test_varierrs_own_file_gives_sets_and_leaves_out_who_does_not_know(tmp_path:
     assert votes.n_judgements == 4
     assert votes.classes == ("entailment", "neutral", "contradiction")
     assert votes.item_attributes["statement"].tolist() == ["It is wet."] * 2
-    assert notes == ['8 answers of "I don\'t know" left out', "1 items without a label left out"]
+    assert notes == ['8 answers of "I don\'t know" left out', "1 item without a label left out"]
     assert said(OFFICIAL["varierr"].read(path, label="round_2")) == {*once, ("7449e", "2", "entailment")}
     with pytest.raises(InputError, match="choose 'round_1', 'round_2'"):
         OFFICIAL["varierr"].read(path, label="round_3")

@@ -82,6 +82,7 @@ def labels(
     seed: opt.Seed = 0,
 ) -> None:
     """Label distributions from votes, by a weighting scheme or an annotator model."""
+    from dissensus.datasets import DATASETS
     from dissensus.errors import InputError
     from dissensus.labels.labelling import SCHEMES
     from dissensus.labels.labelling import label as make
@@ -107,12 +108,17 @@ def labels(
     if max_iterations is not None:
         options["max_iterations"] = max_iterations
     reading = opt.reading_options(locals())
-    if probabilities:
+    published = opt.is_known(source) and DATASETS[source].read_labelled is not None
+    if probabilities or published:
         if release is not None or by != "item" or gold is not None or scheme != "frequency":
             raise InputError(
-                "--probabilities reads distributions without votes; leave out --scheme, --by, --gold, --release"
+                f"{source}: there are distributions without votes; leave out --scheme, --by, --gold, --release"
             )
-        made = read_labels(Path(source), item=item, classes=reading["classes"], ordered=bool(ordered))
+        made = (
+            DATASETS[source].load_labelled().human
+            if published
+            else read_labels(Path(source), item=item, classes=reading["classes"], ordered=bool(ordered))
+        )
     elif stream:
         if release is not None or by != "item":
             raise InputError("--stream counts votes without looking at judgements; leave out --by and --release")

@@ -1,7 +1,4 @@
-"""Images in their official formats: CIFAR's binary versions, MNIST's idx files, SVHN, ARDIS and Ambiguous-MNIST.
-
-NumPy and SciPy only, but for Ambiguous-MNIST, which PyTorch saved.
-"""
+"""Images in their official formats: CIFAR, MNIST and its kin, SVHN, ARDIS, Ambiguous-MNIST. NumPy and SciPy only."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.array_file import UNREADABLE, read_npy
+from dissensus.array_file import UNREADABLE, read_npy, read_pt
 from dissensus.errors import InputError
 from dissensus.votes.table import votes_from_counts
 
@@ -110,7 +107,9 @@ def read_ardis(path: str | Path) -> tuple[Images, Names | None]:
     path = Path(path)
     pixels = _numbers_of(path, 784)
     if pixels.min() < 0 or pixels.max() > 255 or (pixels != np.floor(pixels)).any():
-        raise InputError(f"{path}: pixels are whole numbers from 0 to 255; give the file of ARDIS's dataset IV unchanged")
+        raise InputError(
+            f"{path}: pixels are whole numbers from 0 to 255; give the file of ARDIS's dataset IV unchanged"
+        )
     images = pixels.astype(np.uint8).reshape(-1, 1, 28, 28)
     beside = path.with_name(path.name.replace("_2828", "_labels"))
     if beside == path or not beside.is_file():
@@ -170,20 +169,10 @@ def _numbers_of(path: Path, width: int) -> np.ndarray[tuple[int, int], np.dtype[
 
 
 def _tensor(path: Path) -> np.ndarray[Any, Any]:
-    import pickle
-
-    import torch
-
-    try:
-        held = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, IndexError, AssertionError, pickle.UnpicklingError, *UNREADABLE) as error:
-        raise InputError(
-            f"{path}: cannot be read as a tensor that PyTorch saved ({_first_line(error)}); fetch it again"
-        ) from None
-    if not isinstance(held, torch.Tensor) or held.layout != torch.strided:
-        raise InputError(f"{path}: it holds a {type(held).__name__}, not one tensor; give the published file unchanged")
-    array: np.ndarray[Any, Any] = held.numpy()
-    return array
+    held = read_pt(path, remedy="give the published file unchanged")
+    if list(held) != [""]:
+        raise InputError(f"{path}: it holds several arrays, not one tensor; give the published file unchanged")
+    return held[""]
 
 
 def _first_line(error: BaseException) -> str:

@@ -36,7 +36,7 @@ TEXT_COLUMNS: Final = ("text", "sentence", "comment", "content", "tweet", "docum
 LABEL_COLUMNS: Final = ("label", "labels", "class", "gold", "original_label")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Source:
     """Items from one place, with what can be seen of them.
 
@@ -58,6 +58,10 @@ class Source:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def __repr__(self) -> str:
+        shown = "texts" if self.images is None else f"images of {' x '.join(map(str, self.images.shape[1:]))}"
+        return f"Source({len(self):,} {shown}, {'without' if self.labels is None else 'with'} labels)"
 
     def take(self, members: np.ndarray[Any, Any]) -> Source:
         """The items at the given places, in that order."""
@@ -116,7 +120,7 @@ def read_source(
         source = _pictures(called, *read_svhn(path))
     elif path.suffix == ".pt":
         images, draws = read_ambiguous_mnist(path)
-        source = _pictures(called, images, None if draws is None else _most_frequent(draws).astype(np.str_))
+        source = _pictures(called, images, None if draws is None else _most_frequent(draws))
     elif "idx" in path.name:
         source = _idx(path, called)
     else:
@@ -133,9 +137,10 @@ def _pictures(name: str, images: Images, labels: Names | None) -> Source:
     return Source(name=name, items=_numbers(len(images)), images=images, labels=labels)
 
 
-def _most_frequent(draws: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _most_frequent(draws: np.ndarray[Any, Any]) -> Names:
     """(images,) the digit that was drawn most often for each image, the smaller of equals."""
-    return np.stack([(draws == digit).sum(axis=1) for digit in range(10)], axis=1).argmax(axis=1)
+    count = np.stack([(draws == digit).sum(axis=1) for digit in range(10)], axis=1)
+    return np.asarray(count.argmax(axis=1).astype(np.str_))
 
 
 def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None) -> Source:

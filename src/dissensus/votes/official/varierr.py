@@ -1,4 +1,4 @@
-"""VariErr NLI: the authors' own file, in which four annotators explain each label they give (Weber-Genzel et al. 2024)."""
+"""VariErr NLI: the authors' own file, with each annotator's explained labels (Weber-Genzel et al. 2024)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read_varierr(path: Path, *, label: str | None = None, notes: list[str] | Non
         raise InputError(f"{path}: nobody gave a label to any item; give {FILE} unchanged")
     if notes is not None:
         notes += [f'{undecided:,} answers of "I don\'t know" left out'] if undecided else []
-        notes += [f"{left_out:,} items without a label left out"] if left_out else []
+        notes += [f"{left_out:,} {'item' if left_out == 1 else 'items'} without a label left out"] if left_out else []
     names = ("where", "item", "context", "statement", "annotator", "label")
     table = pl.DataFrame(rows, orient="row", schema=dict.fromkeys(names, pl.String))
     table = table.group_by("item", "annotator", maintain_order=True).agg(
