@@ -15,6 +15,9 @@ Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 """(n,) real numbers."""
 
+Times: TypeAlias = np.ndarray[tuple[int], np.dtype[np.datetime64]]
+"""(n,) moments in UTC, in microseconds; NaT where unknown."""
+
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 """(n,) true or false."""
 

@@ -20,7 +20,7 @@ TABLES = hnp.arrays(np.int64, st.tuples(st.integers(1, 8), st.integers(1, 5)), e
 @pytest.mark.parametrize("tie", ["first", "split", "random"])
 @pytest.mark.parametrize("kind", [np.int64, np.float64])
 def test_many_items_are_decided_like_few(tie: TieRule, kind: type) -> None:
-    shares = np.random.default_rng(0).integers(0, 4, (40_000, 3)).astype(kind)
+    shares: np.ndarray = np.random.default_rng(0).integers(0, 4, (40_000, 3)).astype(kind)
     found = one_hot(shares, tie=tie)
     top = shares == shares.max(axis=1, keepdims=True)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)

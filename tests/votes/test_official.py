@@ -432,7 +432,18 @@ def test_label_studio_skips_cancelled_unanswered_and_predicted(tmp_path: Path) -
     assert votes.n_judgements == 3
     assert votes.seconds is not None
     np.testing.assert_array_equal(votes.seconds, [2.5, np.nan, 2.5])
+    assert votes.time is None
     assert not votes.ordered
+
+
+def test_label_studio_says_when_an_annotation_was_created(tmp_path: Path) -> None:
+    given = [
+        annotation(7, choices("sport"), created_at="2024-05-31T17:45:00.5Z"),
+        annotation(8, choices("arts"), created_at=None, id=2),
+    ]
+    votes = read_label_studio(write_json(tmp_path / "export.json", [{"id": 1, "annotations": given}]))
+    assert votes.time is not None
+    np.testing.assert_array_equal(votes.time, np.array(["2024-05-31T17:45:00.5", "NaT"], dtype="datetime64[us]"))
 
 
 def test_label_studio_reads_old_completions_and_users_as_objects(tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ def labels(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    time: opt.Time = None,
     keep: opt.Keep = None,
     annotators: opt.Annotators = None,
     columns: opt.ColumnNames = None,

@@ -24,6 +24,9 @@ Response = Annotated[
     str | None, typer.Option(help="Column of yes / no / unsure, one row per class.", rich_help_panel="Columns")
 ]
 Seconds = Annotated[str | None, typer.Option(help="Column of seconds per judgement.", rich_help_panel="Columns")]
+Time = Annotated[
+    str | None, typer.Option(help="Column that says when a judgement was given.", rich_help_panel="Columns")
+]
 Attributes = Annotated[
     list[str] | None,
     typer.Option("--attribute", help="Column that describes annotators; repeat for more.", rich_help_panel="Columns"),
@@ -96,7 +99,7 @@ OnlyCommon = Annotated[bool, typer.Option("--only-common", help="Leave out items
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a command that say how to read a votes file."""
     names = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "duplicates")
-    chosen = {name: given[name] for name in names}
+    chosen = {name: given[name] for name in names} | {"time": given.get("time")}
     chosen["classes"] = (
         None if given["classes"] is None else tuple(name.strip() for name in given["classes"].split(","))
     )
