@@ -87,7 +87,7 @@ def labels(
     from dissensus.errors import InputError
     from dissensus.labels.labelling import SCHEMES
     from dissensus.labels.labelling import label as make
-    from dissensus.labels.reading import read_labels
+    from dissensus.labels.reading import read_classes, read_labels
     from dissensus.labels.release import write_release
     from dissensus.labels.schemes import UNSURE_WEIGHT
     from dissensus.labels.writing import annotator_table, judgement_table, write_labels
@@ -128,7 +128,11 @@ def labels(
         votes, understood = opt.votes_named(source, reading)
         opt.show_reading(understood)
         if gold is not None:
-            options["gold"] = opt.read_gold(gold, votes, gold_columns)
+            named = None if gold_columns is None else tuple(name.strip() for name in gold_columns.split(","))
+            told: list[str] = []
+            options["gold"] = read_classes(gold, votes.items, votes.classes, columns=named, notes=told)
+            for sentence in told:
+                note(sentence)
         if scheme in UNSURE_WEIGHT and votes.unsure is None:
             note(f"the votes hold no responses of unsure: {scheme} makes no difference to equal-weighted")
         if release is not None:
