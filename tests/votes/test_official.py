@@ -602,6 +602,13 @@ def test_goemotions_gives_sets_of_emotions_and_none_for_an_unclear_comment(tmp_p
     assert votes.n_judgements == 3
 
 
+def test_a_row_that_was_cut_short_does_not_move_its_cells(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "goemotions_1.csv", goemotions_rows())
+    path.write_text(path.read_text().replace(",37,False", ",False"))
+    with pytest.raises(InputError, match=r"goemotions_1.csv, line 3: 12 cells, and the first line has 13"):
+        OFFICIAL["goemotions"].read(path)
+
+
 def test_label_studio_says_which_results_are_no_votes(tmp_path: Path) -> None:
     notes: list[str] = []
     tasks = label_studio_tasks()

@@ -536,6 +536,16 @@ def test_what_is_no_moment_is_refused_beside_others_and_not_used_alone(cell: str
         read_votes(path, time="timestamp")
 
 
+@pytest.mark.parametrize("column", ["timestamp", "seconds"])
+def test_a_row_that_was_cut_short_is_refused_where_its_last_cell_may_be_empty(column: str, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(f"item,annotator,label,{column}\na,x,cat,1717177500\na,y,dog,\n")
+    assert len(read_votes(path)) == 2
+    path.write_text(f"item,annotator,label,{column}\na,x,cat,1717177500\na,y,dog\n")
+    with pytest.raises(InputError, match=r"line 3: 3 cells, and the first line has 4"):
+        read_votes(path)
+
+
 def test_units_of_unix_time_are_not_mixed(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("item,annotator,label,timestamp\na,x,cat,1717177500\na,y,dog,1717177500250\n")

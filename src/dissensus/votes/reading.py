@@ -339,7 +339,10 @@ def _read_long(table: Table, options: Options, own: Own | None) -> Reading:
         separator = options.separator
     else:
         separator = _choose_separator(rows, columns.label, options, notes)
-    if separator is not None and rows.table[columns.label].null_count():
+    may_be_empty = [columns.label] if separator is not None else []
+    may_be_empty += [name for name in (columns.seconds, columns.time) if name is not None]
+    if any(rows.table[name].null_count() for name in may_be_empty):
+        # An empty cell means something here, and a row that was cut short has none.
         refuse_short_rows(rows)
     lists = options.format == "lists"
     if lists:
