@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dissensus.evaluation.people.two_way import mean_over_votes, two_way_spread
+
+
+def test_votes_of_one_person_give_students_interval() -> None:
+    from scipy.stats import t
+
+    values = np.random.default_rng(0).normal(size=30)
+    ours = mean_over_votes(values, item=np.arange(30), annotator=np.zeros(30, dtype=np.int64))
+    low, high = t.interval(0.95, 29, values.mean(), values.std(ddof=1) / np.sqrt(30))
+    assert (ours.low, ours.high) == pytest.approx((low, high))
+
+
+def test_votes_on_one_item_have_no_interval() -> None:
+    assert two_way_spread(np.arange(3.0), item=np.zeros(3, dtype=np.int64), annotator=np.arange(3)) is None
+
+
+def test_people_who_differ_widen_the_interval() -> None:
+    rng = np.random.default_rng(0)
+    item, annotator = (each.ravel() for each in np.meshgrid(np.arange(100), np.arange(6), indexing="ij"))
+    alike = rng.normal(size=600)
+    apart = alike + np.linspace(-2, 2, 6)[annotator]
+    narrow, wide = (mean_over_votes(each, item=item, annotator=annotator) for each in (alike, apart))
+    assert wide.high - wide.low > 4 * (narrow.high - narrow.low)
+
+
+@pytest.mark.parametrize(("people", "each"), [(6, 1.0), (12, 0.5), (60, 0.1), (200, 0.05)])
+def test_intervals_hold_the_truth_in_about_95_percent_of_panels(people: int, each: float) -> None:
+    """Crossed panels, in which everybody judges a random share of 150 items, and some judge far more than others."""
+    rng = np.random.default_rng(people)
+    items, trials, held = 150, 400, 0
+    for _ in range(trials):
+        share = np.clip(each * rng.gamma(2.0, 0.5, size=people), 0.01, 1.0) if people > 6 else np.full(people, each)
+        item, annotator = np.nonzero(rng.random((items, people)) < share)
+        values = 0.5 * rng.normal(size=items)[item] + 0.4 * rng.normal(size=people)[annotator]
+        values = values + rng.normal(size=len(item))
+        found = mean_over_votes(values, item=item, annotator=annotator)
+        held += found.low <= 0 <= found.high
+    assert 0.925 <= held / trials <= 0.99, held / trials
