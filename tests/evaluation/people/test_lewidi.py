@@ -34,12 +34,12 @@ def written(path: Path, lines: dict[str, Any]) -> Path:
 
 def by_the_definition(dataset: str, task: str, entries: dict[str, Any], lines: dict[str, Any]) -> float:
     """The organisers' scores, one item after the other."""
-    scores = []
+    scores: list[float] = []
     for item, entry in entries.items():
         said, value = list(entry["annotations"].values()), lines[item]
         if task == "soft" and dataset == "VariErrNLI":
-            target = [[entry["soft_label"][name]["0"], entry["soft_label"][name]["1"]] for name in NLI]
-            each = [round(sum(abs(p - t) for p, t in zip(*pair, strict=True)), 5) for pair in zip(value, target)]  # noqa: B905
+            pairs = [[entry["soft_label"][name]["0"], entry["soft_label"][name]["1"]] for name in NLI]
+            each = [round(abs(p[0] - t[0]) + abs(p[1] - t[1]), 5) for p, t in zip(value, pairs, strict=True)]
             scores.append(round(sum(each) / 3, 5))
         elif task == "soft" and dataset == "MP":
             target = list(entry["soft_label"].values())
@@ -50,13 +50,11 @@ def by_the_definition(dataset: str, task: str, entries: dict[str, Any], lines: d
             scores.append(sum(target) * wasserstein_distance(places, places, target, value))
         elif dataset == "VariErrNLI":
             vectors = [[int(name in each.split(",")) for each in said] for name in NLI]
-            rates = [round(np.mean([a != b for a, b in zip(*pair, strict=True)]), 5) for pair in zip(vectors, value)]  # noqa: B905
-            scores.append(np.mean(rates))
+            wrong = [[a != b for a, b in zip(*pair, strict=True)] for pair in zip(vectors, value, strict=True)]
+            scores.append(float(np.mean([round(float(np.mean(each)), 5) for each in wrong])))
         else:
-            off = [abs(int(a) - b) for a, b in zip(said, value, strict=True)]
-            scores.append(
-                round(np.mean(off), 5) if dataset == "MP" else np.mean(off) / {"CSC": 6, "Paraphrase": 11}[dataset]
-            )
+            off = float(np.mean([abs(int(a) - b) for a, b in zip(said, value, strict=True)]))
+            scores.append(round(off, 5) if dataset == "MP" else off / {"CSC": 6, "Paraphrase": 11}[dataset])
     return round(sum(scores) / len(scores), 5) if task == "soft" else float(np.mean(scores))
 
 

@@ -156,7 +156,7 @@ def soft_scores(reference: Reference, submitted: Cube) -> Floats:
         model = submitted * (human.sum(axis=2, keepdims=True) / submitted.sum(axis=2, keepdims=True))
         return np.asarray(np.abs(np.cumsum(human - model, axis=2)).sum(axis=2)[:, 0])
     distance = np.round(np.abs(human - submitted).sum(axis=2), DECIMALS)
-    return np.round(distance.mean(axis=1), DECIMALS) if reference.dataset == SEVERAL else distance[:, 0]
+    return np.asarray(np.round(distance.mean(axis=1), DECIMALS) if reference.dataset == SEVERAL else distance[:, 0])
 
 
 def perspectivist_scores(reference: Reference, submitted: Sequence[Any]) -> Floats:
