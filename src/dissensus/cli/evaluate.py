@@ -12,7 +12,7 @@ from dissensus.cli import options as opt
 from dissensus.cli.people import evaluate_by_annotator, score_lewidi
 from dissensus.cli.printing import console, json_to, note, plain, text_to
 from dissensus.evaluation.comparison.tables import shown as show
-from dissensus.votes.privacy import LEAST_PEOPLE
+from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,7 +199,9 @@ def evaluate(
     }
     human, models, left_out = align_predictions(labels, found, only_common=only_common)
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
-    made = _strata(strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme)
+    made = _strata(
+        strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme, least=least_people
+    )
     result = score(
         human,
         {name: models[name] for name in systems},
@@ -309,7 +311,14 @@ def system_files(paths: list[Path]) -> dict[str, Path]:
 
 
 def _strata(
-    names: list[str], human: LabelDistribution, votes: Votes, *, source: Path, item: str | None, scheme: str
+    names: list[str],
+    human: LabelDistribution,
+    votes: Votes,
+    *,
+    source: Path,
+    item: str | None,
+    scheme: str,
+    least: int,
 ) -> dict[str, Any]:
     """The strata of each name: an idea, an attribute of annotators, or a column of the predictions."""
     from dissensus.evaluation.comparison.strata import STRATA, by_attribute, by_column
@@ -320,7 +329,9 @@ def _strata(
         if name in STRATA:
             made[name] = STRATA[name](human)
         elif name in votes.attributes:
-            made[name] = by_attribute(human, votes, name, scheme=scheme)
+            made[name] = by_attribute(human, votes, name, scheme=scheme, least=least)
+            if hidden := groups_of(votes, name, least=least).hidden:
+                note(hidden)
         else:
             made[name] = by_column(human, read_column(source, name, human.items, item=item))
     return made

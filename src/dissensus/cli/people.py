@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, note, plain, text_to
 
 if TYPE_CHECKING:
@@ -51,7 +50,8 @@ def evaluate_by_annotator(
     from dissensus.votes.privacy import pseudonymous
 
     systems: dict[str, VotePredictions] = {}
-    labels, notes = [], []
+    labels: list[str] = []
+    notes: list[str] = []
     for number, (name, path) in enumerate(files.items()):
         if predicts_people(path, annotator=annotator):
             read = read_vote_predictions(
@@ -132,12 +132,12 @@ def _print(result: PeopleEvaluation) -> None:
         out.print(plain(sentence), soft_wrap=True)
     out.print()
     out.print(short_table([*_overall(result)]))
-    for heading, lines in (_people(result), *map(_groups, result.by_group)):
+    parts = [(*_people(result), []), *((*_groups(each), _tests(each)) for each in result.by_group)]
+    for heading, lines, told in parts:
         out.print(f"\n[bold]{plain(heading)}[/]")
         if lines:
             out.print(short_table(lines))
-    for each in result.by_group:
-        for sentence in _tests(each):
+        for sentence in told:
             out.print(plain(sentence), soft_wrap=True)
     out.print()
     for sentence in result.notes:
@@ -151,10 +151,8 @@ def sentences(result: PeopleEvaluation) -> list[str]:
 
     title = TITLES[result.headline].partition(",")[0]
     score = result.scores[result.system][result.headline]
-    told = [
-        f"{result.votes:,} votes by {result.people:,} people on {result.items:,} items. {title} of {result.system}: "
-        f"{score}. Intervals are for other people and other items."
-    ]
+    scored = f"{result.votes:,} votes by {result.people:,} people on {result.items:,} items."
+    told = [f"{scored} {title} of {result.system}: {score}. Intervals are for other people and other items."]
     for each in result.differences:
         low, high = each.value.low, each.value.high
         side = "not told apart from" if low is None or high is None or low <= 0 <= high else ""
@@ -226,23 +224,23 @@ def _groups(scores: GroupScores) -> tuple[str, list[list[str]]]:
 
 
 def _tests(scores: GroupScores) -> list[str]:
-    """What the tests say of an attribute, in words."""
+    """What the tests say of an attribute, in words; people, not votes, were dealt out to groups at random."""
     from dissensus.evaluation.comparison.differences import shown_p
+    from dissensus.evaluation.people.map import LEVEL
 
     told = []
-    if scores.worst is not None and scores.spread is not None:
+    if scores.worst is not None and scores.spread is not None and scores.p_scores is not None:
+        chance = "" if scores.p_scores <= LEVEL else "chance may explain that, "
         told.append(
-            f"{scores.attribute}: worst predicted {scores.worst}, {scores.spread:.3f} from the best predicted group on "
-            "the same items"
+            f"Worst predicted: {scores.worst}, by {scores.spread:.3f} worse than the best predicted group on the same "
+            f"items ({chance}p {shown_p(scores.p_scores)})."
         )
-    tests = {
-        "groups differ in what they say of the same items": scores.p_votes,
-        "the system predicts some groups better than others": scores.p_scores,
-        "it resembles some groups' distributions more than others'": scores.p_distance,
-    }
-    found = [f"{what}: p {shown_p(p)}" for what, p in tests.items() if p is not None]
-    if found:
-        told.append(f"{scores.attribute}, people dealt out to groups at random: {'; '.join(found)}")
+    if scores.p_votes is not None:
+        differ = "differ" if scores.p_votes <= LEVEL else "are not seen to differ"
+        told.append(f"The groups {differ} in what they say of the same items (p {shown_p(scores.p_votes)}).")
+    if scores.p_distance is not None:
+        some = "resembles" if scores.p_distance <= LEVEL else "is not seen to resemble"
+        told.append(f"The system {some} some groups' distributions more than others' (p {shown_p(scores.p_distance)}).")
     return [*told, *([scores.hidden] if scores.hidden else [])]
 
 

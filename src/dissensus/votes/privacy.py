@@ -68,8 +68,9 @@ class Groups:
         names = [name for name, shown in zip(self.names, self.shown.tolist(), strict=True) if not shown]
         if not names:
             return ""
-        few = f"{self.attribute}: no numbers of {', '.join(names)}"
-        return f"{few}, as a group of fewer than {self.least} people could give away what one of them said"
+        more = f" and {len(names) - 3:,} more groups" if len(names) > 3 else ""
+        few = f"{self.attribute}: no numbers of {', '.join(names[:3])}{more}"
+        return f"{few}, as those of fewer than {self.least} people could give away what one of them said"
 
 
 def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Groups:

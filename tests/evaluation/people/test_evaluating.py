@@ -120,6 +120,17 @@ def test_a_vote_without_a_prediction_is_refused_or_left_out() -> None:
     assert evaluate_people(votes, {"short": short}, only_common=True).votes == len(votes) - 7
 
 
+def test_a_group_is_as_large_as_its_people_whose_votes_are_scored() -> None:
+    votes, truth = simulated(people=20)
+    assert votes.annotator is not None
+    some = np.flatnonzero((votes.annotator >= 10) | (votes.annotator < 4))
+    few = VotePredictions(votes.item[some], votes.annotator[some], truth[votes.item[some], votes.annotator[some]])
+    (by,) = evaluate_people(votes, {"few": few}, only_common=True).by_group
+    assert by.groups == ()
+    assert "fewer than 5" in by.hidden
+    assert by.p_votes is None
+
+
 def test_anonymous_votes_and_sets_of_classes_are_refused() -> None:
     votes, truth = simulated()
     assert votes.annotator is not None

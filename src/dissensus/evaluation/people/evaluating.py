@@ -185,6 +185,8 @@ def evaluate_people(
     who: dict[str, Any] = {"item": item, "annotator": annotator}
     first = kept[system]
     by_person, between = _by_person(votes.annotators, first, annotator)
+    # A group is as large as those of it whose votes are scored.
+    scored = votes.take_judgements(rows)
     return PeopleEvaluation(
         system=system,
         headline=headline,
@@ -204,7 +206,7 @@ def evaluate_people(
         between_people=between,
         by_group=tuple(
             group_scores(
-                groups_of(votes, name, least=least),
+                groups_of(scored, name, least=least),
                 first,
                 headline=headline,
                 human=human,
