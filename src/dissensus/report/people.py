@@ -14,7 +14,7 @@ from dissensus.evaluation.people.map import LEVEL, PeopleMap, parted_items, peop
 from dissensus.report.dots import write_figure
 from dissensus.report.figures import Figure, Section, spec_of
 from dissensus.report.items import PALETTE, Card, bar, class_colours, clipped
-from dissensus.report.tables import Cell, Row, Table, estimated
+from dissensus.report.tables import Cell, Row, Table, capital, estimated
 from dissensus.report.words import listed
 from dissensus.votes.privacy import groups_of
 
@@ -84,7 +84,7 @@ def who_disagrees(subject: Subject, *, seed: int) -> WhoDisagrees | None:
     tested = {each.attribute: each for each in scored.by_group}
     apart = [name for name, each in tested.items() if each.p_votes is not None and each.p_votes <= LEVEL]
     told = [*_of_map(placed, votes), *_of_groups(scored.by_group, tests=len(tested))]
-    told += [each.hidden for each in chosen.values() if each.hidden]
+    told += [f"{capital(each.hidden)}." for each in chosen.values() if each.hidden]
     left = [name for name in groups if name not in chosen]
     if left:
         told.append(
@@ -174,21 +174,20 @@ def _map(placed: PeopleMap, votes: Votes, groups: Groups | None) -> Section:
     for rank, k in enumerate(order.tolist()):
         person = int(placed.people[k])
         row: Record = {
-            "who": clipped(str(votes.annotators[person]), 24),
-            "kind": _kind(placed, k, None if groups is None else groups, person),
+            "who": _cut(str(votes.annotators[person]), 24),
+            "kind": _kind(placed, k, groups, person),
             **_ends(placed, k, 0, "x"),
             **({"y": rank} if flat else _ends(placed, k, 1, "y")),
         }
         rows.append(row)
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    kinds.sort(key=lambda name: (name == OTHERS, kinds.index(name)))
+    kinds = sorted(dict.fromkeys(row["kind"] for row in rows), key=lambda name: name in (OTHERS, _UNCLEAR))
     colours = [PALETTE[6] if name in (OTHERS, _UNCLEAR) else PALETTE[n % 6] for n, name in enumerate(kinds)]
     title = groups.attribute if groups is not None else None
-    base = alt.Chart(alt.NamedData(name="people-map")).encode(
-        color=alt.Color("kind:N", title=title).scale(domain=kinds, range=colours).legend(orient="bottom", columns=3)
-    )
+    legend = alt.Legend(orient="bottom", columns=2, columnPadding=36, symbolOpacity=1)
+    colour = alt.Color("kind:N", title=title, legend=legend).scale(domain=kinds, range=colours)
+    base = alt.Chart(alt.NamedData(name="people-map")).encode(color=colour)
     faint = 0.7 if len(rows) <= NAMED else 0.16
-    across = alt.X("x_low:Q", title="answers alike lie together →").axis(grid=False)
+    across = alt.X("x_low:Q", title="those who answer alike on the same items lie together").axis(grid=False)
     if flat:
         named = len(rows) <= NAMED
         label = {"labelExpr": "data('people-map')[datum.value].who"} if named else {"labels": False}
@@ -228,7 +227,7 @@ def _kind(placed: PeopleMap, k: int, groups: Groups | None, person: int) -> str:
     if groups is None:
         return "surely to one side" if placed.low[k, 0] > 0 or placed.high[k, 0] < 0 else _UNCLEAR
     member = int(groups.group[person])
-    return clipped(groups.names[member], 24) if groups.shown[member] else OTHERS
+    return _cut(groups.names[member], 32) if groups.shown[member] else OTHERS
 
 
 def _ends(placed: PeopleMap, k: int, axis: int, name: str) -> Record:
@@ -325,8 +324,8 @@ def group_dots(scored: PeopleEvaluation) -> Section:
             rows.append(
                 {
                     "place": len(rows),
-                    "group": clipped(f"{found.attribute}: {each.name}", 36),
-                    "attribute": clipped(found.attribute, 24),
+                    "group": _cut(f"{found.attribute}: {each.name}", 36),
+                    "attribute": _cut(found.attribute, 24),
                     "distance": each.distance.value,
                     "low": each.distance.low,
                     "high": each.distance.high,
@@ -392,7 +391,12 @@ def _parted(subject: Subject, groups: Groups, *, seed: Seed) -> list[Card]:
         bars = []
         for k in np.flatnonzero(groups.shown & (found.votes[n] > 0)).tolist():
             shares = bar(found.shares[n, k], votes.classes, colours)
-            bars.append((f"{clipped(groups.names[k], 24)} ({int(found.votes[n, k])})", shares))
+            bars.append((f"{_cut(groups.names[k], 24)} ({int(found.votes[n, k])})", shares))
         remark = f"groups of {groups.attribute}, with their numbers of votes"
         cards.append(Card(text=str(subject.texts[item]), image=picture, remark=remark, bars=tuple(bars)))
     return cards
+
+
+def _cut(name: str, longest: int) -> str:
+    """A name that fits beside a chart."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"

@@ -4,8 +4,8 @@ Two people who judged an item agree beyond it by x_v . x_w, where x is the vote 
 one-hot vector, or in steps of a scale), less the mean of that over all pairs of the item. The mean over the items that
 two people share, drawn towards 0 where these are few, makes a matrix of people by people. Its leading eigenvectors
 place people so that those who answer alike lie together. A dimension counts only where its eigenvalue is larger than
-those of 95 % of panels in which the votes of each item were dealt out to its voters at random. Intervals come from
-resamples of the items.
+those of 95 % of panels in which the votes of each item were dealt out to its voters at random, and where more people
+lie surely to one side of its middle than chance would put there. Intervals come from resamples of the items.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ DIMENSIONS: Final = 2
 
 LEVEL: Final = 0.05
 """A dimension with a larger p-value is not told apart from noise."""
+
+CLEAR: Final = 0.1
+"""The share of people who must lie surely to one side of the middle of a dimension: 0.05 do by chance."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,15 +107,17 @@ def people_map(votes: Votes, *, seed: Seed = 0) -> PeopleMap:
     null = np.array([_leading(pairs.agreement(x[_dealt(item, rng)]) * shrunk)[0] for _ in range(DEALS)])
     p_values = (1 + (null >= values).sum(axis=0)) / (1 + DEALS)
     # A second dimension means nothing without the first.
-    kept = int(np.cumprod(p_values <= LEVEL).sum())
-    place = place[:, :kept]
+    counted = int(np.cumprod(p_values <= LEVEL).sum())
+    place = place[:, :counted]
     drawn = []
-    for _ in range(RESAMPLES if kept else 0):
+    for _ in range(RESAMPLES if counted else 0):
         weights = rng.multinomial(pairs.items, np.full(pairs.items, 1 / pairs.items)).astype(np.float64)
         _, again = _leading(pairs.agreement(x, weights) * shrunk)
-        turn, _ = orthogonal_procrustes(again[:, :kept], place)
-        drawn.append(again[:, :kept] @ turn)
+        turn, _ = orthogonal_procrustes(again[:, :counted], place)
+        drawn.append(again[:, :counted] @ turn)
     reach = 1.96 * np.std(drawn, axis=0) if drawn else np.empty((people.size, 0))
+    kept = int(np.cumprod((np.abs(place) > reach).mean(axis=0) > CLEAR).sum())
+    place, reach = place[:, :kept], reach[:, :kept]
     sums = np.stack([np.bincount(who, weights=column, minlength=people.size) for column in lean.T], axis=1)
     return PeopleMap(
         people=people,
