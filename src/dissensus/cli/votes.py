@@ -97,7 +97,8 @@ def inspect(
         if groups:
             _print_groups(f"By {by}", groups)
         for name, rows in people.items():
-            _print_groups(f"Annotators by {name}", rows)
+            if rows:
+                _print_groups(f"Annotators by {name}", rows)
         if before is not None:
             _print_original(before, votes.classes)
         if hang is not None:

@@ -65,16 +65,21 @@ class WhoDisagrees:
 
 
 def who_disagrees(subject: Subject, *, seed: int) -> WhoDisagrees | None:
-    """The part of the page on people; None where nobody is told apart, or judgements hold several classes."""
-    votes = subject.votes
-    if votes is None or votes.annotators is None or votes.judgement is not None or not len(votes):
+    """The part of the page on people.
+
+    None where nobody is told apart, where judgements hold several classes, and where no vote is on an evaluated item.
+    """
+    votes, best = subject.votes, subject.evaluation.closest()
+    if votes is None or votes.annotators is None or votes.judgement is not None:
+        return None
+    predicted = item_predictions(votes, subject.people.items, subject.mean(best))
+    if not len(predicted):
         return None
     groups = {name: groups_of(votes, name, least=subject.least_people) for name in votes.attributes}
     chosen = {name: each for name, each in groups.items() if each.shown.sum() > 1 and len(each.names) <= MOST_GROUPS}
-    best = subject.evaluation.closest()
     scored = evaluate_people(
         votes,
-        {best: item_predictions(votes, subject.people.items, subject.mean(best))},
+        {best: predicted},
         attributes=list(chosen),
         least=subject.least_people,
         only_common=True,

@@ -166,8 +166,8 @@ def evaluate_people(
         raise InputError(
             "votes: judgements hold several classes, and single votes are scored; give votes with one class a judgement"
         )
-    if not systems:
-        raise InputError("people: there are no predictions; give at least one system")
+    if not systems or not all(map(len, systems.values())):
+        raise InputError("people: there are no predictions; give at least one system, and a row a vote")
     rows, aligned, notes = align_votes(votes, systems, only_common=only_common)
     human, item, annotator = votes.label[rows], votes.item[rows], votes.annotator[rows]
     tables = {**aligned, OWN: own_frequencies(votes, rows, training=training), OTHERS: other_votes(votes, rows)}
