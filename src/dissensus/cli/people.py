@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOST_PEOPLE: Final = 5
 """People on the screen at either end: those whom the system predicts worst and best."""
 
+MOST_GROUPS: Final = 12
+"""Groups of an attribute on the screen, the largest."""
+
 FEWEST_VOTES: Final = 10
 """Votes that a person needs to be listed at either end: with fewer, luck decides."""
 
@@ -132,7 +135,7 @@ def _print(result: PeopleEvaluation) -> None:
         out.print(plain(sentence), soft_wrap=True)
     out.print()
     out.print(short_table([*_overall(result)]))
-    parts = [(*_people(result), []), *((*_groups(each), _tests(each)) for each in result.by_group)]
+    parts = [(*_people(result), []), *((*_groups(each, most=MOST_GROUPS), _tests(each)) for each in result.by_group)]
     for heading, lines, told in parts:
         out.print(f"\n[bold]{plain(heading)}[/]")
         if lines:
@@ -202,13 +205,15 @@ def _people(result: PeopleEvaluation) -> tuple[str, list[list[str]]]:
     return heading, lines
 
 
-def _groups(scores: GroupScores) -> tuple[str, list[list[str]]]:
-    heading = f"By {scores.attribute}"
+def _groups(scores: GroupScores, *, most: int | None = None) -> tuple[str, list[list[str]]]:
+    """The groups of an attribute, the largest `most` of them."""
+    more = 0 if most is None else max(0, len(scores.groups) - most)
+    heading = f"By {scores.attribute}" + (f" (the {most} largest groups; --json has {more} more)" if more else "")
     if not scores.groups:
         return f"{heading}: no group is large enough to be shown", []
     metrics = list(scores.groups[0].scores)
-    lines = [[scores.attribute, "people", "votes", metrics[0], "gap on same items", "squared distance"]]
-    for each in scores.groups:
+    lines = [[scores.attribute, "people", "votes", metrics[0], "disadvantage", "squared distance"]]
+    for each in scores.groups[:most]:
         distance = "–" if each.distance is None else str(each.distance)
         lines.append(
             [
@@ -216,7 +221,7 @@ def _groups(scores: GroupScores) -> tuple[str, list[list[str]]]:
                 f"{each.people:,}",
                 f"{each.votes:,}",
                 str(each.scores[metrics[0]]),
-                _signed(each.gap),
+                _signed(each.disadvantage),
                 distance,
             ]
         )

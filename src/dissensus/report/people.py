@@ -293,14 +293,14 @@ def _group_table(scored: PeopleEvaluation) -> Table:
                     cells=(
                         Cell(f"{each.people:,}", f"{each.votes:,} votes"),
                         estimated(score, "soft_nll"),
-                        estimated(each.gap, "soft_nll"),
+                        estimated(each.disadvantage, "soft_nll"),
                         Cell("–") if each.distance is None else estimated(each.distance, "brier"),
                     ),
                 )
             )
             record: dict[str, Any] = {"attribute": found.attribute, "group": each.name}
             record |= {"people": each.people, "votes": each.votes}
-            for name, value in (("nll", score), ("gap", each.gap), ("distance", each.distance)):
+            for name, value in (("nll", score), ("disadvantage", each.disadvantage), ("distance", each.distance)):
                 ends = (None, None, None) if value is None else (value.value, value.low, value.high)
                 record |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
             tests = {"p_votes": found.p_votes, "p_scores": found.p_scores, "p_distance": found.p_distance}
@@ -308,13 +308,14 @@ def _group_table(scored: PeopleEvaluation) -> Table:
     return Table(
         slug="groups",
         title=f"Groups of annotators and {scored.system}",
-        header=("group", "people", "NLL a vote ↓", "gap on the same items", "squared distance ↓"),
+        header=("group", "people", "NLL a vote ↓", "disadvantage on the same items", "squared distance ↓"),
         rows=tuple(rows),
         records=tuple(records),
         note=(
-            "Gap: NLL of the group's votes minus that of everybody's votes on the same items; a group that is of one "
-            "mind is easier to predict. Squared distance: between the group's distribution and the model's, corrected "
-            "for the number of votes (it may fall below 0 by chance). Intervals are for other people and other items."
+            "Disadvantage: NLL of the group's votes minus that of everybody's votes on the same items; a group that is "
+            "of one mind is easier to predict. Squared distance: between the group's distribution and the model's, "
+            "corrected for the number of votes (it may fall below 0 by chance). Intervals are for other people and "
+            "other items."
         ),
     )
 

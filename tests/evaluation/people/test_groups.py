@@ -105,7 +105,7 @@ def test_the_distance_does_not_depend_on_the_size_of_the_group() -> None:
     assert ((low <= off) & (off <= high)).mean() > 0.88
 
 
-def test_gaps_compare_groups_on_the_same_items() -> None:
+def test_disadvantages_compare_groups_on_the_same_items() -> None:
     """Group a judged only hard items; the model does equally well for both groups on each item."""
     item = np.array([0, 0, 1, 1, 1, 1], dtype=np.int32)
     nll = np.array([0.1, 0.1, 2.0, 2.0, 2.0, 2.0])

@@ -90,7 +90,7 @@ class PeopleEvaluation:
 
     Attributes:
         system: the one that people and groups are told of.
-        headline: the metric of differences, gaps and tests.
+        headline: the metric of differences, disadvantages and tests.
         votes: how many were scored.
         people: how many cast them.
         items: how many they are about.
@@ -174,6 +174,12 @@ def evaluate_people(
     where = "in the training votes" if training is not None else "in all their other votes (leave one out)"
     notes.append(f"{OWN}: how often each person chooses each class {where}, drawn towards everybody's")
     notes.append(f"{OTHERS}: what everybody else said of the item, drawn towards how often each class is chosen")
+    named = list(votes.attributes if attributes is None else attributes)
+    if len(named) > 1:
+        notes.append(
+            f"{len(named)} attributes of people are tested: by chance alone, each p-value falls below 0.05 for one "
+            "attribute in 20"
+        )
     scale = votes.scale if votes.ordered else None
     values = {
         name: score_votes(human, table, scale=scale if table.shape[1] == len(votes.classes) else None)
@@ -214,7 +220,7 @@ def evaluate_people(
                 **who,
                 seed=seed,
             )
-            for name in (votes.attributes if attributes is None else attributes)
+            for name in named
         ),
         notes=tuple(notes),
         values=values,

@@ -43,7 +43,7 @@ class GroupScore:
         people: how many voted.
         votes: how many they cast.
         scores: by metric, the mean over their votes, with an interval for other people and other items.
-        gap: the headline metric of their votes minus that of everybody's votes on the same items; above 0 the system
+        disadvantage: the headline metric of their votes minus that of everybody's votes on the same items; above 0 the system
             does worse for them than for others.
         distance: squared distance between the group's distribution and the system's, corrected for the number of
             votes; None where no item has two of the group's votes.
@@ -53,7 +53,7 @@ class GroupScore:
     people: int
     votes: int
     scores: dict[str, Estimate]
-    gap: Estimate
+    disadvantage: Estimate
     distance: Estimate | None
 
 
@@ -64,9 +64,9 @@ class GroupScores:
     Attributes:
         attribute: its name.
         groups: those that may be shown, the largest first.
-        worst: the group with the largest gap; None where fewer than two are shown. A group that is of one mind is
+        worst: the group with the largest disadvantage; None where fewer than two are shown. A group that is of one mind is
             easier to predict: which group the system resembles is told by the distances.
-        spread: the largest gap minus the smallest; None likewise.
+        spread: the largest disadvantage minus the smallest; None likewise.
         p_scores: of the hypothesis that the system does equally well for all groups, by permutation of people between
             groups; None where there are fewer than two groups.
         p_distance: of the hypothesis that the system is as far from each group's distribution, likewise.
@@ -105,7 +105,7 @@ def group_scores(
     Args:
         groups: of all annotators.
         scores: by metric, (votes,) values.
-        headline: the metric of gaps and tests.
+        headline: the metric of disadvantages and tests.
         human: (votes,) the chosen classes.
         model: (votes, classes) predicted probabilities.
         item: (votes,) items.
@@ -126,12 +126,12 @@ def group_scores(
                 people=len(np.unique(annotator[mine])),
                 votes=mine.size,
                 scores={name: mean_over_votes(values[mine], **who, low=0.0) for name, values in scores.items()},
-                gap=mean_over_votes(beyond[mine], **who),
+                disadvantage=mean_over_votes(beyond[mine], **who),
                 distance=_distance(human[mine], model[mine], **who),
             )
         )
     several = len(found) > 1
-    gaps = {each.name: each.gap.value for each in found}
+    behind = {each.name: each.disadvantage.value for each in found}
     said = beyond_item(np.eye(model.shape[1])[human], item)
 
     def test(values: Table) -> float | None:
@@ -140,8 +140,8 @@ def group_scores(
     return GroupScores(
         attribute=groups.attribute,
         groups=tuple(found),
-        worst=max(gaps, key=lambda name: gaps[name]) if several else None,
-        spread=max(gaps.values()) - min(gaps.values()) if several else None,
+        worst=max(behind, key=lambda name: behind[name]) if several else None,
+        spread=max(behind.values()) - min(behind.values()) if several else None,
         p_scores=test(beyond[:, None]),
         p_distance=distance_test(_off(human, model), group=groups.group, item=item, annotator=annotator, seed=seed)
         if several
