@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -114,7 +114,6 @@ class PeopleEvaluation:
     between_people: dict[str, float]
     by_group: tuple[GroupScores, ...]
     notes: tuple[str, ...]
-    values: dict[str, VoteScores] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; people are in the order of their names."""
@@ -223,7 +222,6 @@ def evaluate_people(
             for name in named
         ),
         notes=tuple(notes),
-        values=values,
     )
 
 

@@ -43,8 +43,8 @@ class GroupScore:
         people: how many voted.
         votes: how many they cast.
         scores: by metric, the mean over their votes, with an interval for other people and other items.
-        disadvantage: the headline metric of their votes minus that of everybody's votes on the same items; above 0 the system
-            does worse for them than for others.
+        disadvantage: the headline metric of their votes minus that of everybody's votes on the same items; above 0 the
+            system does worse for them than for others.
         distance: squared distance between the group's distribution and the system's, corrected for the number of
             votes; None where no item has two of the group's votes.
     """
@@ -64,8 +64,8 @@ class GroupScores:
     Attributes:
         attribute: its name.
         groups: those that may be shown, the largest first.
-        worst: the group with the largest disadvantage; None where fewer than two are shown. A group that is of one mind is
-            easier to predict: which group the system resembles is told by the distances.
+        worst: the group with the largest disadvantage; None where fewer than two are shown. A group that is of one mind
+            is easier to predict: which group the system resembles is told by the distances.
         spread: the largest disadvantage minus the smallest; None likewise.
         p_scores: of the hypothesis that the system does equally well for all groups, by permutation of people between
             groups; None where there are fewer than two groups.
