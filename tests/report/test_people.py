@@ -89,6 +89,18 @@ def test_small_groups_have_no_numbers_anywhere(camps: Subject) -> None:
     assert kinds <= {"large", "middle", OTHERS} or all("side" in each or "middle" in each for each in kinds)
 
 
+def test_an_item_tells_only_of_groups_with_enough_votes_on_it(camps: Subject) -> None:
+    found = who_disagrees(replace(camps, least_people=11), seed=0)
+    assert found is not None
+    votes = [
+        int(who.rpartition("(")[2].rstrip(")")) for _, cards in found.parted for card in cards for who, _ in card.bars
+    ]
+    assert all(number >= 11 for number in votes)
+    everybody = who_disagrees(camps, seed=0)
+    assert everybody is not None
+    assert any(who.endswith("(10)") for _, cards in everybody.parted for card in cards for who, _ in card.bars)
+
+
 def test_an_attribute_of_many_values_is_left_out_and_said_so(camps: Subject) -> None:
     assert camps.votes is not None
     many = np.array([f"{20 + k}" for k in range(24)], dtype=np.dtypes.StringDType())

@@ -5,7 +5,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from dissensus.evaluation.people.groups import beyond_item, distance_test, group_scores, permutation_test
+from dissensus.evaluation.people.groups import (
+    beyond_item,
+    distance_test,
+    group_scores,
+    permutation_test,
+    squared_distance,
+)
 from dissensus.evaluation.people.vote_scores import score_votes
 from dissensus.votes.privacy import groups_of
 from tests.evaluation.people.panels import simulated
@@ -105,8 +111,51 @@ def test_the_distance_does_not_depend_on_the_size_of_the_group() -> None:
     assert ((low <= off) & (off <= high)).mean() > 0.88
 
 
-def test_disadvantages_compare_groups_on_the_same_items() -> None:
-    """Group a judged only hard items; the model does equally well for both groups on each item."""
-    item = np.array([0, 0, 1, 1, 1, 1], dtype=np.int32)
-    nll = np.array([0.1, 0.1, 2.0, 2.0, 2.0, 2.0])
-    assert beyond_item(nll[:, None], item).tolist() == [[0.0]] * 6
+def test_intervals_of_distances_are_for_other_people_too() -> None:
+    """Forty people judge all items, and say yes with chances that differ from person to person, 0.8 in the mean."""
+    rng = np.random.default_rng(5)
+    grid = np.meshgrid(np.arange(60, dtype=np.int32), np.arange(40, dtype=np.int32), indexing="ij")
+    item, annotator = (each.ravel() for each in grid)
+    held, model = [], np.full((2400, 2), 0.5)
+    for _ in range(300):
+        chance = 0.8 + rng.uniform(-0.2, 0.2, size=40)
+        human = (rng.random(2400) < chance[annotator]).astype(np.int32)
+        found = squared_distance(human, model, item=item, annotator=annotator)
+        assert found is not None
+        assert found.low is not None
+        assert found.high is not None
+        held.append(found.low <= 2 * 0.3**2 <= found.high)
+    assert 0.91 <= np.mean(held) <= 0.985
+
+
+def test_a_group_that_judged_the_hard_items_is_at_no_disadvantage() -> None:
+    """Group a judged mostly items that nobody can predict; on each item the model does equally well for both groups."""
+    rng = np.random.default_rng(0)
+    votes, _ = simulated(items=100, people=40, classes=2, share=0.5, seed=0)
+    assert votes.annotator is not None
+    group = groups_of(votes, "group")
+    first = group.group[votes.annotator] == group.names.index("a")
+    rows = np.flatnonzero((votes.item < 50) == first)
+    rows = np.sort(np.concatenate([rows, rng.choice(len(votes), 300, replace=False)]))
+    some = votes.take_judgements(np.unique(rows))
+    assert some.annotator is not None
+    chance = np.where(some.item < 50, 0.5, 0.95)
+    label = (rng.random(len(some)) > chance).astype(np.int32)
+    model = np.stack([chance, 1 - chance], axis=1)
+    by = group_scores(
+        group,
+        score_votes(label, model).by_name(),
+        headline="nll",
+        human=label,
+        model=model,
+        item=some.item,
+        annotator=some.annotator,
+    )
+    scores = {each.name: each.scores["nll"].value for each in by.groups}
+    assert scores["a"] - scores["b"] > 0.2
+    for each in by.groups:
+        assert each.disadvantage.low is not None
+        assert each.disadvantage.high is not None
+        assert each.disadvantage.low <= 0 <= each.disadvantage.high
+    assert by.p_scores is not None
+    assert by.p_scores > 0.05

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.evaluation.people.map import parted_items, people_map
+from dissensus.evaluation.people.map import Pairs, parted_items, people_map
 from dissensus.votes.privacy import groups_of
 from tests.evaluation.people.panels import simulated
 
@@ -34,6 +34,25 @@ def test_camps_that_lean_to_no_class_are_found_too() -> None:
     found = people_map(replace(votes, label=label.astype(np.int32)))
     assert found.place.shape[1] >= 1
     assert abs(np.corrcoef(found.place[:, 0], np.arange(20) < 10)[0, 1]) > 0.95
+
+
+def test_pairs_of_an_item_agree_beyond_it_by_nothing_in_the_mean() -> None:
+    """Three votes cannot all lie on one side of their mean: without the item's own, everybody would seem to differ."""
+    item = np.repeat(np.arange(200), 3)
+    who = np.concatenate([np.random.default_rng(k).permutation(9)[:3] for k in range(200)])
+    x = np.random.default_rng(0).normal(size=(600, 1))
+    pairs = Pairs(item, who, 9)
+    assert len(pairs.item) == 600
+    assert pairs.products(x).mean() == pytest.approx(0)
+    assert np.einsum("pk,pk->p", x[pairs.one], x[pairs.other]).mean() != pytest.approx(0, abs=1e-3)
+    by_hand = [[0.0] * 9 for _ in range(9)]
+    for k in range(200):
+        three = range(3 * k, 3 * k + 3)
+        mean = sum(float(x[v, 0] * x[w, 0]) for v in three for w in three if v < w) / 3
+        for v in three:
+            for w in three:
+                by_hand[who[v]][who[w]] += float(x[v, 0] * x[w, 0]) - mean if v != w else 0.0
+    assert pairs.sums(pairs.products(x)) == pytest.approx(np.array(by_hand))
 
 
 def test_a_panel_without_structure_has_no_map() -> None:

@@ -127,7 +127,7 @@ def group_scores(
                 votes=mine.size,
                 scores={name: mean_over_votes(values[mine], **who, low=0.0) for name, values in scores.items()},
                 disadvantage=mean_over_votes(beyond[mine], **who),
-                distance=_distance(human[mine], model[mine], **who),
+                distance=squared_distance(human[mine], model[mine], **who),
             )
         )
     several = len(found) > 1
@@ -268,7 +268,7 @@ def _p_value(
     return as_far / (permutations + 1)
 
 
-def _distance(human: Codes, model: Table, *, item: Codes, annotator: Codes) -> Estimate | None:
+def squared_distance(human: Codes, model: Table, *, item: Codes, annotator: Codes) -> Estimate | None:
     """The squared distance between people's distribution and the model's, over pairs of votes of one item."""
     off = _off(human, model)
     size = np.bincount(item)

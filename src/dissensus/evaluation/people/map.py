@@ -100,7 +100,7 @@ def people_map(votes: Votes, *, seed: Seed = 0) -> PeopleMap:
             p_values=(),
             left_out=(*left_out, "fewer than three people judged items together"),
         )
-    pairs = _Pairs(item, who, people.size)
+    pairs = Pairs(item, who, people.size)
     agreement = pairs.agreement(x)
     shrunk = pairs.shrink(agreement, x)
     values, place = _leading(agreement * shrunk)
@@ -152,7 +152,7 @@ def _chosen(votes: Votes, rng: np.random.Generator) -> tuple[Ints, Ints, list[st
     return rows, np.unique(votes.annotator[rows]).astype(np.int64), left_out
 
 
-class _Pairs:
+class Pairs:
     """All pairs of votes on one item, once."""
 
     def __init__(self, item: Ints, who: Ints, people: int) -> None:

@@ -61,14 +61,19 @@ def two_way_spread(
         values: (votes,) whose mean it is.
         item: (votes,) the item of each vote.
         annotator: (votes,) who cast it.
-        pairs: whether a value is the mean over pairs of the vote with the item's other votes. A person then moves the
-            mean twice: by their own values, and as much by those of the people they are paired with.
+        pairs: whether a value is the mean over pairs of the vote with the item's m - 1 other votes. A person then moves
+            the mean twice: by their own values, and as much by those of the people they are paired with. Without one
+            vote the mean over pairs of an item moves by 2 / (m - 2) times its value's deviation, which takes the place
+            of 1 / (m - 1) (the jackknife).
     """
     off = (values - values.mean()) / len(values)
     of_items, items = _between(off, item)
     if items < 1.5:
         return None
-    moved = 2 * off if pairs else off
+    moved = off
+    if pairs:
+        others = np.bincount(item)[item] - 1
+        moved = 2 * off * np.where(others > 1, others / np.maximum(others - 1, 1), 2.0)
     of_people, people = _between(moved, annotator)
     parts = [(of_items, max(1, round(items) - 1))]
     if people >= 1.5:
