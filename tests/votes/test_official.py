@@ -521,6 +521,22 @@ def test_lewidi_2023_pairs_annotators_with_annotations(tmp_path: Path) -> None:
     assert not votes.ordered
 
 
+def test_lewidi_2023_reads_the_groups_of_annotators_that_items_name(tmp_path: Path) -> None:
+    entries = lewidi_2023()
+    groups = {"1": "group1,group2,group2", "2": "group2,group1"}
+    for item, codes in groups.items():
+        entries[item]["other_info"] = {"annotators group": codes, "group1": "target group", "group2": "control group"}
+    votes = OFFICIAL["lewidi"].read(write_json(tmp_path / "HS-Brexit_dev.json", entries))
+    assert votes.annotators is not None
+    assert dict(zip(votes.annotators.tolist(), votes.attributes["group"].tolist(), strict=True)) == {
+        "Ann1": "target group",
+        "Ann2": "control group",
+        "Ann3": "control group",
+    }
+    del entries["2"]["other_info"]
+    assert "group" not in OFFICIAL["lewidi"].read(write_json(tmp_path / "HS-Brexit_dev.json", entries)).attributes
+
+
 def test_lewidi_scales_are_ordered_with_the_classes_nobody_chose(tmp_path: Path) -> None:
     soft = {str(k): 0.0 for k in range(-5, 6)} | {"-5": 0.5, "3": 0.5}
     entry = {"annotators": "Ann1,Ann2", "annotations": {"Ann1": "-5", "Ann2": 3}, "soft_label": soft}
