@@ -64,6 +64,7 @@ def evaluate(
         bool, typer.Option("--list-metrics", help="Show the metrics and stop.", is_eager=True)
     ] = False,
     given: opt.Given = None,
+    answers: opt.Answers = None,
     only_common: opt.OnlyCommon = False,
     scheme: Annotated[
         str,
@@ -117,6 +118,7 @@ def evaluate(
     """How close a model is to people: a verdict, and scores with intervals, baselines and worth in people."""
     from dissensus.errors import InputError
     from dissensus.evaluation.evaluating import evaluate as score
+    from dissensus.evaluation.model_outputs import read_answers
     from dissensus.evaluation.predictions import align_predictions, read_predictions
     from dissensus.labels.labelling import label as make
 
@@ -136,8 +138,9 @@ def evaluate(
         hard = next((name for name, path in systems.items() if path == majority), MAJORITY_MODEL)
     files = systems if hard is None or hard in systems else {**systems, hard: majority}
     order = None if classes is None else [name.strip() for name in classes.split(",")]
+    meaning = None if answers is None else read_answers(answers)
     found = {
-        name: read_predictions(path, labels.classes, order=order, item=item, given=given)
+        name: read_predictions(path, labels.classes, order=order, item=item, given=given, answers=meaning)
         for name, path in files.items()
         if path
     }

@@ -32,6 +32,7 @@ def report(
         typer.Option("--texts", metavar="FILE", help="A table with the columns item and text, to show items by."),
     ] = None,
     given: opt.Given = None,
+    answers: opt.Answers = None,
     only_common: opt.OnlyCommon = False,
     scheme: Annotated[str, typer.Option(help="How votes become label distributions.")] = "frequency",
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=2)] = 1000,
@@ -71,6 +72,7 @@ def report(
             opt.reading_options(locals()),
             texts=texts,
             given=given,
+            answers=answers,
             only_common=only_common,
             scheme=scheme,
             resamples=resamples,
@@ -97,6 +99,7 @@ def _of_files(
     *,
     texts: Path | None,
     given: Literal["probabilities", "logits"] | None,
+    answers: Path | None,
     only_common: bool,
     scheme: str,
     resamples: int,
@@ -104,6 +107,7 @@ def _of_files(
 ) -> Subject:
     from dissensus.cli.evaluate import system_files, votes_and_reading
     from dissensus.evaluation.evaluating import evaluate
+    from dissensus.evaluation.model_outputs import read_answers
     from dissensus.evaluation.predictions import align_predictions, read_column, read_predictions
     from dissensus.labels.labelling import label as make
     from dissensus.report.subject import files_subject
@@ -113,8 +117,11 @@ def _of_files(
     opt.show_reading(how)
     labels = make(read, scheme)
     files = system_files(paths)
+    meaning = None if answers is None else read_answers(answers)
     found = {
-        name: read_predictions(path, labels.classes, order=reading["classes"], item=reading["item"], given=given)
+        name: read_predictions(
+            path, labels.classes, order=reading["classes"], item=reading["item"], given=given, answers=meaning
+        )
         for name, path in files.items()
     }
     human, models, left_out = align_predictions(labels, found, only_common=only_common)
