@@ -567,6 +567,8 @@ def test_answers_that_name_no_class_cost_the_scale_and_nothing_else(tmp_path: Pa
     assert any("no distances along it are shown" in each for each in found.warnings)
     assert any("gives 25.0% of its probability to classes that nobody voted for" in each for each in found.warnings)
     score = next(row for row in found.overall.rows if (row.system, row.metric) == ("model", "tvd"))
+    assert score.value is not None
     assert score.value.value == pytest.approx(np.mean([0.5 * (0.25 + 0.25 + 0.5), 0]))
     nothing = next(row for row in found.overall.rows if (row.system, row.metric) == ("uniform", "soft_nll"))
+    assert nothing.value is not None
     assert nothing.value.value == pytest.approx(np.log(2))

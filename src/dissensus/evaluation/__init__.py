@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from dissensus.evaluation.metrics.registry import METRICS as METRICS
     from dissensus.evaluation.mode_audit import mode_shift as mode_shift
     from dissensus.evaluation.predictions import read_predictions as read_predictions
+    from dissensus.evaluation.streaming import Evaluator as Evaluator
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "Evaluation": "evaluating",
+        "Evaluator": "streaming",
         "METRICS": "metrics.registry",
         "Metric": "metrics.metric",
         "best_achievable": "finite_panel.best_achievable",
