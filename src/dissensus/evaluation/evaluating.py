@@ -26,7 +26,7 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
 )
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.model_outputs import NO_CLASS
-from dissensus.evaluation.predictions import Predictions
+from dissensus.evaluation.predictions import MODEL, Predictions
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 from dissensus.evaluation.scoring import (
     BY_VOTES,
@@ -65,10 +65,6 @@ LEGEND: Final = (
     "people's votes would forecast the other people's as well (people ruler, by soft NLL)"
 )
 """How a table is read."""
-
-MODEL: Final = "model"
-"""What a system is called that came without a name."""
-
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evaluation:
@@ -376,7 +372,7 @@ def evaluate(
         resamples: of items, behind each interval.
         seed: of everything random.
     """
-    people = _labels(human)
+    people = labels_of(human)
     named = dict(model) if isinstance(model, Mapping) else {MODEL: model}
     numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
     labels, models, warnings = _models(named, people, classes, named_people=isinstance(human, LabelDistribution))
@@ -498,7 +494,7 @@ class _Scorer:
         return rows, resampled
 
 
-def _labels(human: LabelDistribution | Any) -> LabelDistribution:
+def labels_of(human: LabelDistribution | Any) -> LabelDistribution:
     """Label distributions; those of bare probabilities have no votes."""
     if isinstance(human, LabelDistribution):
         return human

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
@@ -16,7 +17,7 @@ from dissensus.evaluation.probabilities import Given, checked_logits, checked_pr
 from dissensus.table_file import kind_of, open_file, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import polars as pl
@@ -47,6 +48,9 @@ ITEMS: Final = ("items", "item", "ids", "id", "uid", "uids")
 
 SEED: Final = "seed"
 """The column that tells several seeds of one system apart."""
+
+MODEL: Final = "model"
+"""What a system is called that came without a name."""
 
 SEEDS: Final = "seeds"
 """The array of an npz file that numbers its runs."""
@@ -150,6 +154,30 @@ def read_predictions(
         seeds=found.seeds or tuple(range(len(probabilities))),
         notes=tuple(f"{path}: {sentence}" for sentence in notes),
     )
+
+
+def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] | None) -> dict[str, Predictions]:
+    """Systems by name from what `evaluate` takes: probabilities, or `Predictions`, of one system or of several by name.
+
+    Args:
+        given: the systems; one without a name is called `model`.
+        human: the items that they are of, in order.
+        classes: the names of an array's classes in order; None takes those of the votes, which `evaluate` refuses where
+            their order says nothing of the model's.
+    """
+    named = given if isinstance(given, Mapping) else {MODEL: given}
+    names = human.classes if classes is None else tuple(map(str, classes))
+    made: dict[str, Predictions] = {}
+    for name, each in named.items():
+        if isinstance(each, Predictions):
+            made[name] = each
+            continue
+        runs = checked_probabilities(each, str(name))
+        seeds = tuple(range(len(runs)))
+        made[name] = Predictions(
+            probabilities=runs, items=human.items, classes=names, given="probabilities", seeds=seeds
+        )
+    return made
 
 
 def read_column(path: str | Path, column: str, items: Names, *, item: str | None = None) -> Names:
