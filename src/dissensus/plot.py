@@ -113,7 +113,7 @@ def contested(
         for k, share in enumerate(np.asarray(table[i], dtype=np.float64).tolist())
     ]
     colours = [PALETTE[k % len(PALETTE)] for k in range(len(people.classes))]
-    bars = (
+    bars: Any = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar()
         .encode(
@@ -125,7 +125,10 @@ def contested(
         )
         .properties(width=360, height=22 * len(speakers))
     )
-    return bars.facet(row=alt.Row("item:N", title=None).sort(field="place").header(labelAngle=0, labelAlign="left"))
+    faceted: alt.FacetChart = bars.facet(
+        row=alt.Row("item:N", title=None).sort(field="place").header(labelAngle=0, labelAlign="left")
+    )
+    return faceted
 
 
 def data_map(dynamics: DataMap | Any, human: LabelDistribution | Any | None = None) -> alt.TopLevelMixin:
@@ -144,7 +147,7 @@ def data_map(dynamics: DataMap | Any, human: LabelDistribution | Any | None = No
         {"item": str(item), "variability": x, "confidence": y, "correctness": right}
         for item, x, y, right in zip(*(column.tolist() for column in columns), strict=True)
     ]
-    return (
+    points: alt.Chart = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_circle(size=24, opacity=0.65)
         .encode(
@@ -155,6 +158,7 @@ def data_map(dynamics: DataMap | Any, human: LabelDistribution | Any | None = No
         )
         .properties(width=360, height=300)
     )
+    return points
 
 
 def _subject(human: LabelDistribution | Any, model: Any, classes: Sequence[str] | None) -> Subject:
@@ -177,5 +181,5 @@ def _charts(section: Section, *, most: int | None = None) -> alt.TopLevelMixin:
     beside = [
         {key: value for key, value in spec.items() if key not in ("$schema", "config", "datasets")} for spec in specs
     ]
-    whole = {key: specs[0][key] for key in ("$schema", "config") if key in specs[0]}
+    whole: dict[str, Any] = {key: value for key, value in specs[0].items() if key in ("$schema", "config")}
     return alt.HConcatChart.from_dict({**whole, "datasets": data, "hconcat": beside}, validate=False)

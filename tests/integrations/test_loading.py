@@ -156,7 +156,10 @@ def delivered_on_meta() -> Any:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: dis.loader(X[1:], dis.deliver("soft", LABELS)), r"55 items in the dataset and 56 in the delivery; give"),
+        (
+            lambda: dis.loader(X[1:], dis.deliver("soft", LABELS)),
+            r"55 items in the dataset and 56 in the delivery; give",
+        ),
         (lambda: dis.loader(iter(X), dis.deliver("soft", LABELS)), r"cannot be asked for the item at a place; give"),
         (lambda: dis.loader(X, delivered_on_meta()), r"the delivery lies on meta; make it with device='cpu'"),
         (lambda: dis.loader(X, dis.deliver("sls", LABELS)).set_epoch(-1), r"epoch -1; epochs are counted from 0"),

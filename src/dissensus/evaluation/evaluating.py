@@ -66,6 +66,7 @@ LEGEND: Final = (
 )
 """How a table is read."""
 
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evaluation:
     """Systems and baselines against people: `verdict`, `overall`, `by_stratum`, `difference`.

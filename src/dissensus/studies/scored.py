@@ -87,8 +87,8 @@ class ScoredStudy:
 
     def __repr__(self) -> str:
         runs = sum(len(system.runs) for system in self.systems.values())
-        about = f"ScoredStudy({self.opened.study.name}, {len(self.systems)} systems, {runs} runs, {len(self.human):,} items)"
-        return "\n".join([about, *self.cautions, *self.evaluation.verdict])
+        held = f"{len(self.systems)} systems, {runs} runs, {len(self.human):,} items"
+        return "\n".join([f"ScoredStudy({self.opened.study.name}, {held})", *self.cautions, *self.evaluation.verdict])
 
     def _repr_html_(self) -> str:
         from html import escape

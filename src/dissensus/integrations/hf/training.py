@@ -14,5 +14,5 @@ import transformers  # noqa: E402 - what is missing is named first
 class Trainer(Delivering, transformers.Trainer):  # type: ignore[misc]
     """`transformers.Trainer` with `delivery=`, and `loss=` where it is not cross-entropy; see `Delivering`.
 
-        trainer = dis.hf.Trainer(model, args, train_dataset=train, delivery=dis.deliver("multipass", labels))
+    trainer = dis.hf.Trainer(model, args, train_dataset=train, delivery=dis.deliver("multipass", labels))
     """
