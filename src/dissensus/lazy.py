@@ -28,6 +28,7 @@ def lazy_names(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], A
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *home})
+        # What a room imports for itself is none of its names.
+        return sorted({*(name for name in vars(sys.modules[package]) if name.startswith("__")), *home})
 
     return load, names

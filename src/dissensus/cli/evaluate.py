@@ -66,6 +66,7 @@ def evaluate(
         bool, typer.Option("--list-metrics", help="Show the metrics and stop.", is_eager=True)
     ] = False,
     given: opt.Given = None,
+    answers: opt.Answers = None,
     only_common: opt.OnlyCommon = False,
     scheme: Annotated[
         str,
@@ -148,6 +149,7 @@ def evaluate(
     """How close a model is to people: a verdict, and scores with intervals, baselines and worth in people."""
     from dissensus.errors import InputError
     from dissensus.evaluation.evaluating import evaluate as score
+    from dissensus.evaluation.model_outputs import read_answers
     from dissensus.evaluation.predictions import align_predictions, read_predictions
     from dissensus.labels.labelling import label as make
     from dissensus.labels.reading import labels_beside
@@ -193,8 +195,9 @@ def evaluate(
     if majority is not None:
         hard = next((name for name, path in systems.items() if path == majority), MAJORITY_MODEL)
     files = systems if hard is None or hard in systems else {**systems, hard: majority}
+    meaning = None if answers is None else read_answers(answers)
     found = {
-        name: read_predictions(path, labels.classes, order=order, item=item, given=given)
+        name: read_predictions(path, labels.classes, order=order, item=item, given=given, answers=meaning)
         for name, path in files.items()
         if path
     }

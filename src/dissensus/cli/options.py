@@ -83,7 +83,12 @@ VotesFile = Annotated[
 ]
 PredictionsFile = Annotated[
     Path | None,
-    typer.Option("--predictions", metavar="FILE", help="A model's predictions: .csv, .tsv, .parquet, .jsonl, .npz."),
+    typer.Option(
+        "--predictions",
+        metavar="FILE",
+        help="A model's predictions: probabilities or logits as .csv, .tsv, .parquet, .jsonl, .npz, .npy; or outputs: "
+        "hard labels, sampled answers, pipeline scores, log-probabilities, harness samples, Inspect logs.",
+    ),
 ]
 Compared = Annotated[
     list[Path] | None,
@@ -111,6 +116,10 @@ LeastPeople = Annotated[
         min=1,
         rich_help_panel="Privacy",
     ),
+]
+Answers = Annotated[
+    Path | None,
+    typer.Option("--answers", metavar="FILE", help="What a model's answers mean: a table with columns answer, class."),
 ]
 OnlyCommon = Annotated[bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")]
 

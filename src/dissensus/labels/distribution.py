@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.special import entr
 
 from dissensus.arrays import row_argmax, row_max, row_sum
 from dissensus.errors import InputError
+from dissensus.votes.table import SHOWN
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Table
@@ -87,6 +89,10 @@ class LabelDistribution:
 
     def __repr__(self) -> str:
         return f"LabelDistribution({len(self):,} items, {len(self.classes)} classes, {self.scheme})"
+
+    def _repr_html_(self) -> str:
+        shown = self.take(np.arange(min(len(self), SHOWN)))
+        return f"<p>{escape(repr(self))}</p>{shown.to_polars()._repr_html_()}"
 
     def to_polars(self) -> Any:
         """A Polars frame with a row per item: a column per class, majority, entropy and judgements."""

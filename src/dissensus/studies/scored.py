@@ -61,7 +61,7 @@ class System:
         return np.asarray(self.predictions[split].mean(axis=0, dtype=np.float64))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ScoredStudy:
     """A study whose runs were read and scored against people.
 
@@ -71,8 +71,8 @@ class ScoredStudy:
         human: what people said of that split's items.
         systems: by name, in the order of the grid, with the runs that trained.
         failed: by system, the seeds whose runs failed, and why; they are scored nowhere.
-        references: by model, the system that the model's others are compared with: the one that the study names, or else
-            the one trained on majority labels where there is one.
+        references: by model, the system that the model's others are compared with: the one that the study names, or
+            else the one trained on majority labels where there is one.
         evaluation: of all systems and baselines.
         cautions: what a reader must know before any number: that data are simulated, say.
     """
@@ -85,6 +85,16 @@ class ScoredStudy:
     references: Mapping[str, str]
     evaluation: Evaluation
     cautions: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        runs = sum(len(system.runs) for system in self.systems.values())
+        held = f"{len(self.systems)} systems, {runs} runs, {len(self.human):,} items"
+        return "\n".join([f"ScoredStudy({self.opened.study.name}, {held})", *self.cautions, *self.evaluation.verdict])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return "".join(f"<p>{escape(each)}</p>" for each in self.cautions) + self.evaluation._repr_html_()
 
     @property
     def recorded(self) -> bool:

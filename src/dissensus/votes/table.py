@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Times
+
+SHOWN: Final = 5
+"""Rows that a notebook shows of a table."""
 
 NONE: Final = "none"
 """The class of a judgement that says No to every class (the soft-digits paper's NaN class)."""
@@ -104,6 +108,10 @@ class Votes:
     def __repr__(self) -> str:
         panel = "anonymous" if self.annotators is None else f"{len(self.annotators):,} annotators"
         return f"Votes({len(self):,} votes, {len(self.items):,} items, {len(self.classes)} classes, {panel})"
+
+    def _repr_html_(self) -> str:
+        first = self.take_judgements(np.arange(min(self.n_judgements, SHOWN)))
+        return f"<p>{escape(repr(self))}</p>{first.to_polars()._repr_html_()}"
 
     def to_polars(self) -> Any:
         """A Polars frame as a long file holds it: a row per vote or response, or per judgement that has several."""
