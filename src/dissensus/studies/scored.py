@@ -71,8 +71,8 @@ class ScoredStudy:
         human: what people said of that split's items.
         systems: by name, in the order of the grid, with the runs that trained.
         failed: by system, the seeds whose runs failed, and why; they are scored nowhere.
-        references: by model, the system that the model's others are compared with: the one that the study names, or else
-            the one trained on majority labels where there is one.
+        references: by model, the system that the model's others are compared with: the one that the study names, or
+            else the one trained on majority labels where there is one.
         evaluation: of all systems and baselines.
         cautions: what a reader must know before any number: that data are simulated, say.
     """
@@ -110,11 +110,14 @@ class ScoredStudy:
         return self.opened.data.human.take(self.opened.data.splits[TRAIN])
 
 
-def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> ScoredStudy:
+def score_study(
+    opened: OpenStudy, *, strata: str | tuple[str, ...] = AGREEMENT, resamples: int = 1000, seed: int = 0
+) -> ScoredStudy:
     """Read every run of a study and score it on the test split, or the last one that is not trained on.
 
     Args:
         opened: a study whose runs are all in its store.
+        strata: ideas of strata, as `evaluate` takes them.
         resamples: of items and seeds, behind each interval.
         seed: of everything random.
     """
@@ -137,7 +140,7 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         seeds={name: [run.seed for run in system.runs] for name, system in systems.items()},
         votes=data.votes,
         metrics=METRICS,
-        strata=AGREEMENT,
+        strata=strata,
         majority=majority,
         reference=reference,
         training=data.human.take(data.splits[TRAIN]) if split != TRAIN else None,
