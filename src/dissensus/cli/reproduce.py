@@ -29,7 +29,7 @@ def reproduce(
         typer.Option(
             "--output",
             "-o",
-            help="The folder of the pages, and of the summaries that they are made of; reproduced, or reproduced-quick.",
+            help="The folder of the pages and of the summaries behind them; reproduced, or reproduced-quick.",
         ),
     ] = None,
     quick: Annotated[

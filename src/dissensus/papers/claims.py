@@ -27,7 +27,7 @@ MARKS: Final = {
 
 KEYS: Final = ("title", "authors", "link", "question", "tested_by", "differs", "not_run", "studies", "claims")
 STUDY_KEYS: Final = ("name", "instead", "quick")
-QUICK_KEYS: Final = ("models", "seeds", "epochs", "items", "folds")
+QUICK_KEYS: Final = ("models", "seeds", "epochs", "learning_rate", "items", "folds")
 CLAIM_KEYS: Final = ("id", "says", "mark", "study", "quantity", "paper", "reproduced", "in_direction", "note", "why")
 
 
@@ -73,8 +73,8 @@ class StudyUse:
 
     Attributes:
         name: of a shipped study, or a file beside the claims.
-        instead: the study that stands in where the data of the first are not there; empty where none does.
-        quick: what `--quick` changes: models, seeds, epochs, items of basins and OOD, folds; None leaves the study out.
+        instead: the known dataset that stands in where the study's own is not there; empty where none does.
+        quick: what `--quick` changes: models, seeds, epochs, learning rate, folds, and items of basins and OOD; None leaves the study out.
     """
 
     name: str

@@ -36,15 +36,14 @@ CONTROL: Final = "control"
 
 HOW: Final = (
     "Reproduced: our value lies in the range that the claims file states, and our whole 95 % interval on the claim's "
-    "side. In direction: our value lies on the claim's side. The ranges were written before the runs. p is two-sided and "
-    "takes other items and other seeds into account; the Wilcoxon p is exact, one-sided and over seeds alone, as a paper "
-    "that reports it does: with five seeds it cannot be below 0.031. Seeds: on how many our value lies on the claim's "
-    "side."
+    "side. In direction: our value lies on the claim's side. The ranges were written before the runs. p is two-sided "
+    "and takes other items and other seeds into account; the Wilcoxon p is exact, one-sided and over seeds alone, as "
+    "papers report it: with five seeds it cannot be below 0.031. Seeds: on how many our value lies on the claim's side."
 )
 
 DELIVERY: Final = (
-    "A delivery is how people's votes reach the loss: soft gives it the whole distribution, hard deliveries one class at "
-    "a time: sls (stochastic label sampling) draws it anew each epoch, multipass takes the votes in turn."
+    "A delivery is how people's votes reach the loss: soft gives it the whole distribution, hard deliveries one class "
+    "at a time: sls (stochastic label sampling) draws it anew each epoch, multipass takes the votes in turn."
 )
 
 

@@ -161,8 +161,10 @@ def _relative_change(evidence: Evidence, about: About) -> Measured:
     evaluation = evidence.against(about["target"])
     ours, theirs = _paired(evaluation, about)
     base = float(theirs[0].mean())
-    if not base:
-        raise InputError(f"claims: {about['metric']} of {about['against']} is 0; nothing can be relative to it")
+    if base <= 0:
+        raise InputError(
+            f"claims: {about['metric']} of {about['against']} is {base:.3f}; a change relative to it says nothing"
+        )
     ratio = float(ours[0].mean()) / base
     linear = (ours - ratio * theirs) / base
     spread = spread_over_seeds([linear], items=evaluation.compared.items[_stratum(about)])

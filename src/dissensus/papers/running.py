@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dissensus.errors import InputError
 from dissensus.papers.evidence import gather
 from dissensus.papers.summary import StudySummary, summarise, write_summary
+from dissensus.studies.labelled_sets import LABELLED_SETS
 from dissensus.studies.measuring import study_basins, study_ood
 from dissensus.studies.running import plan_study, run_plan
 from dissensus.studies.spec import read_study
@@ -85,7 +86,7 @@ def _run(
                 StudySummary(name=name, study=study.name, missing=str(error), quick=how.quick) for name in names
             )
             return
-        study, instead = as_asked(_study(paper, use.instead), use, how), True
+        study, instead = on_other_data(asked, use.instead), True
         plans = _plans(study, store, how)
     try:
         for plan in plans:
@@ -117,6 +118,13 @@ def _units(study: Study) -> list[str]:
     return [part.name for part in replace(study, folds=0).parts]
 
 
+def on_other_data(study: Study, dataset: str) -> Study:
+    """The same grid and training on a known dataset that stands in, all of its sources in their order."""
+    if dataset not in LABELLED_SETS:
+        raise InputError(f"claims: '{dataset}' cannot stand in; choose {', '.join(LABELLED_SETS)}")
+    return replace(study, name=f"{study.name}-on-{dataset}", dataset=dataset, sources=LABELLED_SETS[dataset].sources)
+
+
 def as_asked(study: Study, use: StudyUse, how: Reproduction) -> Study:
     """The study with the seeds that were asked for, or cut short."""
     if how.seeds:
@@ -126,16 +134,16 @@ def as_asked(study: Study, use: StudyUse, how: Reproduction) -> Study:
 
 def quickened(study: Study, changes: Mapping[str, Any]) -> Study:
     """A study cut short, under a name of its own; its numbers say that everything runs, and little else."""
-    epochs, items = changes.get("epochs", study.training.epochs), changes.get("items")
-    smaller = {} if items is None else {"items": items}
+    shorter = {key: changes[key] for key in ("epochs", "learning_rate") if key in changes}
+    smaller = {key: changes[key] for key in ("items",) if key in changes}
     return replace(
         study,
         name=f"{study.name}-quick",
         models=tuple(changes.get("models", study.models)),
         seeds=study.seeds[: changes.get("seeds", len(study.seeds))],
         folds=changes.get("folds", study.folds),
-        # Cores have no bfloat16 worth the name.
-        training=replace(study.training, epochs=epochs, precision="float32"),
+        # Cores have no bfloat16 worth the name, and random crops take them longer than a small network's step.
+        training=replace(study.training, **shorter, precision="float32", augmentation="none"),
         basins=None if study.basins is None else replace(study.basins, probes=10, line=0, path=5, **smaller),
         ood=None if study.ood is None else replace(study.ood, resamples=200, **smaller),
     )
