@@ -74,7 +74,8 @@ class StudyUse:
     Attributes:
         name: of a shipped study, or a file beside the claims.
         instead: the known dataset that stands in where the study's own is not there; empty where none does.
-        quick: what `--quick` changes: models, seeds, epochs, learning rate, folds, and items of basins and OOD; None leaves the study out.
+        quick: what `--quick` changes: models, seeds, epochs, learning rate, folds, and items of basins and OOD; None
+            leaves the study out.
     """
 
     name: str

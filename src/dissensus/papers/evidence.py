@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 STRATA: Final = (AGREEMENT, "entropy")
 """Ideas of strata that claims can be about."""
 
+MOST_CONTESTED: Final = "entropy 4/4"
+"""The stratum of the items with the highest human entropy, a quarter of them."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence:

@@ -14,6 +14,7 @@ from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, as_markdown, html, markdown
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.papers.claims import MARKS
+from dissensus.papers.evidence import MOST_CONTESTED
 from dissensus.papers.judging import NOT_RUN, NOT_TESTABLE, VERDICTS, judge_paper
 from dissensus.papers.summary import shown_strata
 from dissensus.version import __version__
@@ -250,7 +251,7 @@ def _studies(summaries: Mapping[str, StudySummary]) -> list[Block]:
             ),
             _scores(each, ALL),
         ]
-        varied = [stratum for stratum in shown_strata(each) if stratum in ("varied", "entropy 4/4")]
+        varied = [stratum for stratum in shown_strata(each) if stratum in ("varied", MOST_CONTESTED)]
         for stratum in varied:
             blocks += [Block("text", f"On the items of the stratum '{stratum}':"), _scores(each, stratum)]
     if ran:

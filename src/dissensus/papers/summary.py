@@ -14,6 +14,7 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
+from dissensus.papers.evidence import MOST_CONTESTED
 from dissensus.papers.quantities import measure
 from dissensus.studies.writing import study_toml
 from dissensus.whole_file import whole_file
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
     from dissensus.papers.claims import Claim, Paper
     from dissensus.papers.evidence import Evidence
+
+STRATA_KEPT: Final = (ALL, "unanimous", "varied", MOST_CONTESTED)
+"""Strata whose scores are kept by run."""
 
 DIGITS: Final = 6
 """Significant digits of kept numbers."""
@@ -123,6 +127,7 @@ def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
 def _scores(evidence: Evidence) -> list[dict[str, Any]]:
     evaluation = evidence.evaluation
     rows = [*evaluation.overall.rows, *(row for scores in evaluation.strata.values() for row in scores.rows)]
+    rows = [row for row in rows if row.stratum in STRATA_KEPT]
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for idea, stratum in evaluation.compared.resampled:
         for row in rows:
@@ -161,8 +166,26 @@ def write_summary(folder: Path, paper: str, summary: StudySummary) -> Path:
     place.mkdir(parents=True, exist_ok=True)
     path = place / f"{summary.name}.json"
     with whole_file(path) as part:
-        part.write_text(json.dumps(asdict(summary), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.write_text(_in_lines(asdict(summary)), encoding="utf-8")
     return path
+
+
+def _in_lines(value: Mapping[str, Any]) -> str:
+    """JSON with a line for each score and each answer, so that a changed one is seen."""
+
+    def lines(inside: Any) -> str:
+        if isinstance(inside, dict) and inside:
+            entries = [f"{_json(key)}: {_json(each)}" for key, each in inside.items()]
+            return "{\n  " + ",\n  ".join(entries) + "\n }"
+        if isinstance(inside, list | tuple) and inside and isinstance(inside[0], dict):
+            return "[\n  " + ",\n  ".join(map(_json, inside)) + "\n ]"
+        return _json(inside)
+
+    return "{\n " + ",\n ".join(f"{_json(key)}: {lines(each)}" for key, each in value.items()) + "\n}\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
