@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ import torch
 
 from dissensus.papers import read_paper
 from dissensus.papers.running import Reproduction, reproduce
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +26,7 @@ votes = "votes.csv"
 features = "x.npz"
 original = "gold.csv"
 [splits]
-train = 0.5
-validation = 0.2
-test = 0.3
+file = "splits.csv"
 [grid]
 targets = {targets}
 deliveries = {deliveries}
@@ -117,15 +115,17 @@ def write_data(folder: Path, *, changed: frozenset[str] = frozenset()) -> None:
     """Votes of five people on `N` items, with features and old labels; those of some items may be turned round."""
     generator = np.random.default_rng(0)
     share = generator.random(N)
-    votes, gold = ["item,annotator,label"], ["item,label"]
+    votes, gold, splits = ["item,annotator,label"], ["item,label"], ["item,split"]
     for number, each in enumerate(share.tolist()):
         name = f"i{number}"
         said = generator.random(5) < each
         turned = ~said if name in changed else said
         votes += [f"{name},a{who},{'yes' if yes else 'no'}" for who, yes in enumerate(turned.tolist())]
         gold.append(f"{name},{'yes' if each > 0.5 else 'no'}")
+        splits.append(f"{name},{('train', 'test', 'train', 'validation', 'train', 'test')[number % 6]}")
     (folder / "votes.csv").write_text("\n".join(votes) + "\n")
     (folder / "gold.csv").write_text("\n".join(gold) + "\n")
+    (folder / "splits.csv").write_text("\n".join(splits) + "\n")
     features = np.stack([share, generator.random(N)], axis=1)
     np.savez(folder / "x.npz", items=[f"i{number}" for number in range(N)], features=features)
 

@@ -31,9 +31,7 @@ def test_three_papers_are_shipped() -> None:
 
 
 @pytest.mark.parametrize(("paper", "study"), [("gheibi", use.name) for use in read_paper("gheibi").studies[:6]])
-def test_the_systems_that_claims_name_are_in_the_grid(
-    paper: str, study: str, data_folder: Path, tmp_path: Path
-) -> None:
+def test_the_systems_that_claims_name_are_in_the_grid(paper: str, study: str, data: Path, tmp_path: Path) -> None:
     claims = read_paper(paper)
     opened = open_study(_study(claims, study), tmp_path)
     known = set(systems_of(opened.runs)) | BASELINES

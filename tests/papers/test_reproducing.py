@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
@@ -14,7 +15,6 @@ from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.papers import read_paper, read_summaries, write_pages
 from dissensus.papers.running import Reproduction, reproduce
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tests.papers.conftest import Small
