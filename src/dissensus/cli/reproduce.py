@@ -79,7 +79,7 @@ def _show(paper: Paper, judged: Sequence[Judged], *, quick: bool) -> None:
     for column in ("claim", "paper", "ours", "seeds", "verdict"):
         table.add_column(column)
     for each in judged:
-        table.add_row(*map(plain, claim_cells(paper, each)))
+        table.add_row(*map(plain, claim_cells(each)))
     console().print(table)
     if quick:
         note("quick: small networks, few epochs and seeds; these verdicts say nothing about the paper")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from math import inf
 from pathlib import Path
@@ -47,6 +47,7 @@ class Claim:
         in_direction: lowest and highest value that counts as in the paper's direction.
         note: what a reader must know beside the verdict.
         why: the reason, where it is not measured.
+        percent: whether its values are shares that are told in per cent.
     """
 
     id: str
@@ -60,6 +61,13 @@ class Claim:
     in_direction: tuple[float, float] = (-inf, inf)
     note: str = ""
     why: str = ""
+    percent: bool = False
+
+    def shown(self, value: float) -> str:
+        """A value of the claim's quantity, as it is told."""
+        if self.percent:
+            return f"{100 * value:+.1f} %"
+        return f"{value:g}" if value == round(value) else f"{value:.3g}" if abs(value) >= 10 else f"{value:.3f}"
 
     @property
     def asks(self) -> dict[str, Any]:
@@ -152,6 +160,11 @@ class _ClaimsFile(TomlFile):
             for other in claim.about.get("of", ()):
                 if other not in seen:
                     raise self.wrong(claim.id, "of", f"names '{other}', which is no claim here")
+        shares = {claim.id for claim in claims if claim.percent}
+        claims = tuple(
+            replace(each, percent=True) if each.quantity == "average" and shares.issuperset(each.about["of"]) else each
+            for each in claims
+        )
         return Paper(
             name=self.path.stem,
             studies=studies,
@@ -206,6 +219,7 @@ class _ClaimsFile(TomlFile):
             mark=given["mark"],
             quantity=given["quantity"],
             about=about,
+            percent=quantity.percent,
             **told,
         )
 

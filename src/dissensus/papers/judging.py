@@ -114,11 +114,11 @@ def judge(claim: Claim, measured: Measured, *, cautions: tuple[str, ...] = ()) -
     close = _within(value.value, claim.reproduced)
     toward = _within(value.value, claim.in_direction)
     sure = _within(low, claim.in_direction) and _within(high, claim.in_direction)
-    reach = _range(claim.in_direction)
+    reach = _range(claim, claim.in_direction)
     if close and sure:
-        verdict, why = REPRODUCED, f"our value lies in {_range(claim.reproduced)}, and our interval in {reach}"
+        verdict, why = REPRODUCED, f"our value lies in {_range(claim, claim.reproduced)}, and our interval in {reach}"
     elif toward:
-        size = "" if close else f"our value lies outside {_range(claim.reproduced)}"
+        size = "" if close else f"our value lies outside {_range(claim, claim.reproduced)}"
         unsure = "" if sure else f"our interval reaches out of {reach}"
         verdict, why = IN_DIRECTION, "; ".join(filter(None, (size, unsure)))
     else:
@@ -186,17 +186,13 @@ def _within(value: float, ends: tuple[float, float]) -> bool:
     return ends[0] <= value <= ends[1]
 
 
-def _range(ends: tuple[float, float]) -> str:
+def _range(claim: Claim, ends: tuple[float, float]) -> str:
     low, high = ends
     if low == high:
-        return f"{low:g}"
-    return (
-        f"{low:g} to {high:g}"
-        if np.isfinite(ends).all()
-        else f"{low:g} and more"
-        if np.isfinite(low)
-        else f"{high:g} and less"
-    )
+        return claim.shown(low)
+    if np.isfinite(ends).all():
+        return f"{claim.shown(low)} to {claim.shown(high)}"
+    return f"{claim.shown(low)} and more" if np.isfinite(low) else f"{claim.shown(high)} and less"
 
 
 def _finite(ends: tuple[float, float]) -> list[float | None]:

@@ -15,7 +15,7 @@ from dissensus.evaluation.comparison.tables import DASH, as_markdown, html, mark
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.papers.claims import MARKS
 from dissensus.papers.evidence import MOST_CONTESTED
-from dissensus.papers.judging import NOT_RUN, NOT_TESTABLE, VERDICTS, judge_paper
+from dissensus.papers.judging import NOT, REPRODUCED, VERDICTS, judge_paper
 from dissensus.papers.summary import shown_strata
 from dissensus.version import __version__
 from dissensus.whole_file import whole_file
@@ -143,8 +143,9 @@ def page(paper: Paper, judged: Sequence[Judged], summaries: Mapping[str, StudySu
     for heading, wanted in (("Claims of the paper", False), ("What the paper leaves open", True)):
         chosen = [each for each in judged if (each.claim.mark == CONTROL) == wanted]
         if chosen:
-            blocks += [Block("heading", heading), _claims(paper, chosen, control=wanted)]
-    blocks += [Block("text", HOW)]
+            blocks += [Block("heading", heading), _claims(chosen, control=wanted)]
+    tested = f" The paper's own test: {paper.tested_by}." if paper.tested_by else ""
+    blocks += [Block("text", HOW + tested)]
     notes = [f"{each.claim.id}: {each.claim.note}" for each in judged if each.claim.note]
     notes += [f"{mark}: {what}" for mark, what in MARKS.items() if any(each.claim.mark == mark for each in judged)]
     blocks += [Block("list", rows=tuple((note,) for note in notes))]
@@ -174,30 +175,30 @@ def _in_short(judged: Sequence[Judged]) -> str:
     parts = []
     for kind, tally in counted(judged).items():
         if tally:
-            told = ", ".join(f"{number} {verdict}" for verdict, number in tally.items())
-            parts.append(f"Of {sum(tally.values())} {'claims' if kind == 'claims' else 'further questions'}: {told}.")
+            control = kind == "controls"
+            told = ", ".join(f"{number} {shown_verdict(control, verdict)}" for verdict, number in tally.items())
+            parts.append(f"Of {sum(tally.values())} {'further questions' if control else 'claims'}: {told}.")
     return " ".join(parts)
 
 
-def claim_cells(paper: Paper, judged: Judged) -> tuple[str, str, str, str, str]:
+def claim_cells(judged: Judged) -> tuple[str, str, str, str, str]:
     """Id, paper's value, ours, seeds on its side, and verdict, as text."""
     claim, measured = judged.claim, judged.measured
-    shown = _Shown(percent(paper, claim))
     return (
         claim.id,
-        DASH if claim.paper is None else shown.number(claim.paper),
-        DASH if measured is None else shown.estimate(measured.value),
+        DASH if claim.paper is None else claim.shown(claim.paper),
+        DASH if measured is None else _estimate(claim, measured.value),
         DASH if judged.seeds is None else f"{judged.seeds[0]} of {judged.seeds[1]}",
-        _verdict(judged, control=claim.mark == CONTROL),
+        shown_verdict(claim.mark == CONTROL, judged.verdict),
     )
 
 
-def _claims(paper: Paper, judged: Sequence[Judged], *, control: bool) -> Block:
+def _claims(judged: Sequence[Judged], *, control: bool) -> Block:
     header = ("claim", *(() if control else ("mark", "paper")), "ours", "seeds", "p", "Wilcoxon p", "verdict", "why")
     rows = []
     for each in judged:
         measured, claim = each.measured, each.claim
-        _, theirs, ours, seeds, verdict = claim_cells(paper, each)
+        _, theirs, ours, seeds, verdict = claim_cells(each)
         p = DASH if measured is None else shown_p(measured.p)
         says = f"{claim.id}: {claim.says}"
         known = () if control else (claim.mark, theirs)
@@ -205,35 +206,15 @@ def _claims(paper: Paper, judged: Sequence[Judged], *, control: bool) -> Block:
     return Block("table", header=header, rows=tuple(rows))
 
 
-def _verdict(judged: Judged, *, control: bool) -> str:
+def shown_verdict(control: bool, verdict: str) -> str:
     """A control has nothing to reproduce: it holds or does not."""
-    if not control or judged.verdict in (NOT_RUN, NOT_TESTABLE):
-        return judged.verdict
-    return {"reproduced": "holds", "in direction": "in direction"}.get(judged.verdict, "does not hold")
+    return {REPRODUCED: "holds", NOT: "does not hold"}.get(verdict, verdict) if control else verdict
 
 
-def percent(paper: Paper, claim: Claim) -> bool:
-    """Whether a claim's value is shown in per cent."""
-    if claim.quantity == "average":
-        return percent(paper, paper.by_id[claim.about["of"][0]])
-    return claim.quantity == "relative change"
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """How numbers of a claim are written."""
-
-    percent: bool
-
-    def number(self, value: float) -> str:
-        if self.percent:
-            return f"{100 * value:+.1f} %"
-        return f"{value:g}" if value == round(value) else f"{value:.3g}" if abs(value) >= 10 else f"{value:.3f}"
-
-    def estimate(self, value: Estimate) -> str:
-        if value.low is None or value.high is None:
-            return self.number(value.value)
-        return f"{self.number(value.value)} [{self.number(value.low)}, {self.number(value.high)}]"
+def _estimate(claim: Claim, value: Estimate) -> str:
+    if value.low is None or value.high is None:
+        return claim.shown(value.value)
+    return f"{claim.shown(value.value)} [{claim.shown(value.low)}, {claim.shown(value.high)}]"
 
 
 def _studies(summaries: Mapping[str, StudySummary]) -> list[Block]:

@@ -75,12 +75,14 @@ class Quantity:
         keys: what it asks for, with the type of each.
         defaults: those of them that may be left out.
         measure: of a study; None where it is of other claims or is not measured.
+        percent: whether it is a share that is told in per cent.
     """
 
     what: str
     keys: Mapping[str, Any]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     measure: Callable[[Evidence, About], Measured] | None = None
+    percent: bool = False
 
     @property
     def of_study(self) -> bool:
@@ -419,6 +421,7 @@ QUANTITIES: Final[dict[str, Quantity]] = {
         keys={"metric": str, **_TWO, **_WHERE},
         defaults=_ANYWHERE,
         measure=_relative_change,
+        percent=True,
     ),
     "order": Quantity(
         what="the share of pairs of systems whose scores stand in the stated order, highest first",

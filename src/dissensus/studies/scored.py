@@ -198,7 +198,7 @@ def _told_failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[s
 def _trained_on(result: RunResult) -> str:
     timing, versions = result.timing, result.versions
     return (
-        f"{timing.get('engine', 'unknown engine')} on {timing.get('device', 'unknown device')}, "
+        f"{timing.get('engine', 'unknown engine')} on {timing.get('machine', timing.get('device', 'unknown device'))}, "
         f"PyTorch {versions.get('torch', 'unknown')}"
     )
 
