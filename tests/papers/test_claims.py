@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from pathlib import Path
 
 import pytest
 
 from dissensus.errors import InputError
 from dissensus.papers import read_paper, shipped_papers
+from dissensus.papers.quantities import QUANTITIES
 from dissensus.papers.running import Reproduction, _study, _units, as_asked
 from dissensus.studies.opening import open_study, systems_of
 from tests.papers.conftest import CLAIMS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BASELINES = {"majority + temperature", "majority + smoothing", "marginal", "uniform"}
 
@@ -42,7 +41,7 @@ def test_the_systems_that_claims_name_are_in_the_grid(paper: str, study: str, da
             assert asked <= known, claim.id
 
 
-def test_quick_studies_have_names_and_runs_of_their_own(small: object) -> None:
+def test_quick_studies_have_names_and_runs_of_their_own() -> None:
     paper = read_paper("gheibi")
     use = paper.studies[0]
     study = as_asked(_study(paper, use.name), use, Reproduction(quick=True))
@@ -79,3 +78,12 @@ def test_a_wrong_file_is_refused_by_claim_and_key(tmp_path: Path, old: str, new:
 def test_an_unknown_paper_is_told_the_known_ones() -> None:
     with pytest.raises(InputError, match="'nobody' is no paper; there are gheibi, pavlovic, singh"):
         read_paper("nobody")
+
+
+def test_the_documented_claims_file_is_read(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "papers.md").read_text()
+    (tmp_path / "my_claims.toml").write_text(text.split("```toml\n")[1].split("```")[0])
+    paper = read_paper(tmp_path / "my_claims.toml")
+    assert (paper.name, paper.claims[0].about["stratum"], paper.claims[0].paper) == ("my_claims", "varied", -0.3)
+    documented = set(re.findall(r"`([a-z ]+)`", text.split("| quantity |")[1]))
+    assert set(QUANTITIES) <= documented

@@ -104,11 +104,15 @@ def test_a_stand_in_is_said_beside_every_verdict(small: Small, tmp_path: Path) -
         for name, each in read_summaries(small.out, "claims").items()
     }
     told = json.loads(write_pages(read_paper(small.claims), summaries, tmp_path)[2].read_text())
-    assert told["claims"][0]["cautions"] == [
-        "measured on small, which stands in for small",
-        "the panel is simulated",
-    ]
-    assert "The panel is simulated." in (tmp_path / "claims.md").read_text()
+    first, average = told["claims"][0], told["claims"][-1]
+    assert first["on_a_stand_in"]
+    assert average["on_a_stand_in"]
+    assert first["cautions"] == average["cautions"] == ["the panel is simulated"]
+    page = (tmp_path / "claims.md").read_text()
+    assert "**The panel is simulated.**" in page
+    rows = [line for line in page.splitlines() if line.startswith(("| kl:", "| accuracy:", "| gain:", "| all:"))]
+    assert len(rows) == 4
+    assert all("(on a stand-in)" in row and "the panel is simulated" in row for row in rows)
 
 
 def test_a_folder_without_summaries_is_refused(small: Small, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ differs has a narrow `in_direction` on both sides of 0, so that only a narrow in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from dissensus.evaluation.comparison.differences import wilcoxon
 from dissensus.papers.quantities import Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dissensus.papers.claims import Claim, Paper
     from dissensus.papers.summary import StudySummary
@@ -44,7 +44,8 @@ class Judged:
         measured: our value; None where there is none.
         seeds: on how many seeds our value lies on the claim's side, and how many there are; None where it has no side.
         wilcoxon: exact one-sided p-value over seeds that our value lies on the claim's side; None likewise.
-        cautions: what a reader must know of the data behind it: that a study stands in, or that people were simulated.
+        instead: whether another study stands in for the one that the claim is about.
+        cautions: what a reader must know of the data behind it: that people were simulated, say.
     """
 
     claim: Claim
@@ -53,6 +54,7 @@ class Judged:
     measured: Measured | None = None
     seeds: tuple[int, int] | None = None
     wilcoxon: float | None = None
+    instead: bool = False
     cautions: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,6 +74,7 @@ class Judged:
             "ours": None if self.measured is None else self.measured.to_dict(),
             "seeds_on_its_side": self.seeds,
             "wilcoxon_one_sided": self.wilcoxon,
+            "on_a_stand_in": self.instead,
             "cautions": list(self.cautions),
         }
 
@@ -101,13 +104,14 @@ def _of_study(claim: Claim, summaries: Mapping[str, StudySummary]) -> Judged:
     answer = found.answers.get(claim.id)
     if answer is None or answer["asks"] != claim.asks:
         return Judged(claim=claim, verdict=NOT_RUN, why=f"the claim is younger than the runs of {claim.study}")
-    cautions = tuple(found.cautions_of_claims)
     if "refused" in answer:
-        return Judged(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"], cautions=cautions)
-    return judge(claim, Measured.from_dict(answer["measured"]), cautions=cautions)
+        judged = Judged(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
+    else:
+        judged = judge(claim, Measured.from_dict(answer["measured"]))
+    return replace(judged, instead=found.instead, cautions=found.cautions)
 
 
-def judge(claim: Claim, measured: Measured, *, cautions: tuple[str, ...] = ()) -> Judged:
+def judge(claim: Claim, measured: Measured) -> Judged:
     """The verdict on a claim whose quantity was measured."""
     value = measured.value
     low, high = (value.value if end is None else end for end in (value.low, value.high))
@@ -126,7 +130,7 @@ def judge(claim: Claim, measured: Measured, *, cautions: tuple[str, ...] = ()) -
     side = _side(claim, measured)
     gaps = np.array(measured.by_seed) - (measured.null or 0.0)
     if side is None or not gaps.size:
-        return Judged(claim=claim, verdict=verdict, why=why, measured=measured, cautions=cautions)
+        return Judged(claim=claim, verdict=verdict, why=why, measured=measured)
     return Judged(
         claim=claim,
         verdict=verdict,
@@ -134,7 +138,6 @@ def judge(claim: Claim, measured: Measured, *, cautions: tuple[str, ...] = ()) -
         measured=measured,
         seeds=(int((side * gaps > 0).sum()), gaps.size),
         wilcoxon=wilcoxon(gaps, alternative="greater" if side > 0 else "less"),
-        cautions=cautions,
     )
 
 
@@ -147,23 +150,29 @@ def _of_claims(claim: Claim, judged: Mapping[str, Judged]) -> Judged:
         return Judged(
             claim=claim, verdict=NOT_RUN, why=f"{len(known)} of {len(parts)} claims that it is about were measured"
         )
-    cautions = tuple(dict.fromkeys(caution for each, _ in known for caution in each.cautions))
-    if lacking:
-        cautions = (f"over {len(known)} of {len(parts)}: the others were not measured", *cautions)
     if claim.quantity == "count":
-        return judge(
-            claim, Measured(value=Estimate(float(_count(claim, [each for each, _ in known])))), cautions=cautions
-        )
-    values = [measured.value for _, measured in known]
+        measured = Measured(value=Estimate(float(_count(claim, [each for each, _ in known]))))
+    else:
+        measured = _average([each.value for _, each in known])
+    return replace(
+        judge(claim, measured),
+        instead=any(each.instead for each, _ in known),
+        cautions=(
+            *((f"over {len(known)} of {len(parts)}: the others were not measured",) if lacking else ()),
+            *dict.fromkeys(caution for each, _ in known for caution in each.cautions),
+        ),
+    )
+
+
+def _average(values: Sequence[Estimate]) -> Measured:
+    """The mean of values of studies that share neither items nor runs, with the interval that follows from theirs."""
     mean = float(np.mean([each.value for each in values]))
     halves = [(each.high - each.low) / 2 for each in values if each.low is not None and each.high is not None]
     over = f"items and seeds of {len(values)} studies"
     if len(halves) < len(values):
-        return judge(claim, Measured(value=Estimate(mean), over=over, null=0.0), cautions=cautions)
-    # Studies share neither items nor runs.
+        return Measured(value=Estimate(mean), over=over, null=0.0)
     reach = float(np.linalg.norm(halves)) / len(values)
-    estimate = Estimate(mean, mean - reach, mean + reach)
-    return judge(claim, Measured(value=estimate, over=over, null=0.0), cautions=cautions)
+    return Measured(value=Estimate(mean, mean - reach, mean + reach), over=over, null=0.0)
 
 
 def _count(claim: Claim, parts: list[Judged]) -> int:

@@ -137,7 +137,11 @@ def page(paper: Paper, judged: Sequence[Judged], summaries: Mapping[str, StudySu
                 "verdicts say nothing about the paper.",
             )
         )
-    cautions = dict.fromkeys(caution for each in summaries.values() for caution in each.cautions_of_claims)
+    cautions = list(dict.fromkeys(caution for each in summaries.values() for caution in each.cautions))
+    stand_ins = [f"{each.study} for {name}" for name, each in summaries.items() if each.instead]
+    cautions += [f"these studies stand in for others, whose data are not here: {'; '.join(stand_ins)}"] * bool(
+        stand_ins
+    )
     blocks += [Block("warning", f"{caution[0].upper()}{caution[1:]}.") for caution in cautions]
     blocks += [Block("text", _in_short(judged)), Block("text", DELIVERY)]
     for heading, wanted in (("Claims of the paper", False), ("What the paper leaves open", True)):
@@ -189,7 +193,7 @@ def claim_cells(judged: Judged) -> tuple[str, str, str, str, str]:
         DASH if claim.paper is None else claim.shown(claim.paper),
         DASH if measured is None else _estimate(claim, measured.value),
         DASH if judged.seeds is None else f"{judged.seeds[0]} of {judged.seeds[1]}",
-        shown_verdict(claim.mark == CONTROL, judged.verdict),
+        shown_verdict(claim.mark == CONTROL, judged.verdict) + (" (on a stand-in)" if judged.instead else ""),
     )
 
 
@@ -202,7 +206,9 @@ def _claims(judged: Sequence[Judged], *, control: bool) -> Block:
         p = DASH if measured is None else shown_p(measured.p)
         says = f"{claim.id}: {claim.says}"
         known = () if control else (claim.mark, theirs)
-        rows.append((says, *known, ours, seeds, p, shown_p(each.wilcoxon), verdict, each.why))
+        # That people were simulated, or another study measured, belongs to every verdict.
+        why = "; ".join((each.why, *each.cautions))
+        rows.append((says, *known, ours, seeds, p, shown_p(each.wilcoxon), verdict, why))
     return Block("table", header=header, rows=tuple(rows))
 
 

@@ -387,7 +387,7 @@ def _ood_gaps(evidence: Evidence, about: About) -> list[tuple[Floats, Estimate |
 def _ood_ahead(evidence: Evidence, about: About) -> Measured:
     """By how many scores a system has the higher AUROC."""
     gaps = [gap for gap, _ in _ood_gaps(evidence, about)]
-    by_seed = np.sum([gap > 0 for gap in gaps], axis=0, dtype=np.float64)
+    by_seed = np.asarray(np.sum([gap > 0 for gap in gaps], axis=0, dtype=np.float64))
     return Measured(value=Estimate(float(sum(gap.mean() > 0 for gap in gaps))), by_seed=_listed(by_seed))
 
 

@@ -73,12 +73,6 @@ class StudySummary:
     worth: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    @property
-    def cautions_of_claims(self) -> list[str]:
-        """What stands beside each verdict that rests on it."""
-        told = [f"measured on {self.study}, which stands in for {self.name}"] if self.instead else []
-        return [*told, *self.cautions]
-
 
 def summarise(
     paper: Paper, name: str, evidence: Evidence, *, quick: bool = False, instead: bool = False
@@ -121,7 +115,7 @@ def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     try:
         return {**asked, "measured": _rounded(measure(evidence, claim.quantity, claim.about).to_dict())}
     except InputError as error:
-        return {**asked, "refused": str(error)}
+        return {**asked, "refused": str(error).removeprefix("claims: ")}
 
 
 def _scores(evidence: Evidence) -> list[dict[str, Any]]:

@@ -197,8 +197,9 @@ def _told_failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[s
 
 def _trained_on(result: RunResult) -> str:
     timing, versions = result.timing, result.versions
+    machine = f" ({timing['machine']})" if "machine" in timing else ""
     return (
-        f"{timing.get('engine', 'unknown engine')} on {timing.get('machine', timing.get('device', 'unknown device'))}, "
+        f"{timing.get('engine', 'unknown engine')} on {timing.get('device', 'unknown device')}{machine}, "
         f"PyTorch {versions.get('torch', 'unknown')}"
     )
 
