@@ -120,11 +120,14 @@ class ScoredStudy:
         return self.opened.data.human.take(self.opened.data.splits[TRAIN])
 
 
-def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> ScoredStudy:
+def score_study(
+    opened: OpenStudy, *, strata: str | tuple[str, ...] = AGREEMENT, resamples: int = 1000, seed: int = 0
+) -> ScoredStudy:
     """Read every run of a study and score it on the test split, or the last one that is not trained on.
 
     Args:
         opened: a study whose runs are all in its store.
+        strata: ideas of strata, as `evaluate` takes them.
         resamples: of items and seeds, behind each interval.
         seed: of everything random.
     """
@@ -147,7 +150,7 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         seeds={name: [run.seed for run in system.runs] for name, system in systems.items()},
         votes=data.votes,
         metrics=METRICS,
-        strata=AGREEMENT,
+        strata=strata,
         majority=majority,
         reference=reference,
         training=data.human.take(data.splits[TRAIN]) if split != TRAIN else None,
@@ -204,8 +207,9 @@ def _told_failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[s
 
 def _trained_on(result: RunResult) -> str:
     timing, versions = result.timing, result.versions
+    machine = f" ({timing['machine']})" if "machine" in timing else ""
     return (
-        f"{timing.get('engine', 'unknown engine')} on {timing.get('device', 'unknown device')}, "
+        f"{timing.get('engine', 'unknown engine')} on {timing.get('device', 'unknown device')}{machine}, "
         f"PyTorch {versions.get('torch', 'unknown')}"
     )
 
