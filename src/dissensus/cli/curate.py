@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Names
     from dissensus.curate.duplicates import Duplicates
+    from dissensus.curate.floors import Floor
     from dissensus.curate.item_list import ItemList
     from dissensus.datasets.sources import Source
 
@@ -40,6 +41,9 @@ Text = Annotated[str | None, typer.Option(help="Column of texts.", rich_help_pan
 Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="Reading sources")]
 Model = Annotated[
     str, typer.Option(help="linear, simple-ffn, deeper-ffn, lenet, resnet18, or package.module:function.")
+]
+Each = Annotated[
+    str, typer.Option(help="The column for each of whose values a floor holds; 'none' for one floor over all.")
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")]
 
@@ -150,31 +154,21 @@ def select(
     ] = None,
     least: Annotated[
         list[str] | None,
-        typer.Option(help="A floor for each class: region:easy=150; repeat for more."),
+        typer.Option(help="A floor for each class: region:easy=150; repeat for more. An item may count to several."),
     ] = None,
-    each: Annotated[
-        str, typer.Option(help="The column for each of whose values a floor holds; 'none' for one floor over all.")
-    ] = "label",
+    each: Each = "label",
     seed: opt.Seed = 0,
 ) -> None:
     """Choose items over strata, with floors, and say what could not be met."""
     from dissensus.curate.item_list import read_items, write_items
-    from dissensus.curate.selecting import Floor, select_items
-    from dissensus.errors import InputError
+    from dissensus.curate.selecting import select_items
 
     read = read_items(items)
     quotas: dict[str, dict[str, float] | None] = {}
     for given in quota or [name for name in ("region", "label") if name in read.columns]:
         column, _, shares = given.partition(":")
         quotas[column] = _numbers(shares, "--quota") if shares else None
-    floors = []
-    for given in least or []:
-        column, _, rest = given.partition(":")
-        for value, count in _numbers(rest, "--least").items():
-            if count < 1 or count != int(count):
-                raise InputError(f"--least {given}: '{count:g}' is not a number of items; give 1 or more")
-            floors.append(Floor(column=column, value=value, least=int(count), each=None if each == "none" else each))
-    chosen = select_items(read, n, quotas=quotas, floors=floors, seed=seed)
+    chosen = select_items(read, n, quotas=quotas, floors=_floors(least, each), seed=seed)
     write_items(chosen.items, out)
     note(f"{len(chosen.items):,} items written to {out}")
     for sentence in chosen.shortfalls:
@@ -199,9 +193,14 @@ def split(
     group: Annotated[
         str | None, typer.Option(help="Column of groups that stay whole; 'group' if not given, where the list has it.")
     ] = None,
+    least: Annotated[
+        list[str] | None,
+        typer.Option(help="A floor for each class in one split: train:region:easy=150; repeat for more."),
+    ] = None,
+    each: Each = "label",
     seed: opt.Seed = 0,
 ) -> None:
-    """Splits of exact sizes, every stratum in the same shares, no group in two of them."""
+    """Splits of exact sizes, every stratum in the same shares, no group in two of them, with floors."""
     from dissensus.curate.item_list import read_items, write_items
     from dissensus.curate.splitting import split_groups
 
@@ -213,12 +212,13 @@ def split(
         if by is None
         else [name.strip() for name in by.split(",") if name.strip()],
         group=group or ("group" if "group" in read.columns else None),
+        floors=_floors(least, each, in_split=True),
         seed=seed,
     )
     write_items(made.items, out)
     note(f"{len(made.items):,} items written to {out}")
     for sentence in made.notes:
-        note(sentence)
+        note(f"not met: {sentence}")
     _print_crossed(made.items, "split", "region" if "region" in made.items.columns else "source")
 
 
@@ -389,6 +389,26 @@ def _numbers(given: str, option: str) -> dict[str, float]:
         if not 0 <= numbers[name.strip()] < float("inf") or not name.strip():
             raise InputError(f"{option}: '{each.strip()}' is not NAME=NUMBER; write them as in easy=0.5,hard=0.2")
     return numbers
+
+
+def _floors(given: Sequence[str] | None, each: str, *, in_split: bool = False) -> list[Floor]:
+    """Floors as they are written on the command line: region:easy=150, or train:region:easy=150."""
+    from dissensus.curate.floors import Floor
+    from dissensus.errors import InputError
+
+    floors = []
+    for written in given or []:
+        split, colon, rest = written.partition(":") if in_split else (None, ":", written)
+        column, second, counts = rest.partition(":")
+        if not colon or not second:
+            shape = "SPLIT:COLUMN:VALUE=NUMBER, as in train:region:easy=150" if in_split else "COLUMN:VALUE=NUMBER"
+            raise InputError(f"--least {written}: write {shape}")
+        for value, count in _numbers(counts, "--least").items():
+            if count < 1 or count != int(count):
+                raise InputError(f"--least {written}: '{count:g}' is not a number of items; give 1 or more")
+            of_each = None if each == "none" else each
+            floors.append(Floor(column=column, value=value, least=int(count), each=of_each, split=split))
+    return floors
 
 
 def _write_columns(columns: dict[str, Any], path: Path) -> None:

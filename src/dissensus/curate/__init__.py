@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dissensus.curate.digits import read_digits as read_digits
     from dissensus.curate.duplicates import Duplicates as Duplicates
     from dissensus.curate.duplicates import find_duplicates as find_duplicates
+    from dissensus.curate.floors import Floor as Floor
     from dissensus.curate.item_list import ItemList as ItemList
     from dissensus.curate.item_list import listed as listed
     from dissensus.curate.item_list import read_items as read_items
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from dissensus.curate.panel import SimulatedPanel as SimulatedPanel
     from dissensus.curate.panel import perceive as perceive
     from dissensus.curate.panel import simulate_panel as simulate_panel
-    from dissensus.curate.selecting import Floor as Floor
     from dissensus.curate.selecting import Selection as Selection
     from dissensus.curate.selecting import select_items as select_items
     from dissensus.curate.sheet import datasheet as datasheet
@@ -42,7 +42,7 @@ __getattr__, __dir__ = lazy_names(
         "Digits": "digits",
         "Duplicates": "duplicates",
         "Eyes": "panel",
-        "Floor": "selecting",
+        "Floor": "floors",
         "ItemList": "item_list",
         "Recipe": "simulated_digits",
         "Selection": "selecting",

@@ -19,11 +19,12 @@ import numpy as np
 from dissensus.curate.ambiguous import Blending, ambiguous_digits
 from dissensus.curate.digits import DIGITS, read_digits
 from dissensus.curate.duplicates import find_duplicates
+from dissensus.curate.floors import Floor
 from dissensus.curate.item_list import ItemList, listed, places
 from dissensus.curate.kept_set import SPLITS, VOTES, SimulatedSet, keep_set, read_set
 from dissensus.curate.mapping import map_items
 from dissensus.curate.panel import HABITS, Eyes, perceive, simulate_panel
-from dissensus.curate.selecting import Floor, select_items
+from dissensus.curate.selecting import select_items
 from dissensus.curate.splitting import split_groups
 from dissensus.datasets import cache_folder
 from dissensus.datasets.sources import Source
