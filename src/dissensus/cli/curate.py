@@ -106,12 +106,18 @@ def map_(
     epochs: Annotated[int, typer.Option(help="Epochs of each run.", min=1)] = 10,
     seeds: Annotated[int, typer.Option(help="How many runs.", min=1)] = 3,
     fraction: Annotated[float, typer.Option(help="Share of items in each region, by rank.")] = 1 / 3,
-    thresholds: Annotated[
+    easy: Annotated[
         str | None,
-        typer.Option(
-            help="Fixed regions in place of ranks: easy=0.9,ambiguous=0.2,hard=0.4 (least confidence, least "
-            "variability, highest confidence)."
-        ),
+        typer.Option(metavar="RULE", help="Fixed regions in place of ranks: 'confidence > .9 & variability < .1'."),
+    ] = None,
+    ambiguous: Annotated[str | None, typer.Option(metavar="RULE", help="Likewise: 'variability > .25'.")] = None,
+    hard: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="Likewise, such as consistently wrong: 'correctness < .2'."),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the maps of all sources side by side, with sample items, as .html."),
     ] = None,
     device: Device = "auto",
     seed: opt.Seed = 0,
@@ -124,19 +130,28 @@ def map_(
     from dissensus.curate.item_list import read_items, write_items
     from dissensus.curate.mapping import map_items
 
+    given = {"easy": easy, "ambiguous": ambiguous, "hard": hard}
+    ruled = {region: rule for region, rule in given.items() if rule is not None}
     read = _read(sources, shape=shape, item=item, text=text, label=label)
     mapped = map_items(
         read,
         model=model,
         epochs=epochs,
         seeds=seeds,
-        regions=fraction if thresholds is None else _numbers(thresholds, "--thresholds"),
+        regions=ruled or fraction,
         only=None if items is None else read_items(items),
         seed=seed,
         device=device,
     )
     write_items(mapped, out)
     note(f"{len(mapped):,} items written to {out}")
+    if figure is not None:
+        from dissensus.report.source_maps import source_maps_page
+        from dissensus.whole_file import whole_file
+
+        with whole_file(figure) as part:
+            part.write_text(source_maps_page(mapped, read, seed=seed), encoding="utf-8")
+        note(f"maps and sample items written to {figure}")
     _print_crossed(mapped, "region", "source")
 
 

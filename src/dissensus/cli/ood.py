@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def ood(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[STUDY|STORE]", help="A study or its run store; not given with --id."),
+        typer.Argument(metavar="STUDY|STORE", help="A study or its run store; not given with --id."),
     ] = None,
     ood_sets: Annotated[
         list[str] | None,
