@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dissensus.curate.floors import Floor
     from dissensus.curate.item_list import ItemList
     from dissensus.datasets.sources import Source
+    from dissensus.votes.table import Votes
 
 app = typer.Typer(
     name="curate",
@@ -303,11 +304,24 @@ def datasheet(
     licence: Annotated[
         list[str] | None, typer.Option(help="Licence of a source: NAME=LICENCE; repeat for more.")
     ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Answers to the questions of the form: a TOML file with a table a section."),
+    ] = None,
+    project: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="The collection project of the votes, which answers some by itself."),
+    ] = None,
+    croissant: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write Croissant metadata (JSON-LD) of the list as well.")
+    ] = None,
     seed: opt.Seed = 0,
 ) -> None:
-    """A datasheet in Markdown from the lists and votes; what they do not say stays "not stated"."""
+    """A datasheet in Markdown from the list, votes and answers; what they do not say stays "not stated"."""
     from dissensus.curate.item_list import read_items
     from dissensus.curate.sheet import datasheet as write
+    from dissensus.curate.sheet import sheet_croissant
+    from dissensus.curate.sheet_form import merged, read_answers
     from dissensus.errors import InputError
     from dissensus.whole_file import whole_file
 
@@ -323,17 +337,37 @@ def datasheet(
         kept = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "classes")
         said, reading = opt.votes_named(votes, {**dict.fromkeys(kept), "duplicates": "refuse", "attributes": ()})
         opt.show_reading(reading)
+    known: dict[str, dict[str, str]] = {}
+    if project is not None:
+        known, collected = _of_project(project)
+        said = said or collected
+    answered = merged(known, {} if answers is None else read_answers(answers))
     sheet = write(
         read,
         name=name or items.stem,
         duplicates=None if groups is None else read_items(groups),
         votes=said,
         licences=licences,
+        answers=answered,
         seed=seed,
     )
     with whole_file(out) as part:
         part.write_text(sheet, encoding="utf-8")
     note(f"datasheet written to {out}")
+    if croissant is not None:
+        json_to(croissant, sheet_croissant(read, items, name=name or items.stem, answers=answered))
+        note(f"Croissant metadata written to {croissant}")
+
+
+def _of_project(folder: Path) -> tuple[dict[str, dict[str, str]], Votes]:
+    """What a collection project knows of a datasheet's questions, and its votes."""
+    from dissensus.collect.collected import collected_votes, snapshot
+    from dissensus.collect.project import read_project
+    from dissensus.collect.sheet_answers import sheet_answers
+
+    project = read_project(folder)
+    with snapshot(project) as cursor:
+        return sheet_answers(cursor, project), collected_votes(cursor, project)
 
 
 def _read(

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from dissensus.curate.selecting import Selection as Selection
     from dissensus.curate.selecting import select_items as select_items
     from dissensus.curate.sheet import datasheet as datasheet
+    from dissensus.curate.sheet import sheet_croissant as sheet_croissant
+    from dissensus.curate.sheet_form import read_answers as read_answers
     from dissensus.curate.simulated_digits import Recipe as Recipe
     from dissensus.curate.simulated_digits import simulated_set as simulated_set
     from dissensus.curate.sizes import SizePoint as SizePoint
@@ -55,9 +57,11 @@ __getattr__, __dir__ = lazy_names(
         "listed": "item_list",
         "map_items": "mapping",
         "perceive": "panel",
+        "read_answers": "sheet_form",
         "read_digits": "digits",
         "read_items": "item_list",
         "select_items": "selecting",
+        "sheet_croissant": "sheet",
         "simulate_panel": "panel",
         "simulated_set": "simulated_digits",
         "size_curve": "sizes",

@@ -44,8 +44,8 @@ MEANING: Final = 2
 
 MNIST, AMBIGUOUS = "mnist", "ambiguous"
 
-REGIONS: Final = {"easy": 0.8, "ambiguous": 0.2, "hard": 0.4}
-"""Where the regions of the data map begin: confidence, variability, confidence. The paper's values are not known."""
+REGIONS: Final = {"easy": "confidence >= 0.8", "ambiguous": "variability >= 0.2", "hard": "confidence <= 0.4"}
+"""The regions of the data map. The paper's values are not known."""
 
 SHARES: Final = {
     MNIST: {"easy": 0.7, "ambiguous": 0.1, "hard": 0.1, "other": 0.1},

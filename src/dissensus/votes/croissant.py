@@ -11,6 +11,7 @@ from dissensus.table_file import columns_of, kind_of, scan
 from dissensus.votes.own import OWN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from dissensus.votes.table import Votes
@@ -53,24 +54,56 @@ def croissant(votes: Votes, path: Path, *, name: str, licence: str | None = None
         name: of the dataset.
         licence: an address or an SPDX name; None leaves it out, which Croissant's checker warns about.
     """
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    schema = scan(path).collect_schema()
     what = {
         "item": "The item that was judged.",
         "annotator": "Who judged it.",
         "label": "The class that was chosen, or the classes.",
         "response": "Yes, no or unsure to the class in `label`.",
         "seconds": "How long the judgement took, in seconds.",
+        **dict.fromkeys(votes.attributes, "Describes the annotator."),
     }
+    return described(
+        name=name,
+        description=f"{len(votes):,} votes on {len(votes.items):,} items in {len(votes.classes)} classes.",
+        licence=licence,
+        files=[path],
+        record_sets=[record_set("votes", path, what, otherwise="Describes the item.")],
+        **_responsible(votes),
+    )
+
+
+def described(
+    *,
+    name: str,
+    description: str,
+    licence: str | None,
+    files: Sequence[Path],
+    record_sets: Sequence[dict[str, Any]],
+    **more: Any,
+) -> dict[str, Any]:
+    """The metadata of a dataset of some files, ready for JSON."""
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
+        "name": name,
+        "description": description,
+        **({} if licence is None else {"license": licence}),
+        "distribution": [_file_object(path) for path in files],
+        "recordSet": list(record_sets),
+        **more,
+    }
+
+
+def record_set(name: str, path: Path, what: Mapping[str, str], *, otherwise: str) -> dict[str, Any]:
+    """The columns of a table, each with what it holds: `what` by column, `otherwise` for the rest."""
+    schema = scan(path).collect_schema()
     fields = [
         {
             "@type": "cr:Field",
-            "@id": f"votes/{column}",
+            "@id": f"{name}/{column}",
             "name": column,
-            "description": what.get(
-                column, "Describes the annotator." if column in votes.attributes else "Describes the item."
-            ),
+            "description": what.get(column, otherwise),
             "dataType": "sc:Integer"
             if schema[column].is_integer()
             else "sc:Float"
@@ -81,27 +114,20 @@ def croissant(votes: Votes, path: Path, *, name: str, licence: str | None = None
         for column in columns_of(path)
         if column != OWN
     ]
-    found: dict[str, Any] = {
-        "@context": CONTEXT,
-        "@type": "sc:Dataset",
-        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
-        "name": name,
-        "description": f"{len(votes):,} votes on {len(votes.items):,} items in {len(votes.classes)} classes.",
-        **({} if licence is None else {"license": licence}),
-        "distribution": [
-            {
-                "@type": "cr:FileObject",
-                "@id": path.name,
-                "name": path.name,
-                "contentUrl": path.name,
-                "encodingFormat": _MEDIA.get(kind_of(path), "application/octet-stream"),
-                "sha256": digest,
-            }
-        ],
-        "recordSet": [{"@type": "cr:RecordSet", "@id": "votes", "name": "votes", "field": fields}],
-        **_responsible(votes),
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
+
+
+def _file_object(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
+        "@type": "cr:FileObject",
+        "@id": path.name,
+        "name": path.name,
+        "contentUrl": path.name,
+        "encodingFormat": _MEDIA.get(kind_of(path), "application/octet-stream"),
+        "sha256": digest,
     }
-    return found
 
 
 def _responsible(votes: Votes) -> dict[str, Any]:
