@@ -192,7 +192,7 @@ def _apportioned(n: int, share: Floats, floors: Sequence[tuple[Mask, int]], *, m
     n = min(n, int(most.sum()))
     real = _nearest(n, np.where(unshared, most, share * n), floors, most)
     whole = _whole(n, real, least=np.zeros_like(most), most=most)
-    if all(whole[strata].sum() >= least for strata, least in floors):
+    if whole.sum() == n and all(whole[strata].sum() >= least for strata, least in floors):
         return whole
     return _solved(np.zeros(len(most)), floors, most=most, total=(n, n), near=real)
 
@@ -204,25 +204,31 @@ def _nearest(n: int, wanted: Floats, floors: Sequence[tuple[Mask, int]], most: I
     factors are found in turns, each by bisection of its logarithm: ascent on the dual, which is concave.
     """
     log_wanted = np.log(np.maximum(wanted, 1e-12))
-    sums = [(np.ones(len(most), dtype=np.bool_), n, -60.0), *((strata, least, 0.0) for strata, least in floors)]
+    sums = [(np.ones(len(most), dtype=np.bool_), n, -40.0), *((strata, least, 0.0) for strata, least in floors)]
     factor = np.zeros(len(sums))
     member = np.stack([strata for strata, _, _ in sums]).astype(np.float64)
 
     def numbers(log_factor: Floats) -> Floats:
         return np.minimum(np.exp(np.minimum(log_wanted + log_factor @ member, 60)), most)
 
-    for _ in range(200):
-        before = factor.copy()
+    real = numbers(factor)
+    # Half a hundred rounds are near enough where factors grow without end: the numbers are made whole afterwards.
+    for _ in range(50):
+        before = real
         for number, (strata, least, lowest) in enumerate(sums):
-            low, high = lowest, 60.0
-            for _ in range(50):
+            low, high = lowest, 40.0
+            factor[number] = lowest
+            if numbers(factor)[strata].sum() >= least:
+                continue
+            for _ in range(45):
                 factor[number] = (low + high) / 2
                 few = numbers(factor)[strata].sum() < least
                 low, high = (factor[number], high) if few else (low, factor[number])
             factor[number] = high
-        if np.abs(factor - before).max() < 1e-9:
+        real = numbers(factor)
+        if np.abs(real - before).max() < 1e-7:
             break
-    return numbers(factor)
+    return real
 
 
 def _solved(

@@ -205,7 +205,7 @@ def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
         raise InputError("mahalanobis: the training items' features do not vary within classes; leave this score out")
     whitening = direction[:, varied] / variance[varied].sqrt()
     away, centres = features @ whitening, mean @ whitening
-    return _kth_nearest(away, centres, 1, mode="donot_use_mm_for_euclid_dist").square()
+    return torch.cdist(away, centres, compute_mode="donot_use_mm_for_euclid_dist").amin(dim=1).square()
 
 
 @_also_arrays
@@ -220,17 +220,13 @@ def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
     if k > len(training):
         raise InputError(f"knn: k is {k} and there are {len(training):,} training items; choose a smaller k")
     here, there = (nn.functional.normalize(each.double(), dim=1) for each in (features, training))
-    return _kth_nearest(here, there, k, mode="use_mm_for_euclid_dist_if_necessary")
-
-
-def _kth_nearest(rows: Tensor, others: Tensor, k: int, *, mode: str) -> Tensor:
-    """(rows,) Euclidean distance to the k-th nearest of the others, computed as `torch.cdist` does in that mode."""
-    return torch.cat(
-        [
-            torch.cdist(part, others, compute_mode=mode).topk(k, dim=1, largest=False).values[:, -1]
-            for part in torch.split(rows, max(1, DISTANCES // len(others)))
-        ]
-    )
+    # |x - y|^2 - |x|^2 in one product; of what is left, the square of x moves no neighbour before another.
+    square = there.square().sum(dim=1)
+    kth = [
+        torch.addmm(square, part, there.T, alpha=-2).topk(k, dim=1, largest=False).values[:, -1]
+        for part in torch.split(here, max(1, DISTANCES // len(there)))
+    ]
+    return (torch.cat(kth) + here.square().sum(dim=1)).clamp(min=0).sqrt()
 
 
 def _needed(value: Any) -> Any:
