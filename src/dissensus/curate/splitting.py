@@ -16,8 +16,8 @@ from dissensus.randomness import Purpose, stream
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Counts, Floats, Ints, Mask, Names, Table
-    from dissensus.curate.floors import Floor
+    from dissensus.arrays import Counts, Floats, Ints, Names, Table
+    from dissensus.curate.floors import Asked, Floor
     from dissensus.curate.item_list import ItemList
 
 _SECONDS: Final = 20
@@ -74,16 +74,12 @@ def split_groups(
         raise InputError(f"splits: a floor is for split '{strangers[0]}'; name one of {', '.join(wanted)}")
     columns = list(dict.fromkeys([*by, *columns_of(floors)]))
     stratum, names = items.strata(columns)
-    asked = asked_of(floors, columns, names)
-    goal = np.array(list(wanted.values()))
     split_of = {name: place for place, name in enumerate(wanted)}
-    there = np.bincount(stratum, minlength=len(names))
+    asked = [(each, split_of[str(each.split)]) for each in asked_of(floors, columns, names)]
+    there, goal = np.bincount(stratum, minlength=len(names)), np.array(list(wanted.values()))
     # Floors of a region take from other regions of the same label, not from other labels.
-    kept = [place for place, name in enumerate(columns) if name not in {floor.column for floor in floors}]
-    whole = {values: number for number, values in enumerate({tuple(name[k] for k in kept): 0 for name in names})}
-    coarse = np.array([whole[tuple(name[k] for k in kept)] for name in names])
-    asks = [(each.strata, split_of[str(each.split)], each.least) for each in asked]
-    target = _target(there, goal, asks, coarse)
+    coarse, _ = items.strata([name for name in columns if name not in {floor.column for floor in floors}])
+    target = _target(there, goal, asked, coarse[np.unique(stratum, return_index=True)[1]])
     unit = _by_name(_units(items, group), items.by_name())
     size = np.bincount(unit)
     held = np.zeros((len(size), len(names)), dtype=np.int64)
@@ -91,42 +87,47 @@ def split_groups(
     generator = stream(seed, Purpose.SPLIT)
     which = _drawn(np.stack([held.argmax(axis=1), size], axis=1), goal, target, generator)
     if asked or (size > 1).any():
-        kinds, kind = np.unique(held, axis=0, return_inverse=True)
-        kind = kind.reshape(-1)
-        made = np.zeros((len(kinds), len(goal)), dtype=np.int64)
-        np.add.at(made, (kind, which), 1)
-        least = [((kinds @ each.strata).astype(np.float64), split_of[str(each.split)], each.least) for each in asked]
-        made = exchanged(made, kinds, target, floors=least, generator=generator)
-        if any(items_ @ made[:, split] < enough for items_, split, enough in least):
-            made = _programmed(kinds, np.bincount(kind), target, least)
-            made = exchanged(made, kinds, target, floors=least, generator=generator)
-        which = _spread(kind, made, generator)
+        which = _brought_nearer(which, held, target, asked, generator)
     split = which[unit]
     table = np.zeros((len(names), len(wanted)), dtype=np.int64)
     np.add.at(table, (stratum, split), 1)
-    called = np.array(list(wanted), dtype=np.str_)
     got = dict(zip(wanted, table.sum(axis=0).tolist(), strict=True))
+    missed = [
+        f"split '{name}' has {got[name]:,} items and not {number:,}: groups must stay whole, and no choice of whole "
+        "groups was found that gives these sizes"
+        for name, number in wanted.items()
+        if got[name] != number
+    ]
+    missed += [
+        f"{each.called}: at least {each.least:,} wanted and {found:,} there, of {there[each.strata].sum():,} in all "
+        "splits"
+        for each, place in asked
+        if (found := int(table[each.strata, place].sum())) < each.least
+    ]
     return Splits(
-        items=items.adding(split=called[split]),
+        items=items.adding(split=np.array(list(wanted), dtype=np.str_)[split]),
         sizes=got,
         strata=table,
         names=tuple(names),
-        notes=(
-            *(
-                f"split '{name}' has {got[name]:,} items and not {number:,}: groups must stay whole, and no choice of "
-                "whole groups was found that gives these sizes"
-                for name, number in wanted.items()
-                if got[name] != number
-            ),
-            *(
-                f"{each.called}: at least {each.least:,} wanted and {found:,} there, of {there[each.strata].sum():,} "
-                "in all splits"
-                for each in asked
-                if (found := int(table[each.strata, split_of[str(each.split)]].sum())) < each.least
-            ),
-            *_uneven(table, target, columns, names, list(wanted)),
-        ),
+        notes=(*missed, *_uneven(table, target, columns, names, list(wanted))),
     )
+
+
+def _brought_nearer(
+    which: Ints, held: Counts, target: Table, asked: Sequence[tuple[Asked, int]], generator: np.random.Generator
+) -> Ints:
+    """(units,) the split of each unit, after exchanges that bring strata nearer to the target, with floors met."""
+    kinds, kind = np.unique(held, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    made = np.zeros((len(kinds), target.shape[1]), dtype=np.int64)
+    np.add.at(made, (kind, which), 1)
+    floors = [((kinds @ each.strata).astype(np.float64), split, each.least) for each, split in asked]
+    made = exchanged(made, kinds, target, floors=floors, generator=generator)
+    if _lacking(made, floors):
+        other = _programmed(kinds, np.bincount(kind), target, floors)
+        if other is not None and _lacking(other, floors) < _lacking(made, floors):
+            made = exchanged(other, kinds, target, floors=floors, generator=generator)
+    return _spread(kind, made, generator)
 
 
 def _uneven(
@@ -147,7 +148,7 @@ def _uneven(
     return (said,)
 
 
-def _target(there: Ints, wanted: Ints, floors: Sequence[tuple[Mask, int, int]], coarse: Ints) -> Table:
+def _target(there: Ints, wanted: Ints, floors: Sequence[tuple[Asked, int]], coarse: Ints) -> Table:
     """(strata, splits) items in equal shares, with what floors ask for: rows and columns keep their sums.
 
     Whatever a floor lacks is scaled up to it, and coarse strata, columns and rows to their sums, in turns.
@@ -157,9 +158,9 @@ def _target(there: Ints, wanted: Ints, floors: Sequence[tuple[Mask, int, int]], 
     target = np.outer(there, wanted / wanted.sum())
     for _ in range(500 if floors else 0):
         before = target.copy()
-        for strata, split, least in floors:
-            lacking = min(least, int(there[strata].sum())) / max(float(target[strata, split].sum()), 1e-12)
-            target[strata, split] *= max(lacking, 1.0)
+        for each, split in floors:
+            enough = min(each.least, int(there[each.strata].sum()))
+            target[each.strata, split] *= max(enough / max(float(target[each.strata, split].sum()), 1e-12), 1.0)
         target *= together @ (even / np.maximum(together.T @ target, 1e-12))
         target *= (wanted / np.maximum(target.sum(axis=0), 1e-12))[None]
         target *= (there / np.maximum(target.sum(axis=1), 1e-12))[:, None]
@@ -239,10 +240,16 @@ def _counts(kinds: Counts, units: Ints, wanted: Ints, target: Table) -> Counts:
     return count
 
 
-def _programmed(kinds: Counts, units: Ints, target: Table, floors: Sequence[tuple[Floats, int, int]]) -> Counts:
+def _lacking(made: Counts, floors: Sequence[tuple[Floats, int, int]]) -> float:
+    """How many items floors lack."""
+    return sum(max(0.0, enough - float(held @ made[:, split])) for held, split, enough in floors)
+
+
+def _programmed(kinds: Counts, units: Ints, target: Table, floors: Sequence[tuple[Floats, int, int]]) -> Counts | None:
     """(kinds, splits) how many units of each kind go to each split: a whole-number program over all that is wanted.
 
-    What is missed of sizes weighs most, then what floors lack, and then what strata miss of the target.
+    What is missed of sizes weighs most, then what floors lack, and then what strata miss of the target. None where
+    nothing was found in time.
     """
     n_kinds, (n_strata, n_splits) = len(kinds), target.shape
     each, items = n_kinds * n_splits, float(target.sum())
@@ -270,14 +277,12 @@ def _programmed(kinds: Counts, units: Ints, target: Table, floors: Sequence[tupl
         ),
         options={"time_limit": _SECONDS, "mip_rel_gap": 0.01},
     )
-    return _whole(solved, (n_kinds, n_splits))
+    return None if solved.x is None else _whole(solved.x, (n_kinds, n_splits))
 
 
-def _whole(solved: Any, shape: tuple[int, int]) -> Counts:
+def _whole(found: Any, shape: tuple[int, int]) -> Counts:
     """The first variables of a solved program, as whole numbers."""
-    if solved.x is None:
-        raise InputError(f"splits: no split of whole groups was found within {_SECONDS} seconds; give fewer splits")
-    return np.asarray(np.rint(solved.x[: shape[0] * shape[1]]), dtype=np.int64).reshape(shape)
+    return np.asarray(np.rint(found[: shape[0] * shape[1]]), dtype=np.int64).reshape(shape)
 
 
 def _by_size(sizes: Ints, units: Ints, wanted: Ints) -> Counts:
@@ -302,7 +307,9 @@ def _by_size(sizes: Ints, units: Ints, wanted: Ints) -> Counts:
         bounds=optimize.Bounds(0, np.concatenate([np.repeat(units, n_splits), np.full(2 * (n_splits + each), np.inf)])),
         options={"time_limit": _SECONDS, "mip_rel_gap": 0.1},
     )
-    return _whole(solved, (n_sizes, n_splits))
+    if solved.x is None:
+        raise InputError(f"splits: no split of whole groups was found within {_SECONDS} seconds; give fewer splits")
+    return _whole(solved.x, (n_sizes, n_splits))
 
 
 def _rounded(target: Table, rows: Ints, columns: Ints) -> Counts:
