@@ -71,6 +71,9 @@ def test_scores_take_numpy_and_torch_alike_and_give_what_they_were_given(score: 
     assert ours == pytest.approx(theirs.numpy())
     single = of(*(each.astype(np.float32) if each.dtype == float else each for each in given), **settings)
     assert single.dtype == np.float64
+    whole = [np.rint(10 * each) if each.dtype == float else each for each in given]
+    listed = [each.astype(np.int64).tolist() for each in whole]
+    assert of(*listed, **settings) == pytest.approx(of(*whole, **settings))
     assert single == pytest.approx(ours, rel=1e-4, abs=1e-6)
 
 

@@ -86,11 +86,12 @@ def _also_arrays(score: Callable[..., Tensor]) -> Callable[..., Any]:
 
     @wraps(score)
     def of_either(first: Any, *others: Any, **settings: Any) -> Any:
-        given = [each if isinstance(each, Tensor) else torch.as_tensor(np.asarray(each)) for each in (first, *others)]
-        # Integers are labels; numbers are worked on in the precision they come in, or float64 where they are NumPy's.
         given = [
-            one.double() if one.is_floating_point() and not isinstance(other, Tensor) else one
-            for one, other in zip(given, (first, *others), strict=True)
+            # Labels come third; all else are numbers.
+            each
+            if isinstance(each, Tensor)
+            else torch.from_numpy(np.array(each, dtype=np.float64 if k < 2 else np.int64))
+            for k, each in enumerate((first, *others))
         ]
         found = score(*given, **settings)
         return found if isinstance(first, Tensor) else found.numpy()
