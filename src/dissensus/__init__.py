@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from dissensus.delivery import deliver as deliver
     from dissensus.errors import InputError as InputError
     from dissensus.evaluation import evaluate as evaluate
+    from dissensus.integrations import hf as hf
+    from dissensus.integrations import lightning as lightning
+    from dissensus.integrations import loader as loader
+    from dissensus.integrations import sklearn as sklearn
     from dissensus.labels import LabelDistribution as LabelDistribution
     from dissensus.labels import label as label
+    from dissensus.training import losses as losses
     from dissensus.version import __version__ as __version__
     from dissensus.votes import Votes as Votes
     from dissensus.votes import count_votes as count_votes
@@ -36,14 +41,19 @@ __getattr__, __dir__ = lazy_names(
         "count_votes": "votes",
         "deliver": "delivery",
         "evaluate": "evaluation",
+        "hf": "integrations.hf",
         "inspect": "votes",
         "label": "labels",
         "__version__": "version",
+        "lightning": "integrations.lightning",
         "load": "datasets",
         "load_model": "bundles",
+        "loader": "integrations",
+        "losses": "training.losses",
         "read_votes": "votes",
         "simulate_responses": "votes",
         "simulate_votes": "votes",
+        "sklearn": "integrations.sklearn",
         "subsample": "votes",
         "write_votes": "votes",
     },

@@ -265,14 +265,15 @@ def sheet_croissant(
         answers: as those of `datasheet`; a question without an answer leaves its field out.
     """
     given = answers or {}
-    told = {field: given.get(section, {}).get(key, "") for field, (section, key) in RESPONSIBLE.items()}
     of_set = given.get("distribution", {})
     return described(
+        path,
+        record_set("items", path, COLUMNS),
         name=name,
         description=given.get("composition", {}).get("items") or f"A list of {len(items):,} items.",
-        licence=of_set.get("licence") or None,
-        files=[path],
-        record_sets=[record_set("items", path, COLUMNS, otherwise="Describes the item.")],
-        **({"citeAs": of_set["cite"]} if of_set.get("cite") else {}),
-        **{field: text for field, text in told.items() if text},
+        license=of_set.get("licence"),
+        # Only an address is one: people may also say in words where a set is kept.
+        url=next((where for where in [of_set.get("where", "")] if where.startswith("https://")), None),
+        citeAs=of_set.get("cite"),
+        **{field: given.get(section, {}).get(key) for field, (section, key) in RESPONSIBLE.items()},
     )
