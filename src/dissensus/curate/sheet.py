@@ -266,14 +266,15 @@ def sheet_croissant(
     """
     given = answers or {}
     of_set = given.get("distribution", {})
+    where = of_set.get("where", "")
     return described(
         path,
         record_set("items", path, COLUMNS),
         name=name,
         description=given.get("composition", {}).get("items") or f"A list of {len(items):,} items.",
         license=of_set.get("licence"),
-        # Only an address is one: people may also say in words where a set is kept.
-        url=next((where for where in [of_set.get("where", "")] if where.startswith("https://")), None),
+        # People may also say in words where a set is kept.
+        url=where if where.startswith("https://") else None,
         citeAs=of_set.get("cite"),
         **{field: given.get(section, {}).get(key) for field, (section, key) in RESPONSIBLE.items()},
     )
