@@ -12,7 +12,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from dissensus.curate.item_list import ItemList, listed
-from dissensus.curate.near_images import SIDE, canvas, near_images, own_threads
+from dissensus.curate.near_drawings import near_drawings
+from dissensus.curate.near_images import SIDE, are_drawn, canvas, near_images, own_threads
 from dissensus.curate.near_texts import OVERLAP, near_texts, plain_forms
 from dissensus.errors import InputError
 from dissensus.items.encoders import encoded, fit_encoder
@@ -177,10 +178,11 @@ def find_duplicates(
         good = ~seen.bad
         if seen.bad.any() and (not skip_bad or not good.any()):
             raise InputError(f"{_listing(seen.why)}; mend or remove them, or leave them out with --skip-bad")
-        planes, digest, skipped = seen.planes, seen.digest, seen.why
+        pairs = _duplicate_images(sources, seen, near=near, told=told)
+        skipped = seen.why
         if skipped:
-            items, planes, digest = items.take(good), planes[good], digest[good]
-        pairs = _duplicate_images(planes, digest, near=near, told=told)
+            items, place = items.take(good), np.cumsum(good) - 1
+            pairs = (place[pairs[0]], place[pairs[1]], *pairs[2:])
         shown = _images(sources, items.items, good) if encoder is not None else None
     else:
         raise InputError("duplicates: some sources hold texts and some images; look at each kind by itself")
@@ -270,16 +272,56 @@ def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool,
     )
 
 
-def _duplicate_images(planes: Planes, digest: np.ndarray[Any, Any], *, near: bool, told: Told) -> Pairs:
-    _, first, content = np.unique(digest, return_index=True, return_inverse=True)
+def _duplicate_images(sources: Sequence[Source], seen: Seen, *, near: bool, told: Told) -> Pairs:
+    good = np.flatnonzero(~seen.bad)
+    _, first, content = np.unique(seen.digest[good], return_index=True, return_inverse=True)
     one, other = _chained(content.reshape(-1))
-    exact = (one, other, np.ones(len(one), dtype=np.bool_), np.ones(len(one)))
+    exact = (good[one], good[other], np.ones(len(one), dtype=np.bool_), np.ones(len(one)))
     if not near:
         return exact
     # Duplicates to the last bit are near to the same others: one of them speaks for all.
-    first = np.sort(first)
-    a, b, similarity = near_images(planes[first] if len(first) < len(planes) else planes, told=told)
-    return _together(exact, (first[a], first[b], np.zeros(len(a), dtype=np.bool_), similarity))
+    chosen = good[np.sort(first)]
+    planes = seen.planes[chosen] if len(chosen) < len(seen.planes) else seen.planes
+    drawings = _duplicate_drawings(sources, planes, chosen)
+    one, other, similarity = near_images(planes, told=told)
+    fresh = ~np.isin(one * len(planes) + other, drawings[0] * len(planes) + drawings[1])
+    every = (np.concatenate([a, b[fresh]]) for a, b in zip(drawings, (one, other, similarity), strict=True))
+    one, other, similarity = every
+    return _together(exact, (chosen[one], chosen[other], np.zeros(len(one), dtype=np.bool_), similarity))
+
+
+def _duplicate_drawings(sources: Sequence[Source], planes: Planes, chosen: Ints) -> tuple[Ints, Ints, Floats]:
+    """The pairs of drawn images, those of one small size as they are, those of different sizes on the canvas.
+
+    Args:
+        sources: all of them.
+        planes: (chosen, 32, 32) grey values.
+        chosen: (chosen,) places over all sources, ascending; pairs are of places in this array.
+    """
+    drawn = np.flatnonzero(are_drawn(planes))
+    begin = np.cumsum([0, *(len(source) for source in sources)])
+    kinds: dict[tuple[int, ...], list[tuple[Ints, Planes]]] = {}
+    for number, source in enumerate(sources):
+        here = drawn[(chosen[drawn] >= begin[number]) & (chosen[drawn] < begin[number + 1])]
+        own = () if source.images is None or max(source.images.shape[2:]) > 2 * SIDE else source.images.shape[2:]
+        shown = planes[here]
+        if own and source.images is not None:
+            shown = canvas(source.images[chosen[here] - begin[number]], own)
+        kinds.setdefault(own, []).append((here, shown))
+    found = []
+    kind = np.empty(len(planes), dtype=np.int64)
+    for number, members in enumerate(kinds.values()):
+        place = np.concatenate([here for here, _ in members])
+        one, other, correlation = near_drawings(np.concatenate([shown for _, shown in members]))
+        found.append((place[one], place[other], correlation))
+        kind[place] = number
+    if len(np.unique(kind[drawn])) > 1:
+        one, other, correlation = near_drawings(planes[drawn])
+        one, other = drawn[one], drawn[other]
+        across = kind[one] != kind[other]
+        found.append((one[across], other[across], correlation[across]))
+    one, other, correlation = (np.concatenate(each) for each in zip(*found, strict=True))
+    return np.minimum(one, other), np.maximum(one, other), correlation
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

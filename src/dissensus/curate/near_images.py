@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from dissensus.arrays import places_within
 from dissensus.cores import available_cores
@@ -39,8 +40,6 @@ SHIFT: Final = 5
 ZOOMS: Final = (1.0, 0.9, 0.8)
 CERTAIN: Final = 0.985
 """The correlation, of gradients too, at which nothing else is asked."""
-SAME_DRAWING: Final = 0.998
-"""The correlation, of drawn images that are only moved, at which nothing else is asked."""
 CANDIDATES: Final = 16
 """About how many others each of the four comparisons nominates for an image."""
 
@@ -56,9 +55,11 @@ _ORDINARY: Final = 0.5
 _LEAST: Final = 0.3
 _PROMISING: Final = 0.55
 """The least likeness of a pair that is aligned; 99 % of planted duplicates of every kind reach it."""
+_CROWDED: Final = 0.8
 _STEPS, _FIRST_STEPS = 8, 3
 _UNLIKELY: Final = 0.4
 """Where brightness, contrast and the first steps leave a larger share of what a pair shows, no further one is made."""
+_MANY, _ONE_IN = 16384, 3
 _ROWS, _COLUMNS = 256, 512
 """Of a block of products: small enough to stay in a core's own memory."""
 _PAIRS: Final = 512
@@ -89,8 +90,6 @@ class Evidence(NamedTuple):
         turned: angle in radians.
         moved: how far the corners went on average, in halves of the canvas's side.
         posed: whether one had to be mirrored or turned by quarters.
-        straight: of grey values, not softened, where one image is only moved; 0 unless both are drawn.
-        drawn: whether both are mostly of one grey, as a digit is.
     """
 
     alike: Floats
@@ -104,30 +103,35 @@ class Evidence(NamedTuple):
     turned: Floats
     moved: Floats
     posed: Floats
-    straight: Floats
-    drawn: Floats
 
     def columns(self) -> Floats:
-        """(pairs, 13) as the regressions see them: shares as -log(1 - share), and a high background once more."""
+        """(pairs, 12) as the regressions see them: shares as -log(1 - share), and a high background once more."""
         shares = [-np.log(np.maximum(1 - share, 1e-3)) for share in self[:6]]
-        straight = -np.log(np.maximum(1 - self.straight, 1e-3))
-        return np.stack([*shares, *self[6:11], np.maximum(shares[5] - 2, 0), straight], axis=1)
+        return np.stack([*shares, *self[6:], np.maximum(shares[5] - 2, 0)], axis=1)
 
 
-ON_THE_WHOLE: Final = (2.9, 0.0, 0.42, 0.0, 1.64, -2.81, 5.13, -13.73, -24.38, 0.0, -2.11, -2.01, 0.0)
-BUT_FOR_A_PART: Final = (0.0, 1.92, 0.0, 0.93, 0.0, -5.07, 28.02, -7.91, -16.31, -21.61, -6.11, 2.12, 0.0)
-ONLY_MOVED: Final = (0.0, 0.0, 0.0, 0.0, 0.0, -3.87, 0.0, 0.0, 0.0, 0.0, -1.1, 0.0, 5.47)
-BIAS: Final = (-12.15, -21.62, -9.31)
-"""Weights of `Evidence.columns`, and what is added. A pair that one of the first two sums puts above 0 is a duplicate:
-one looks at all that two images show, the other leaves out the quarter that agrees least. Of two drawn images the third
-decides: bent and turned a little, most digits fit one another."""
+ON_THE_WHOLE: Final = (2.9, 0.0, 0.42, 0.0, 1.64, -2.81, 5.13, -13.73, -24.38, 0.0, -2.11, -2.01)
+BUT_FOR_A_PART: Final = (0.0, 1.92, 0.0, 0.93, 0.0, -5.07, 28.02, -7.91, -16.31, -21.61, -6.11, 2.12)
+BIAS: Final = (-12.15, -21.62)
+"""Weights of `Evidence.columns`, and what is added. A pair that one of the sums puts above 0 is a duplicate: one
+looks at all that two images show, the other leaves out the quarter that agrees least."""
 
 
-def canvas(images: np.ndarray[Any, np.dtype[np.uint8]]) -> Planes:
-    """(..., 32, 32) grey values of (..., 1 or 3, height, width) images, each averaged over the pixels it stands for."""
+def canvas(images: np.ndarray[Any, np.dtype[np.uint8]], size: tuple[int, int] = (SIDE, SIDE)) -> Planes:
+    """(..., height, width) grey values of (..., 1 or 3, height, width) images, averaged over the pixels each covers."""
     luminance = np.array([0.299, 0.587, 0.114] if images.shape[-3] == 3 else [1], dtype=np.float32)
     grey = np.einsum("...chw,c->...hw", images, luminance)
-    return np.asarray(_scaling(grey.shape[-2]) @ grey @ _scaling(grey.shape[-1]).T, dtype=np.float32)
+    if grey.shape[-2:] == size:
+        return np.asarray(grey, dtype=np.float32)
+    return np.asarray(_scaling(grey.shape[-2], size[0]) @ grey @ _scaling(grey.shape[-1], size[1]).T, dtype=np.float32)
+
+
+def are_drawn(planes: Planes) -> Mask:
+    """(items,) whether an image is mostly of one grey, that of its rim: a digit, a drawing, a product on white."""
+    rim = np.ones(planes.shape[1:], dtype=np.bool_)
+    rim[1:-1, 1:-1] = False
+    ground = np.median(planes[:, rim], axis=1)
+    return np.asarray((np.abs(planes - ground[:, None, None]) < 4).mean(axis=(1, 2)) >= 0.4)
 
 
 def near_images(planes: Planes, *, told: Callable[[str, int, int], None] | None = None) -> tuple[Ints, Ints, Floats]:
@@ -138,12 +142,9 @@ def near_images(planes: Planes, *, told: Callable[[str, int, int], None] | None 
         told: called with what is being done, how much is done and how much there is.
     """
     one, other, evidence = judged_pairs(planes, told=told)
-    above = evidence.columns() @ np.array([ON_THE_WHOLE, BUT_FOR_A_PART, ONLY_MOVED]).T + BIAS > 0
+    above = evidence.columns() @ np.array([ON_THE_WHOLE, BUT_FOR_A_PART]).T + BIAS > 0
     # However many others it is like: an image with a dozen duplicates is like all of them.
-    certain = np.where(
-        evidence.drawn > 0, evidence.straight >= SAME_DRAWING, np.minimum(evidence.alike, evidence.edges) >= CERTAIN
-    )
-    duplicate = certain | np.where(evidence.drawn > 0, above[:, 2], above[:, 0] | above[:, 1])
+    duplicate = above.any(axis=1) | (np.minimum(evidence.alike, evidence.edges) >= CERTAIN)
     return one[duplicate], other[duplicate], evidence.alike[duplicate]
 
 
@@ -165,68 +166,66 @@ def own_threads() -> Iterator[ThreadPoolExecutor]:
 def _judged(
     planes: Planes, pool: ThreadPoolExecutor, told: Callable[[str, int, int], None]
 ) -> tuple[Ints, Ints, Evidence]:
+    drawn = are_drawn(planes)
+    if drawn.all():
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing, Evidence(*[np.zeros(0)] * len(Evidence._fields))
     one, other, pose, zoom, likeness, shift = _likest(planes, pool, told)
     place, background = _places(one, other, likeness, len(planes))
-    drawn = _drawn(planes)
-    both = drawn[one] & drawn[other]
-    chosen = np.flatnonzero((place <= np.where(both, _PLACE, _VERIFIED)) & (likeness >= _PROMISING))
-    both = both[chosen]
-    one, other, pose = one[chosen], other[chosen], pose[chosen]
+    crowded = drawn & (background > _CROWDED)
+    chosen = np.flatnonzero((place <= _VERIFIED) & (likeness >= _PROMISING) & ~(crowded[one] | crowded[other]))
+    one, other, pose, likeness = one[chosen], other[chosen], pose[chosen], likeness[chosen]
     soft = _softened(planes)
     half = np.ascontiguousarray(soft.reshape(-1, SIDE // 2, 2, SIDE // 2, 2).mean(axis=(2, 4)))
     start = np.zeros((len(chosen), 2, 3), dtype=np.float32)
     start[:, 0, 0] = start[:, 1, 1] = zoom[chosen]
     start[:, :, 2] = -zoom[chosen, None] * shift[chosen] * (2 / SIDE)
 
-    def verified(part: slice) -> Floats:
-        kinds = (half, soft, planes)
-        fixed = [np.empty((len(one[part]), *images.shape[1:]), dtype=np.float32) for images in kinds]
-        for number in np.unique(pose[part]).tolist():
-            members = np.flatnonzero(pose[part] == number)
-            for template, images in zip(fixed, kinds, strict=True):
-                template[members] = _posed(images[other[part][members]], number)
-        found = start[part].copy()
-        for members, straight in ((np.flatnonzero(~both[part]), False), (np.flatnonzero(both[part]), True)):
-            for steps in (_FIRST_STEPS, _STEPS - _FIRST_STEPS):
-                found[members], left = _aligned(
-                    half, one[part][members], fixed[0][members], found[members], steps=steps, straight=straight
-                )
-                members = members[left <= _UNLIKELY]
-        sharp = np.zeros(len(found))
-        members = np.flatnonzero(both[part])
-        shown, seen = _mapped(planes, one[part][members], found[members])
-        sharp[members] = _correlation(shown, fixed[2][members].reshape(len(members), SIDE**2), seen)
-        return np.column_stack([_agreeing(soft, one[part], fixed[1], found), sharp])
+    def fixed(images: Planes, pairs: Ints) -> Planes:
+        """The other image of pairs, in its pose."""
+        made = np.empty((len(pairs), *images.shape[1:]), dtype=np.float32)
+        for number in np.unique(pose[pairs]).tolist():
+            members = np.flatnonzero(pose[pairs] == number)
+            made[members] = _posed(images[other[pairs[members]]], number)
+        return made
 
-    done, parts = 0, []
-    for each in pool.map(verified, [slice(k, k + _PAIRS) for k in range(0, len(one), _PAIRS)]):
+    def verified(begin: int) -> tuple[Ints, Floats]:
+        pairs = np.arange(begin, min(begin + _PAIRS, len(one)))
+        found = start[pairs]
+        for steps in (_FIRST_STEPS, _STEPS - _FIRST_STEPS):
+            found, left = _aligned(half, one[pairs], fixed(half, pairs), found, steps=steps)
+            likely = left <= _UNLIKELY
+            pairs, found = pairs[likely], found[likely]
+        return pairs, _agreeing(soft, one[pairs], fixed(soft, pairs), found)
+
+    kept, parts = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 8))]
+    for number, (pairs, each) in enumerate(pool.map(verified, range(0, len(one), _PAIRS))):
+        kept.append(pairs)
         parts.append(each)
-        done += len(each)
-        told("aligned pairs of images", done, len(one))
-    seen = np.concatenate(parts) if parts else np.zeros((0, 9))
-    alike, core, edges, core_edges, overlap, bent, turned, moved, straight = seen.T
+        told("aligned pairs of images", min((number + 1) * _PAIRS, len(one)), len(one))
+    rows = np.concatenate(kept)
+    one, other = one[rows], other[rows]
+    alike, core, edges, core_edges, overlap, bent, turned, moved = np.concatenate(parts).T
     evidence = Evidence(
         alike=alike,
         core=core,
         edges=edges,
         core_edges=core_edges,
-        likeness=likeness[chosen].astype(np.float64),
+        likeness=likeness[rows].astype(np.float64),
         background=np.maximum(background[one], background[other]),
         overlap=overlap,
         bent=bent,
         turned=turned,
         moved=moved,
-        posed=(pose > 0).astype(np.float64),
-        straight=straight,
-        drawn=both.astype(np.float64),
+        posed=(pose[rows] > 0).astype(np.float64),
     )
     return np.minimum(one, other), np.maximum(one, other), evidence
 
 
-def _scaling(before: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """(32, before) weights of linear interpolation, over as wide a triangle as pixels are merged."""
-    centre = (np.arange(SIDE) + 0.5) * before / SIDE - 0.5
-    weight = np.maximum(1 - np.abs(np.arange(before) - centre[:, None]) / max(before / SIDE, 1.0), 0)
+def _scaling(before: int, after: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(after, before) weights of linear interpolation, over as wide a triangle as pixels are merged."""
+    centre = (np.arange(after) + 0.5) * before / after - 0.5
+    weight = np.maximum(1 - np.abs(np.arange(before) - centre[:, None]) / max(before / after, 1.0), 0)
     return np.asarray(weight / weight.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
@@ -363,60 +362,110 @@ def _best_pose(one: Blocks, other: Blocks, i: Ints, j: Ints) -> tuple[Ints, Ints
 def _nominated(
     one: Blocks, other: Blocks, pool: ThreadPoolExecutor, told: Callable[[int, int], None]
 ) -> tuple[Ints, Ints]:
-    """The pairs whose descriptions agree most, about `CANDIDATES` for each of `one`."""
+    """The pairs whose descriptions agree most, about `CANDIDATES` for each of `one`.
+
+    Of many images not all pairs are looked at: some of the images stand for cells, each image belongs to the cell it
+    agrees with most, and is compared with the members of the third of cells it agrees with most.
+    """
     items, same = len(one[0]), one is other
-    starts = range(0, items, _ROWS)
-    sample = np.linspace(0, items - 1, max(2 * items // CANDIDATES, 1)).astype(np.int64)
-    sampled = [part[sample] for part in other]
-    least = np.concatenate(
+    cells = int(np.sqrt(items)) if items >= _MANY else 1
+    middle, member = _cells(other, cells, pool)
+    looked = max(cells // _ONE_IN, 1)
+    into = np.concatenate(
         list(
             pool.map(
-                lambda start: _least_agreement([x[start : start + _ROWS] for x in one], start, sample, sampled), starts
+                lambda here: np.argpartition(_agreement(here, middle), cells - looked, axis=1)[:, cells - looked :],
+                _in_rows(one),
             )
         )
     )
+    rows, columns = _by_value(into.reshape(-1), cells), _by_value(member, cells)
+    tasks = [
+        (rows[cell][start : start + _ROWS] // looked, columns[cell][begin : begin + _COLUMNS])
+        for cell in range(cells)
+        for start in range(0, len(rows[cell]), _ROWS)
+        for begin in range(0, len(columns[cell]), _COLUMNS)
+    ]
 
-    def rows(start: int) -> tuple[Ints, Ints]:
-        here = [part[start : start + _ROWS] for part in one]
-        found = []
-        # Where both sides are the same, a pair is looked at once, and either side may nominate it.
-        for begin in range(start if same else 0, items, _COLUMNS):
-            agreement = _agreement(here, [part[begin : begin + _COLUMNS] for part in other])
-            near = agreement >= least[start : start + _ROWS, None]
-            if same:
-                near |= agreement >= least[begin : begin + _COLUMNS]
-            i, j = np.divmod(np.flatnonzero(near), agreement.shape[1])
-            found.append(np.stack([i + start, j + begin]))
-        i, j = np.concatenate(found, axis=1)
-        wanted = j > i if same else i != j
-        return i[wanted], j[wanted]
+    def agreement_of(i: Ints, j: Ints) -> np.ndarray[Any, np.dtype[np.float32]]:
+        agreement = _agreement([part[i] for part in one], [part[j] for part in other])
+        agreement[i[:, None] == j] = -1
+        return agreement
+
+    least = _least_agreement(tasks, agreement_of, items, pool)
+
+    def pairs(task: tuple[Ints, Ints]) -> Ints:
+        i, j = task
+        agreement = agreement_of(i, j)
+        near = agreement >= least[i, None]
+        if same:
+            near |= agreement >= least[j]
+        a, b = np.divmod(np.flatnonzero(near), len(j))
+        a, b = i[a], j[b]
+        # Where both sides are the same, a pair is kept once, whoever of both nominates it.
+        return np.minimum(a, b) * items + np.maximum(a, b) if same else a * items + b
 
     parts = []
-    for number, part in enumerate(pool.map(rows, starts)):
+    for number, part in enumerate(pool.map(pairs, tasks)):
         parts.append(part)
-        told(min((number + 1) * _ROWS, items), items)
-    i, j = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return i, j
+        told((number + 1) * items // len(tasks), items)
+    i, j = np.divmod(np.unique(np.concatenate(parts)), items)
+    return i[i != j], j[i != j]
 
 
-def _least_agreement(here: Blocks, start: int, sample: Ints, sampled: Blocks) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """(rows,) the agreement that about `CANDIDATES` others reach: the second highest within a sample of the items.
+def _cells(description: Blocks, cells: int, pool: ThreadPoolExecutor) -> tuple[Blocks, Ints]:
+    """The middles of cells, by two rounds of k-means from images evenly spaced; and (items,) the cell of each image."""
+    items = len(description[0])
+    middle = [part[np.linspace(0, items - 1, cells).astype(np.int64)] for part in description]
+    for last in (False, False, True):
+        here = middle
+        member = np.concatenate(
+            list(pool.map(lambda rows, here=here: _agreement(rows, here).argmax(axis=1), _in_rows(description)))
+        )
+        if last or cells == 1:
+            break
+        signs = 1 - 2 * np.stack(_best_pose(description, middle, np.arange(items), member))
+        of_part = np.stack([np.ones(items), signs[0], signs[1], signs[0] * signs[1]])
+        by_cell = [
+            sparse.coo_array((sign, (member, np.arange(items))), shape=(cells, items)).tocsr() for sign in of_part
+        ]
+        middle = [(total @ part).astype(np.float32) for total, part in zip(by_cell, description, strict=True)]
+        length = np.sqrt(sum(np.square(part).sum(axis=1, keepdims=True) for part in middle))
+        middle = [part / np.maximum(length, 1e-6) for part in middle]
+    return middle, member
+
+
+def _in_rows(description: Blocks) -> Iterator[Blocks]:
+    for start in range(0, len(description[0]), _ROWS):
+        yield [part[start : start + _ROWS] for part in description]
+
+
+def _by_value(values: Ints, kinds: int) -> list[Ints]:
+    """The places that hold 0, 1, and so on."""
+    return np.split(np.argsort(values, kind="stable"), np.cumsum(np.bincount(values, minlength=kinds))[:-1])
+
+
+def _least_agreement(
+    tasks: list[tuple[Ints, Ints]], agreement_of: Callable[[Ints, Ints], Any], items: int, pool: ThreadPoolExecutor
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(items,) the agreement that about `CANDIDATES` others reach: the second highest within a sample of the items.
 
     Of m sampled items among n, two are at least as near as the second of them; of all n, about 2 n / m. The highest
     would be set by a duplicate wherever one is in the sample.
     """
-    if len(sample) < 3:
-        return np.full(len(here[0]), -1, dtype=np.float32)
-    agreement = np.concatenate(
-        [
-            _agreement(here, [part[begin : begin + _COLUMNS] for part in sampled])
-            for begin in range(0, len(sample), _COLUMNS)
-        ],
-        axis=1,
-    )
-    own = np.flatnonzero((sample >= start) & (sample < start + len(here[0])))
-    agreement[sample[own] - start, own] = -1
-    return np.maximum(np.partition(agreement, -2, axis=1)[:, -2], np.float32(_LEAST))
+    every = CANDIDATES // 2
+    if items < 3 * every:
+        return np.full(items, -1, dtype=np.float32)
+
+    def two(task: tuple[Ints, Ints]) -> Any:
+        i, j = task[0], task[1][task[1] % every == 0]
+        agreement = np.concatenate([np.full((len(i), 2), -1, dtype=np.float32), agreement_of(i, j)], axis=1)
+        return np.partition(agreement, -2, axis=1)[:, -2:]
+
+    highest = np.full((items, 2), -1, dtype=np.float32)
+    for (i, _), made in zip(tasks, pool.map(two, tasks), strict=True):
+        highest[i] = np.sort(np.concatenate([highest[i], made], axis=1), axis=1)[:, 2:]
+    return np.maximum(highest[:, 0], np.float32(_LEAST))
 
 
 # 2. Moved onto each other ------------------------------------------------------------------------------------------
@@ -507,14 +556,6 @@ def _places(one: Ints, other: Ints, likeness: Any, items: int) -> tuple[Ints, Fl
 # 3. Aligned --------------------------------------------------------------------------------------------------------
 
 
-def _drawn(planes: Planes) -> Mask:
-    """(items,) whether an image is mostly of one grey, that of its rim: a digit, a drawing, a product on white."""
-    rim = np.ones((SIDE, SIDE), dtype=np.bool_)
-    rim[1:-1, 1:-1] = False
-    ground = np.median(planes[:, rim], axis=1)
-    return np.asarray((np.abs(planes - ground[:, None, None]) < 4).mean(axis=(1, 2)) >= 0.4)
-
-
 def _softened(planes: Planes) -> Planes:
     """Blurred by (1, 2, 1) / 4 each way, so that noise and half a pixel count for less."""
     wide: Any = np.pad(planes, ((0, 0), (1, 1), (1, 1)), mode="edge")
@@ -551,20 +592,16 @@ def _mapped(images: Planes, member: Ints, mapping: Any) -> tuple[Any, Any]:
     return above + (below - above) * down, seen.astype(np.float32)
 
 
-def _aligned(
-    images: Planes, member: Ints, fixed: Planes, mapping: Any, *, steps: int, straight: bool = False
-) -> tuple[Any, Any]:
+def _aligned(images: Planes, member: Ints, fixed: Planes, mapping: Any, *, steps: int) -> tuple[Any, Any]:
     """(pairs, 2, 3) the affine maps that bring images onto fixed ones, from a first guess: the best of all steps.
 
-    And (pairs,) the share of what they show that it leaves. A straight map only moves.
+    And (pairs,) the share of what they show that it leaves.
     """
     side = images.shape[1]
     grid, pixels = _grid(side), fixed.reshape(len(fixed), side**2)
     down, right = (np.gradient(fixed, axis=axis).reshape(len(fixed), side**2) * np.float32(side / 2) for axis in (1, 2))
     slopes = [slope * by for slope in (down, right) for by in (grid[:, 0], grid[:, 1], np.float32(1))]
-    free = np.array([not straight, not straight, True])
     slope = np.stack([*slopes, pixels, np.ones_like(pixels)], axis=1)
-    slope[:, :6] *= np.tile(free, 2)[:, None]
     ridge = np.diag(np.array([1] * 6 + [0] * 2, dtype=np.float32))
     best, least = mapping.copy(), np.full(len(mapping), np.inf, dtype=np.float32)
     for step in range(steps + 1):
@@ -582,7 +619,7 @@ def _aligned(
         solved = np.linalg.solve(normal, weighted @ shown[:, :, None])[:, :, 0]
         contrast = np.where(np.abs(solved[:, 6:7]) > 0.1, solved[:, 6:7], np.float32(0.1))
         moved = np.tile(np.eye(3, dtype=np.float32), (len(mapping), 1, 1))
-        moved[:, :2] += np.clip(solved[:, :6] / contrast, -0.2, 0.2).reshape(-1, 2, 3) * free
+        moved[:, :2] += np.clip(solved[:, :6] / contrast, -0.2, 0.2).reshape(-1, 2, 3)
         whole = np.tile(np.eye(3, dtype=np.float32), (len(mapping), 1, 1))
         whole[:, :2] = mapping
         mapping = (whole @ np.linalg.inv(moved))[:, :2]
