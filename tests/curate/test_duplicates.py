@@ -77,6 +77,48 @@ def test_ones_are_alike_and_not_copies(data: Path) -> None:
     assert len(found.one) < 0.01 * len(ones)
 
 
+def test_digits_are_judged_by_their_shift_alone(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set of nothing but digits costs no alignment. The pairs are those of the rule that knew only shifts."""
+    monkeypatch.setattr("dissensus.curate.near_images._likest", lambda *_: pytest.fail("digits were aligned"))
+    pixels = read_source(data / "mnist/train-images-idx3-ubyte.gz").images
+    assert pixels is not None
+    generator = np.random.default_rng(3)
+    base = pixels[:5000]
+    duplicates = np.stack([changed(image, "all", generator) for image in base[1000:1300]])
+    found = find_duplicates([images("digits", np.concatenate([base, duplicates]))])
+    pairs = set(zip(found.one.tolist(), found.other.tolist(), strict=True))
+    planted = {(1000 + place, 5000 + place) for place in range(300)}
+    assert len(pairs & planted) >= 0.99 * 300
+    assert pairs - planted == {(743, 781)}
+
+
+def test_strokes_are_not_bent_onto_one_another_in_the_company_of_photographs() -> None:
+    """Sheared a little, a stroke fits many others; alone they are only moved, and so they must be among others."""
+    strokes = np.zeros((60, 1, 28, 28), dtype=np.uint8)
+    generator = np.random.default_rng(0)
+    for stroke in strokes:
+        lean, middle, width = generator.uniform(-0.5, 0.5), generator.uniform(11, 17), generator.uniform(1, 2.5)
+        row, column = np.mgrid[4:24, :28]
+        stroke[0, 4:24] = 255 * np.clip(width - np.abs(column - middle - lean * (row - 14)), 0, 1)
+    alone = find_duplicates([images("strokes", strokes)])
+    among = find_duplicates([images("strokes", strokes), images("photographs", photographs(60, size=28))])
+    assert 0 < len(alone.one) < 30
+    assert (among.one.tolist(), among.other.tolist()) == (alone.one.tolist(), alone.other.tolist())
+
+
+def test_cells_find_what_comparing_all_with_all_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(5)
+    base = photographs(900, seed=9)
+    turned = np.stack([np.rot90(changed(image, "all", generator)[0])[None] for image in base[:150]])
+    planes = canvas(np.concatenate([base, turned]))
+    every = set(zip(*(each.tolist() for each in near_images(planes)[:2]), strict=True))
+    monkeypatch.setattr("dissensus.curate.near_images._MANY", 500)
+    some = set(zip(*(each.tolist() for each in near_images(planes)[:2]), strict=True))
+    assert len(every) >= 148
+    assert some <= every
+    assert len(some) >= 0.97 * len(every)
+
+
 def test_the_similarity_is_the_correlation_of_aligned_images() -> None:
     base = photographs(30)
     duplicate = brightened(shifted(base[4], 2, -3), 0.8, 10)

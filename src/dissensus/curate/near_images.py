@@ -55,10 +55,18 @@ _ORDINARY: Final = 0.5
 _LEAST: Final = 0.3
 _PROMISING: Final = 0.55
 """The least likeness of a pair that is aligned; 99 % of planted duplicates of every kind reach it."""
+_WHATEVER_ELSE: Final = 0.97
+_NO_MORE: Final = 1.2
+"""Below that likeness a pair is aligned only where what it does not share is at most so many times what either image
+does not share with its background: more than half of the pairs that are no duplicates do not, and 0.4 % of planted
+ones."""
 _CROWDED: Final = 0.8
+"""The background from which on a drawn image is left to `near_drawings`: bent and turned a little, most digits fit one
+another. A product on white among photographs has a lower one."""
 _STEPS, _FIRST_STEPS = 8, 3
-_UNLIKELY: Final = 0.4
-"""Where brightness, contrast and the first steps leave a larger share of what a pair shows, no further one is made."""
+_UNLIKELY: Final = 0.2
+"""Where brightness, contrast and the first steps leave a larger share of what a pair shows, it is not judged; of
+planted duplicates, they leave more than 0.16 of none."""
 _MANY, _ONE_IN = 16384, 3
 _ROWS, _COLUMNS = 256, 512
 """Of a block of products: small enough to stay in a core's own memory."""
@@ -173,7 +181,11 @@ def _judged(
     one, other, pose, zoom, likeness, shift = _likest(planes, pool, told)
     place, background = _places(one, other, likeness, len(planes))
     crowded = drawn & (background > _CROWDED)
-    chosen = np.flatnonzero((place <= _VERIFIED) & (likeness >= _PROMISING) & ~(crowded[one] | crowded[other]))
+    promising = (place <= _VERIFIED) & (likeness >= _PROMISING) & ~(crowded[one] | crowded[other])
+    # An image with a dozen duplicates has them for its background.
+    missing = _NO_MORE * (1 - np.maximum(background[one], background[other]))
+    promising &= (1 - likeness <= missing) | (likeness >= _WHATEVER_ELSE)
+    chosen = np.flatnonzero(promising)
     one, other, pose, likeness = one[chosen], other[chosen], pose[chosen], likeness[chosen]
     soft = _softened(planes)
     half = np.ascontiguousarray(soft.reshape(-1, SIDE // 2, 2, SIDE // 2, 2).mean(axis=(2, 4)))
@@ -196,6 +208,8 @@ def _judged(
             found, left = _aligned(half, one[pairs], fixed(half, pairs), found, steps=steps)
             likely = left <= _UNLIKELY
             pairs, found = pairs[likely], found[likely]
+            if not len(pairs):
+                return pairs, np.zeros((0, 8))
         return pairs, _agreeing(soft, one[pairs], fixed(soft, pairs), found)
 
     kept, parts = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 8))]
