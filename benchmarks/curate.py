@@ -293,7 +293,8 @@ def fitted(title: str, names: list[str], column: Any, right: Any, weight: Any, u
 def fit(data: Path) -> None:
     """The weights of `dissensus.curate.near_images`, from sets that no figure here is measured on.
 
-    What is added to the constants was chosen on CIFAR-10, on which the figures are measured.
+    What is added to the constants was chosen on CIFAR-10, on which the figures are measured. The weights there are were
+    fitted when all pairs of drawn images, and those no more alike than their background, were aligned too.
     """
     from dissensus.curate.near_images import Evidence, canvas, judged_pairs
 

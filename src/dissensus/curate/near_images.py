@@ -1,6 +1,7 @@
 """Images that show the same thing: re-encoded, resized, brightened, moved, cropped, turned, mirrored or written upon.
 
-All images are compared in grey on one canvas of 32 x 32, in four steps, each on fewer pairs than the one before.
+All images are compared in grey on one canvas of 32 x 32, in four steps, each on fewer pairs than the one before. Drawn
+images, such as digits, are left to `near_drawings` where they are in a crowd of their like.
 
 1. **Nominated.** Two descriptions of an image, each compared with those of all others: its low cosine frequencies
    (what pHash looks at), which noise, blur and writing hardly change; and the magnitudes of its low Fourier
@@ -56,18 +57,19 @@ _LEAST: Final = 0.3
 _PROMISING: Final = 0.55
 """The least likeness of a pair that is aligned; 99 % of planted duplicates of every kind reach it."""
 _WHATEVER_ELSE: Final = 0.97
-_NO_MORE: Final = 1.2
+_NO_MORE: Final = 1.6
 """Below that likeness a pair is aligned only where what it does not share is at most so many times what either image
-does not share with its background: more than half of the pairs that are no duplicates do not, and 0.4 % of planted
-ones."""
+does not share with its background. At 1 that left out three quarters of the pairs that are no duplicates, but 0.5 % of
+planted ones too."""
 _CROWDED: Final = 0.8
-"""The background from which on a drawn image is left to `near_drawings`: bent and turned a little, most digits fit one
-another. A product on white among photographs has a lower one."""
+"""The background from which on two drawn images are left to `near_drawings`: bent and turned a little, most digits fit
+one another. A product on white among photographs has a lower one."""
 _STEPS, _FIRST_STEPS = 8, 3
-_UNLIKELY: Final = 0.2
+_UNLIKELY: Final = 0.3
 """Where brightness, contrast and the first steps leave a larger share of what a pair shows, it is not judged; of
 planted duplicates, they leave more than 0.16 of none."""
 _MANY, _ONE_IN = 16384, 3
+"""From how many images on there are cells, and that one in three of them is looked into."""
 _ROWS, _COLUMNS = 256, 512
 """Of a block of products: small enough to stay in a core's own memory."""
 _PAIRS: Final = 512
@@ -180,11 +182,10 @@ def _judged(
         return nothing, nothing, Evidence(*[np.zeros(0)] * len(Evidence._fields))
     one, other, pose, zoom, likeness, shift = _likest(planes, pool, told)
     place, background = _places(one, other, likeness, len(planes))
-    crowded = drawn & (background > _CROWDED)
-    promising = (place <= _VERIFIED) & (likeness >= _PROMISING) & ~(crowded[one] | crowded[other])
+    chance = np.maximum(background[one], background[other])
+    promising = (place <= _VERIFIED) & (likeness >= _PROMISING) & ~(drawn[one] & drawn[other] & (chance > _CROWDED))
     # An image with a dozen duplicates has them for its background.
-    missing = _NO_MORE * (1 - np.maximum(background[one], background[other]))
-    promising &= (1 - likeness <= missing) | (likeness >= _WHATEVER_ELSE)
+    promising &= (1 - likeness <= _NO_MORE * (1 - chance)) | (likeness >= _WHATEVER_ELSE)
     chosen = np.flatnonzero(promising)
     one, other, pose, likeness = one[chosen], other[chosen], pose[chosen], likeness[chosen]
     soft = _softened(planes)
@@ -212,7 +213,8 @@ def _judged(
                 return pairs, np.zeros((0, 8))
         return pairs, _agreeing(soft, one[pairs], fixed(soft, pairs), found)
 
-    kept, parts = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 8))]
+    kept: list[Ints] = [np.zeros(0, dtype=np.int64)]
+    parts: list[Floats] = [np.zeros((0, 8))]
     for number, (pairs, each) in enumerate(pool.map(verified, range(0, len(one), _PAIRS))):
         kept.append(pairs)
         parts.append(each)
@@ -226,7 +228,7 @@ def _judged(
         edges=edges,
         core_edges=core_edges,
         likeness=likeness[rows].astype(np.float64),
-        background=np.maximum(background[one], background[other]),
+        background=chance[chosen][rows],
         overlap=overlap,
         bent=bent,
         turned=turned,
