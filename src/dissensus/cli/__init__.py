@@ -8,6 +8,7 @@ import typer
 
 from dissensus.cli import (
     basins,
+    bench,
     collect,
     curate,
     data,
@@ -45,6 +46,7 @@ app.add_typer(curate.app, name="curate")
 app.add_typer(collect.app, name="collect")
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
+app.add_typer(bench.app, name="bench")
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from dissensus.evaluation.comparison.strata import ALL
 from dissensus.papers.evidence import MOST_CONTESTED
 from dissensus.papers.quantities import measure
 from dissensus.studies.writing import study_toml
+from dissensus.training.data import TRAIN
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class StudySummary:
         toml: the study file that says it.
         split: whose items were scored.
         items: how many.
+        votes: behind the target of a training item, in the mean.
         seeds: of its runs.
         cautions: what a reader must know before any number.
         trained_on: by engine, device and machine, how many runs.
@@ -65,6 +67,7 @@ class StudySummary:
     toml: str = ""
     split: str = ""
     items: int = 0
+    votes: float = 0.0
     seeds: tuple[int, ...] = ()
     cautions: tuple[str, ...] = ()
     trained_on: Mapping[str, int] = field(default_factory=dict)
@@ -100,6 +103,7 @@ def summarise(
         toml=study_toml(study),
         split=f"test, each item in one of {study.folds} folds" if folds else evidence.scored.split,
         items=evaluation.items,
+        votes=_votes(evidence),
         seeds=study.seeds,
         cautions=() if folds else evidence.scored.cautions,
         trained_on=trained_on,
@@ -108,6 +112,11 @@ def summarise(
         worth={system: str(worth) for system, worth in evaluation.worth.items()},
         answers=answers,
     )
+
+
+def _votes(evidence: Evidence) -> float:
+    study, data = evidence.first.study, evidence.first.data
+    return float(_rounded(float(data.targets[study.targets[0].name].panel_size[data.splits[TRAIN]].mean())))
 
 
 def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
