@@ -103,7 +103,7 @@ def _comparison(found: Standings, comparison: Comparison) -> list[Block]:
     metrics = (protocol.metric, *(metric for metric in protocol.others if metric in comparison.others))
     header = ("method", *(f"mean rank: {METRICS[metric].short}" for metric in metrics))
     rows = tuple(
-        (name, f"{mean:.2f}", *(f"{comparison.others[metric][name]:.2f}" for metric in metrics[1:]))
+        (name, f"{mean:.2f}", *(_rank(comparison.others[metric].get(name)) for metric in metrics[1:]))
         for name, mean in zip(ranking.methods, ranking.mean_ranks, strict=True)
     )
     said = (
@@ -142,6 +142,10 @@ def _ranks(result: SetResult, metric: str) -> dict[str, float]:
     known = {method: mean for method, mean in means.items() if mean is not None}
     ranks = ranks_of(np.array([list(known.values())]), higher_is_better=METRICS[metric].better == "higher")
     return dict(zip(known, ranks[0].tolist(), strict=True))
+
+
+def _rank(mean: float | None) -> str:
+    return DASH if mean is None else f"{mean:.2f}"
 
 
 def _interval(row: Row, metric: str) -> str:

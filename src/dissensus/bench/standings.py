@@ -158,13 +158,13 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
     )
     whole = [each for each in sets if not each.cut]
     groups = {
-        "all": (f"all sets ({len(whole)})", whole),
-        "few": _titled(f"few votes: fewer than {protocol.few} an item", [s for s in sets if s.votes < protocol.few]),
-        "many": _titled(f"many votes: {protocol.few} an item or more", [s for s in sets if s.votes >= protocol.few]),
+        "all": ("all sets", whole),
+        "few": (f"few votes (fewer than {protocol.few} an item)", [s for s in sets if s.votes < protocol.few]),
+        "many": (f"many votes ({protocol.few} an item or more)", [s for s in sets if s.votes >= protocol.few]),
     }
     known = [each for each in whole if any(kind in each.rows for kind in protocol.people)]
     if known:
-        groups["people"] = _titled("sets that tell annotators apart", known)
+        groups["people"] = ("sets that tell annotators apart", known)
     comparisons = tuple(_compared(protocol, slug, title, chosen) for slug, (title, chosen) in groups.items())
     ran = [each for each in summaries.values() if not each.missing]
     return Standings(
@@ -180,10 +180,6 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
         quick=any(each.quick for each in ran),
         cautions=tuple(dict.fromkeys(caution for each in ran for caution in each.cautions)),
     )
-
-
-def _titled(title: str, chosen: list[SetResult]) -> tuple[str, list[SetResult]]:
-    return f"{title} ({len(chosen)} sets)", chosen
 
 
 def _set_result(protocol: Protocol, bench_set: BenchSet, summaries: Mapping[str, StudySummary]) -> SetResult | None:
@@ -235,13 +231,10 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
         why = f"{len(sets)} sets and {len(whole)} methods that are on all of them: too few to rank"
         return Comparison(slug=slug, title=title, ranking=None, why=why, left_out=left_out, others={})
 
-    def ranked(metric: str) -> Ranking | None:
-        scores = [[_mean(each, name, metric) for name in whole] for each in sets]
-        if any(value is None for row in scores for value in row):
-            return None
+    def ranked(metric: str, methods: list[str]) -> Ranking:
         return rank_methods(
-            np.array(scores, dtype=np.float64),
-            methods=whole,
+            np.array([[_mean(each, name, metric) for name in methods] for each in sets], dtype=np.float64),
+            methods=methods,
             sets=[each.name for each in sets],
             higher_is_better=METRICS[metric].better == "higher",
             alpha=protocol.alpha,
@@ -249,10 +242,12 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
 
     others = {}
     for metric in protocol.others:
-        ranking = ranked(metric)
-        if ranking is not None:
+        # A constant has no correlation with anything, and is not ranked by it.
+        having = [name for name in whole if all(_mean(each, name, metric) is not None for each in sets)]
+        if len(having) > 2:
+            ranking = ranked(metric, having)
             others[metric] = dict(zip(ranking.methods, ranking.mean_ranks, strict=True))
-    return Comparison(slug=slug, title=title, ranking=ranked(protocol.metric), left_out=left_out, others=others)
+    return Comparison(slug=slug, title=title, ranking=ranked(protocol.metric, whole), left_out=left_out, others=others)
 
 
 def _mean(result: SetResult, method: str, metric: str) -> float | None:
@@ -262,28 +257,30 @@ def _mean(result: SetResult, method: str, metric: str) -> float | None:
 
 def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult]) -> str:
     """One paragraph: what to train with on such sets, what it is not told apart from, and how firm that is."""
-    began = f"With {comparison.title}: "
+    began = f"With {comparison.title}"
     ranking = comparison.ranking
     if ranking is None:
-        return f"{began}no answer: {comparison.why}. The evidence is thin."
+        return f"{began} there is no answer: {comparison.why}. The evidence is thin."
     best = next((name for name in ranking.methods if name not in protocol.controls), None)
     if best is None:
-        return f"{began}no answer: only controls were run. The evidence is thin."
-    behind = [name for name in ranking.methods if name != best and ranking.apart(best, name)]
-    near = [
-        name
-        for name in ranking.methods
-        if name != best and not ranking.apart(best, name) and name not in protocol.controls
-    ]
-    recipe = {"majority + temperature": "majority labels and scale the temperature afterwards"}.get(best, best)
-    short = METRICS[protocol.metric].short
-    told = [f"{began}train with {recipe} (mean rank {ranking.rank(best):.2f} of {len(ranking.methods)} by {short})."]
+        return f"{began} there is no answer: only controls were run. The evidence is thin."
+    others = [name for name in ranking.methods if name != best]
+    behind = [name for name in others if ranking.apart(best, name)]
+    near = [name for name in others if name not in behind and name not in protocol.controls]
+    ahead = [name for name in others if ranking.rank(name) < ranking.rank(best)]
+    measured = (
+        f"mean rank {ranking.rank(best):.2f} of {len(ranking.methods)} by {METRICS[protocol.metric].short} over "
+        f"{len(ranking.sets)} sets"
+    )
+    thin = thin_reasons(protocol, ranking, sets)
+    if thin:
+        told = [f"{began}, {best} comes first ({measured}), but the evidence is thin: {'; '.join(thin)}."]
+    else:
+        recipe = {"majority + temperature": "majority labels and scale the temperature afterwards"}.get(best, best)
+        told = [f"{began}, train with {recipe} ({measured})."]
     told += [f"It is told apart from {_listed(behind)}."] if behind else []
     told += [f"It is not told apart from {_listed(near)}."] if near else []
-    ahead = [name for name in ranking.methods[: ranking.methods.index(best)] if name in protocol.controls]
-    told += [f"Ahead of it, though no answer, stands {_listed(ahead)}."] if ahead else []
-    thin = thin_reasons(protocol, ranking, sets)
-    told += [f"The evidence is thin: {'; '.join(thin)}."] if thin else []
+    told += [f"Ahead of it stands a control: {_listed(ahead)}."] if ahead else []
     return " ".join(told)
 
 
