@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dissensus.bench.outcome import standings
 from dissensus.bench.ranking import ranks_of
 from dissensus.bench.running import NAME
-from dissensus.bench.standings import standings
 from dissensus.evaluation.comparison.scores import arrow
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.evaluation.metrics.registry import METRICS
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from dissensus.bench.outcome import Comparison, Row, SetResult, Standings
     from dissensus.bench.protocol import Protocol
-    from dissensus.bench.standings import Comparison, Row, SetResult, Standings
     from dissensus.papers.summary import StudySummary
 
 HOW: Final = (

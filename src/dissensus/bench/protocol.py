@@ -65,6 +65,7 @@ class BenchSet:
         votes: how many votes an item runs are trained on, where the others are left out; 0 for all.
         training: what differs from the kind's.
         people: whether annotators are told apart.
+        quick: whether `--quick` runs it, where its kind allows.
     """
 
     name: str
@@ -74,6 +75,7 @@ class BenchSet:
     votes: int = 0
     training: Mapping[str, Any]
     people: bool = False
+    quick: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,7 +130,7 @@ def _run(
     place.mkdir(parents=True, exist_ok=True)
     for bench_set, entry in pairs:
         kind = protocol.kinds[bench_set.kind]
-        if how.quick and kind.quick is None:
+        if how.quick and (kind.quick is None or not bench_set.quick):
             continue
         name = study_name(bench_set, entry)
         path = place / f"{name}.toml"

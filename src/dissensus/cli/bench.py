@@ -101,8 +101,8 @@ def _tell(summaries: Iterator[StudySummary]) -> None:
 
 
 def _show(protocol: Protocol, folder: Path) -> None:
+    from dissensus.bench.outcome import standings
     from dissensus.bench.running import NAME
-    from dissensus.bench.standings import standings
     from dissensus.papers import read_summaries
 
     summaries = read_summaries(folder, NAME)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dissensus.bench.outcome import standings
 from dissensus.bench.protocol import BenchSet, Protocol, read_protocol
-from dissensus.bench.standings import standings
 from dissensus.papers.summary import StudySummary
 
 if TYPE_CHECKING:
