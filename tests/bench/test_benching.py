@@ -102,6 +102,8 @@ def test_what_could_not_be_run_is_listed_and_the_rest_is_there(small: Path) -> N
     page = write_pages(protocol, read_summaries(small / "out", "bench"), small / "out")[0].read_text()
     assert "no-such-side" in page.split("## Not run")[1]
     assert "nowhere.csv" in page.split("## Not run")[1]
+    # The study files lie in a folder of this machine, which is nobody's business.
+    assert "bench-studies" not in page
     assert "the evidence is thin" in page
     assert "quick run" not in page
     assert (small / "out" / "bench-few.svg").read_text().startswith("<svg")

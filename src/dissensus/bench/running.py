@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from dissensus.bench.protocol import WITH, Entry, study_name, study_text
@@ -139,11 +140,7 @@ def _run(
             read_study(path)
         except InputError as error:
             # Where a version of dissensus has no such model, the others are still worth a table.
-            refused = StudySummary(
-                name=name, study=name, missing=str(error).replace(str(path), path.name), quick=how.quick
-            )
-            write_summary(folder, NAME, refused)
-            yield refused
+            yield _not_run(StudySummary(name=name, study=name, missing=str(error), quick=how.quick), folder, path)
             continue
         quick = {key: value for key, value in (kind.quick or {}).items() if key not in ("model", "encoder")}
         if isinstance(bench_set.splits, str) or "folds" not in bench_set.splits:
@@ -158,4 +155,12 @@ def _run(
             claims=(),
             path=place / "protocol",
         )
-        yield from reproduce(paper, store, folder, how=how, train=train)
+        for summary in reproduce(paper, store, folder, how=how, train=train):
+            yield _not_run(summary, folder, path) if summary.missing else summary
+
+
+def _not_run(summary: StudySummary, folder: Path, path: Path) -> StudySummary:
+    """The summary of what could not be run, kept without the place of this machine's study file."""
+    told = replace(summary, missing=summary.missing.replace(str(path), path.name))
+    write_summary(folder, NAME, told)
+    return told
