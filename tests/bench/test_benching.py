@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import torch
@@ -21,10 +21,9 @@ from dissensus.studies.opening import open_study
 from dissensus.studies.scored import score_study
 from tests.papers.conftest import write_data
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 torch.set_num_threads(1)
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 HOW = Reproduction(engine="loop", device="cpu", resamples=50)
 
@@ -158,3 +157,12 @@ def test_pages_are_rebuilt_from_summaries_alone(small: Path, tmp_path: Path) -> 
     assert "no answer" in result.output
     names = ("bench.md", "bench.html", "bench.json")
     assert [(tmp_path / "kept" / name).read_bytes() for name in names] == first[:3]
+
+
+def test_the_published_page_is_what_the_tool_writes(tmp_path: Path) -> None:
+    if not (RESULTS / "bench").is_dir():
+        pytest.skip("docs/results/bench holds no summaries yet")
+    for path in write_pages(read_protocol(), read_summaries(RESULTS, "bench"), tmp_path):
+        if path.suffix != ".svg":
+            text = path.read_text()
+            assert (RESULTS / path.name).read_text() == text, "dissensus bench --from docs/results"

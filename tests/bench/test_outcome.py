@@ -89,6 +89,11 @@ def test_thin_evidence_is_called_thin(sets: int, seeds: int, turned: bool, why: 
     assert "train with" not in few
 
 
+def test_a_quick_run_is_thin_whatever_its_seeds() -> None:
+    few = standings(protocol(12), {f"set{n}": in_order(f"set{n}", quick=True) for n in range(12)}).answers[0]
+    assert "the evidence is thin: the runs were cut short." in few
+
+
 def test_sets_are_parted_by_votes_and_a_cut_set_counts_among_few_votes_alone() -> None:
     votes = [3.0, 9.9, 10.0, 60.0, 3.0]
     made = {f"set{n}": in_order(f"set{n}", votes=each) for n, each in enumerate(votes)}
@@ -106,6 +111,11 @@ def test_a_control_is_never_the_answer_but_is_said_to_be_ahead() -> None:
     found = standings(protocol(12), {f"set{n}": in_order(f"set{n}", order) for n in range(12)})
     assert "train with multipass" in found.answers[0]
     assert "Ahead of it stands a control: noisy-soft." in found.answers[0]
+    # A constant that is not told apart from the answer is not passed over in silence either.
+    short = {f"set{n}": in_order(f"set{n}") for n in range(2)}
+    assert (
+        "It is not told apart from soft, sls, mixup, majority and marginal." in standings(protocol(2), short).answers[0]
+    )
 
 
 def test_a_method_of_its_own_study_is_in_the_table_under_its_name_and_ranked_where_it_is_on_all_sets() -> None:

@@ -167,17 +167,18 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
         groups["people"] = ("sets that tell annotators apart", known)
     comparisons = tuple(_compared(protocol, slug, title, chosen) for slug, (title, chosen) in groups.items())
     ran = [each for each in summaries.values() if not each.missing]
+    quick = any(each.quick for each in ran)
     return Standings(
         protocol=protocol,
         sets=sets,
         comparisons=comparisons,
         answers=tuple(
-            _answer(protocol, each, [s for s in sets if each.ranking and s.name in each.ranking.sets])
+            _answer(protocol, each, [s for s in sets if each.ranking and s.name in each.ranking.sets], quick=quick)
             for each in comparisons
             if each.slug in ("few", "many")
         ),
         not_run=tuple(_not_run(protocol, summaries)),
-        quick=any(each.quick for each in ran),
+        quick=quick,
         cautions=tuple(dict.fromkeys(caution for each in ran for caution in each.cautions)),
     )
 
@@ -255,7 +256,7 @@ def _mean(result: SetResult, method: str, metric: str) -> float | None:
     return None if row is None or metric not in row.scores else row.scores[metric][0]
 
 
-def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult]) -> str:
+def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult], *, quick: bool) -> str:
     """One paragraph: what to train with on such sets, what it is not told apart from, and how firm that is."""
     began = f"With {comparison.title}"
     ranking = comparison.ranking
@@ -266,13 +267,13 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
         return f"{began} there is no answer: only controls were run. The evidence is thin."
     others = [name for name in ranking.methods if name != best]
     behind = [name for name in others if ranking.apart(best, name)]
-    near = [name for name in others if name not in behind and name not in protocol.controls]
+    near = [name for name in others if name not in behind]
     ahead = [name for name in others if ranking.rank(name) < ranking.rank(best)]
     measured = (
         f"mean rank {ranking.rank(best):.2f} of {len(ranking.methods)} by {METRICS[protocol.metric].short} over "
         f"{len(ranking.sets)} sets"
     )
-    thin = thin_reasons(protocol, ranking, sets)
+    thin = thin_reasons(protocol, ranking, sets, quick=quick)
     if thin:
         told = [f"{began}, {best} comes first ({measured}), but the evidence is thin: {'; '.join(thin)}."]
     else:
@@ -284,10 +285,11 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     return " ".join(told)
 
 
-def thin_reasons(protocol: Protocol, ranking: Ranking, sets: Sequence[SetResult]) -> list[str]:
+def thin_reasons(protocol: Protocol, ranking: Ranking, sets: Sequence[SetResult], *, quick: bool) -> list[str]:
     """Why an answer is not to be relied on; empty where nothing speaks against it."""
     seeds = min((row.seeds for each in sets for row in each.rows.values() if not row.baseline), default=0)
     reasons = {
+        "the runs were cut short": quick,
         f"only {len(ranking.sets)} sets (the protocol asks for {protocol.least_sets})": len(ranking.sets)
         < protocol.least_sets,
         f"Friedman's test does not tell the methods apart (p = {ranking.p:.2g})": ranking.p >= protocol.alpha,

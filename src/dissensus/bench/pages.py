@@ -33,7 +33,8 @@ HOW: Final = (
 
 QUICK: Final = (
     "This is a quick run: small networks, few epochs and seeds, no images. It shows that every step works; it is no "
-    "answer to what one should train with."
+    "answer to what one should train with. Where epochs are cut short, deliveries that take more steps an epoch "
+    "(repeated takes one for each vote) are ahead for that reason alone."
 )
 
 
@@ -71,7 +72,8 @@ def page(found: Standings, summaries: Mapping[str, StudySummary]) -> list[Block]
     blocks = [Block("title", protocol.title), Block("text", protocol.question)]
     blocks += [Block("warning", QUICK)] if found.quick else []
     blocks += [Block("warning", f"{_capital(each)}.") for each in found.cautions]
-    blocks += [Block("heading", "What should I train with?"), Block("list", rows=tuple((a,) for a in found.answers))]
+    blocks += [Block("heading", "What should I train with?")]
+    blocks += [Block("list", rows=tuple((each,) for each in found.answers))]
     blocks += [Block("text", DELIVERY)]
     blocks += [Block("heading", "Over sets")]
     for each in found.comparisons:
