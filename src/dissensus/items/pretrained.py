@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.extras import installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +50,7 @@ def hf_folder(name: str, *, beside: Path) -> Path:
             here yet.
         beside: the folder that a relative one is looked for in.
     """
-    _installed("transformers", "text", name=f"hf:{name}")
+    installed("transformers", "text", wanted_by=f"hf:{name}")
     folder = beside / Path(name).expanduser()
     if name == "minilm" and not folder.is_dir():
         return minilm_folder()
@@ -169,7 +170,7 @@ def embed_images(items: Items, told: Callable[[int, int], None], *, name: str, b
 
 def timm_folder(name: str, *, beside: Path) -> Path | None:
     """The folder of a timm network beside the study file; None for a name that timm is to find."""
-    _installed("timm", "images", name=f"timm:{name}")
+    installed("timm", "images", wanted_by=f"timm:{name}")
     folder = beside / Path(name).expanduser()
     return folder if (folder / "config.json").is_file() else None
 
@@ -177,8 +178,3 @@ def timm_folder(name: str, *, beside: Path) -> Path | None:
 def versions(*packages: str) -> dict[str, str]:
     """The versions of installed packages, which decide what an encoder makes."""
     return {package: version(package) for package in packages}
-
-
-def _installed(package: str, extra: str, *, name: str) -> None:
-    if importlib.util.find_spec(package) is None:
-        raise InputError(f'{name}: {package} is not installed; get it with `pip install "dissensus[{extra}]"`')

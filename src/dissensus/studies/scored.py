@@ -61,7 +61,7 @@ class System:
         return np.asarray(self.predictions[split].mean(axis=0, dtype=np.float64))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ScoredStudy:
     """A study whose runs were read and scored against people.
 
@@ -85,6 +85,16 @@ class ScoredStudy:
     references: Mapping[str, str]
     evaluation: Evaluation
     cautions: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        runs = sum(len(system.runs) for system in self.systems.values())
+        held = f"{len(self.systems)} systems, {runs} runs, {len(self.human):,} items"
+        return "\n".join([f"ScoredStudy({self.opened.study.name}, {held})", *self.cautions, *self.evaluation.verdict])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return "".join(f"<p>{escape(each)}</p>" for each in self.cautions) + self.evaluation._repr_html_()
 
     @property
     def recorded(self) -> bool:
