@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import torch
 
     from dissensus.arrays import Ints
-    from dissensus.basins.linearised import Linearised
     from dissensus.basins.objectives import Objective
+    from dissensus.basins.operators import Traces
     from dissensus.training.data import TrainingData
     from dissensus.training.run import RunResult
 
@@ -150,7 +150,7 @@ def measure_basins(
         for k, *three in zip(group, worst, plain, filtered, strict=True):
             sharpness[k] = dict(zip(("worst_case", "average", "average_filter"), three, strict=True))
     # A network is traced once, whatever the number of its runs.
-    traces: dict[str, dict[str, Linearised]] = {}
+    traces: dict[str, Traces] = {}
     for k, (result, measured) in enumerate(zip(results, objectives, strict=True)):
         yield _measured(result, measured, settings, sharpness[k], traces=traces.setdefault(result.run.model, {}))
 
@@ -230,7 +230,7 @@ def _measured(
     settings: BasinSettings,
     sharpness: dict[str, Any],
     *,
-    traces: dict[str, Linearised],
+    traces: Traces,
 ) -> Basin:
     began, seed = time.perf_counter(), settings.seed
     loss, loss_error = (float(part[0]) for part in mean_and_error(measured.losses(measured.weights[None])))
