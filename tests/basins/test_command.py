@@ -32,7 +32,7 @@ def test_the_table_and_the_json_say_what_was_measured(plan: OpenStudy, tmp_path:
     assert shown.exit_code == 0, shown.output
     assert "soft cross-entropy on 40 items" in shown.stdout
     assert "majority and soft" in shown.stdout
-    assert "soft, neighbouring seeds" in shown.stdout
+    assert "soft, all pairs of seeds" in shown.stdout
     told, found = json.loads(out.read_text(encoding="utf-8")), study_basins(plan)
     row = next(each for each in told["summary"] if (each["system"], each["quantity"]) == ("soft", "trace"))
     assert row["values"] == pytest.approx([basin.trace.value for basin in found.systems["soft"]])

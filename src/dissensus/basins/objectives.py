@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 CHUNK: Final = 250
 """How many items are computed at once: few enough for a processor's cache, enough to keep a GPU busy."""
 
+SOFT: Final = "soft cross-entropy"
+"""What cross-entropy is called where the targets are distributions."""
+
 STACKED: Final = 32
 """How many weight vectors are evaluated at once where they are stacked."""
 
@@ -446,5 +449,5 @@ def _stacked_form(model: nn.Module, weights: dict[str, Tensor], features: Tensor
 
 def _loss_name(loss: Loss, targets: Tensor) -> str:
     if loss is cross_entropy:
-        return "soft cross-entropy" if targets.is_floating_point() else "cross-entropy"
+        return SOFT if targets.is_floating_point() else "cross-entropy"
     return str(getattr(loss, "__name__", type(loss).__name__))
