@@ -9,8 +9,8 @@ from dissensus.lazy import lazy_names
 if TYPE_CHECKING:
     from dissensus.basins.density import spectral_density as spectral_density
     from dissensus.basins.explanations import ExplanationStability as ExplanationStability
+    from dissensus.basins.explanations import explain as explain
     from dissensus.basins.explanations import explanation_stability as explanation_stability
-    from dissensus.basins.explanations import explanations as explanations
     from dissensus.basins.lanczos import top_eigenvalues as top_eigenvalues
     from dissensus.basins.last_layer import gradient_variance as gradient_variance
     from dissensus.basins.measuring import Basin as Basin
@@ -50,7 +50,7 @@ __getattr__, __dir__ = lazy_names(
         "compare_basins": "measuring",
         "compare_explanations": "measuring",
         "explanation_stability": "explanations",
-        "explanations": "explanations",
+        "explain": "explanations",
         "gauss_newton": "operators",
         "gradient_variance": "last_layer",
         "hessian": "operators",

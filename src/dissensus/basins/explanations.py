@@ -68,7 +68,7 @@ class ExplanationStability:
         return restored(cls, given)
 
 
-def explanations(measured: Objective, inputs: Any, classes: Tensor) -> tuple[Tensor, str]:
+def explain(measured: Objective, inputs: Any, classes: Tensor) -> tuple[Tensor, str]:
     """(items, height, width) maps of what speaks for a class of each item, 0 or more, and the method.
 
     Grad-CAM (Selvaraju et al. 2017) where the network has a convolution that gives more than one place: its channels,
@@ -120,7 +120,7 @@ def explanation_stability(objectives: Sequence[Objective], *, examples: int = 6)
         classes = targets if not targets.is_floating_point() else targets.argmax(dim=1)
         found = []
         for each in objectives:
-            maps, method = explanations(each, inputs, classes)
+            maps, method = explain(each, inputs, classes)
             found.append(maps)
         stacked = torch.stack(found)
         here = shown[(shown >= done) & (shown < done + len(targets))] - done

@@ -346,9 +346,10 @@ def _check_classes(outputs: Tensor, targets: Tensor, before: int) -> None:
             )
         return
     if targets.ndim != 2 or targets.shape[1] != classes:
+        shape = ", ".join(["items", *map(str, targets.shape[1:])])
         raise InputError(
-            f"basins: targets of shape {tuple(targets.shape)} for a model of {classes} outputs; give (items, "
-            f"{classes}) distributions, or (items,) class indices as whole numbers"
+            f"basins: targets of shape ({shape}) for a model of {classes} outputs; give (items, {classes}) "
+            "distributions, or (items,) class indices as whole numbers"
         )
     wrong = ~((targets >= 0).all(dim=1) & ((targets.sum(dim=1) - 1).abs() <= 1e-3))
     if wrong.any():
@@ -450,4 +451,5 @@ def _stacked_form(model: nn.Module, weights: dict[str, Tensor], features: Tensor
 def _loss_name(loss: Loss, targets: Tensor) -> str:
     if loss is cross_entropy:
         return SOFT if targets.is_floating_point() else "cross-entropy"
-    return str(getattr(loss, "__name__", type(loss).__name__))
+    known = next((name for name, each in LOSSES.items() if each is loss), None)
+    return known or str(getattr(loss, "__name__", type(loss).__name__))
