@@ -245,7 +245,7 @@ def test_a_network_that_reads_texts_has_a_basin(data: TrainingData, result: Any)
     settings = BasinSettings(items=None, split="test", probes=2, perturbations=2, ascent_steps=1, line=0, chunk=16)
     (basin,) = measure_basins([result], data, settings=settings)
     human, model = data.human.probabilities[data.splits["test"]], result.predictions["test"].astype(np.float64)
-    # The run's own predictions were made in half precision.
+    # The run's own predictions were made in bfloat16.
     assert basin.loss == pytest.approx(-(human * np.log(model)).sum(axis=1).mean(), rel=1e-3)
     assert basin.eigenvalues.values[0] > 0
 
