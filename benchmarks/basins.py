@@ -20,7 +20,7 @@ determinism check is off. Its trace draws all probes at once; it is given them f
 The spectra have 30 to 300 eigenvalues above a bulk: tops within 2 % of each other, gaps of .98, .95 and .9, values that
 occur several times, all rotated at random and scaled. An error holds where every value asked for is within its own.
 
-The transformer has the shape of all-MiniLM-L6 (6 layers, 384 wide, 12 heads, 30,522 tokens) and reads 1,000 texts of 64
+The transformer has the shape of all-MiniLM-L6 (6 layers, 384 wide, 12 heads, 30,522 tokens) and reads 1,000 texts of 128
 random tokens; it is trained for 60 steps first, so that its Hessian has outliers. Both libraries compute attention by
 matrix products, since fused kernels have no second derivatives.
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from dissensus.basins import Operator
 
-TOLERANCE, PROBES, CLASSES = 1e-3, 40, 10
+TOLERANCE, PROBES, CLASSES, TOKENS = 1e-3, 40, 10, 128
 
 
 def digits(items: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -269,9 +269,9 @@ class MiniLM(torch.nn.Module):
 
 
 def texts(items: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """(items, 64) random tokens, and (items, 3) shares of ten votes that depend on how many are of which third."""
+    """(items, TOKENS) random tokens, and (items, 3) shares of ten votes that depend on how many are of which third."""
     generator = np.random.default_rng(0)
-    ids = generator.integers(0, 3_000, (items, 64))
+    ids = generator.integers(0, 3_000, (items, TOKENS))
     share = np.stack([(ids // 1_000 == k).mean(axis=1) for k in range(3)], axis=1) ** 8
     votes = np.stack([generator.multinomial(10, p / p.sum()) for p in share])
     return torch.from_numpy(ids).to(device), torch.from_numpy(votes / 10).float().to(device)
@@ -292,7 +292,7 @@ def transformer(items: int) -> None:
     model.eval()
     weights = sum(value.numel() for value in model.parameters())
     where = torch.cuda.get_device_name() if device == "cuda" else "a CPU"
-    print(f"{weights:,} weights, {items:,} texts of 64 tokens, on {where}\n")
+    print(f"{weights:,} weights, {items:,} texts of {TOKENS} tokens, on {where}\n")
     with plain_attention():
         timed(lambda: ours(model, x[:8], t[:8]))
         found = {"dissensus": ours(model, x, t)}

@@ -67,7 +67,7 @@ def test_spectra_lines_and_surfaces_show_what_was_measured(basins: StudyBasins, 
     assert len(section.data["lines"]) == 4 * 5
     # Three items, two seeds; features that are no images have no picture beside.
     assert [row["of"] for row in section.data["maps-1"]] == 3 * ["seed 0", "seed 1"]
-    assert len({row["image"] for row in section.data["maps-1"]}) > 1
+    assert len({row["tile"] for row in section.data["maps-1"]}) > 1
 
 
 def test_detection_shows_aurocs_with_intervals_and_keeps_every_measure(ood: OodResult) -> None:

@@ -326,14 +326,14 @@ def _maps(found: StudyBasins, data: TrainingData) -> list[tuple[Figure, list[Rec
             under = None if pictures is None else pictures[place]
             tiles = [] if under is None else [("item", under)]
             tiles += [(column, _heated(one, under)) for column, one in zip(columns, maps, strict=True)]
-            rows += [{"row": place, "item": clipped(item), "of": of, "image": data_uri(tile)} for of, tile in tiles]
+            rows += [{"row": place, "item": clipped(item), "of": of, "tile": data_uri(tile)} for of, tile in tiles]
         chart = (
             alt.Chart(alt.NamedData(name=name))
             .mark_image(width=TILE, height=TILE if each.maps.shape[2] > 1 else TILE // 4, smooth=False)
             .encode(
                 x=alt.X("of:N", title=None, sort=["item", *columns]).axis(orient="top", labelAngle=0),
                 y=alt.Y("row:O", title=None, axis=None),
-                url="image:N",
+                url="tile:N",
                 tooltip=[alt.Tooltip("item:N"), alt.Tooltip("of:N", title="map of")],
             )
             .properties(
