@@ -94,7 +94,7 @@ def top_eigenvalues(
                 # There is no rest in which anything could have been missed.
                 ceiling = np.minimum(ceiling, values)
             # Products are rounded, so no error can be smaller than that.
-            rounding = torch.finfo(operator.dtype).eps * float(np.abs(joined).max())
+            rounding = 10 * torch.finfo(operator.dtype).eps * float(np.abs(joined).max())
             errors = np.maximum(ceiling[: len(values)] - values, rounding)
             enough = complete and bool((errors <= np.maximum(tolerance * np.abs(values), rounding)).all())
             if enough or (complete and iterations >= max_iterations):
