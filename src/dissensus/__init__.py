@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus import basins as basins
     from dissensus.bundles import load_model as load_model
     from dissensus.datasets import load as load
     from dissensus.delivery import deliver as deliver
@@ -33,6 +34,7 @@ __getattr__, __dir__ = lazy_names(
         "InputError": "errors",
         "LabelDistribution": "labels",
         "Votes": "votes",
+        "basins": "basins",
         "count_votes": "votes",
         "deliver": "delivery",
         "evaluate": "evaluation",

@@ -19,7 +19,9 @@ def lazy_names(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], A
     def load(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        value = getattr(importlib.import_module(f"{package}.{home[name]}"), name)
+        module = importlib.import_module(f"{package}.{home[name]}")
+        # A room may itself be a public name of the house.
+        value = module if home[name] == name and not hasattr(module, name) else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

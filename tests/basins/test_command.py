@@ -39,6 +39,25 @@ def test_the_table_and_the_json_say_what_was_measured(plan: OpenStudy, tmp_path:
     assert len(told["runs"]["majority"]) == 2
 
 
+def test_the_help_names_the_study_s_table() -> None:
+    # Square brackets are markup where they are not escaped.
+    shown = " ".join(CliRunner().invoke(app, ["basins", "--help"], env={"COLUMNS": "120"}).stdout.split())
+    assert "the study's own [basins] table" in shown
+
+
+def test_explanations_are_compared_and_kept(plan: OpenStudy) -> None:
+    given = ["basins", str(plan.store.folder), "--explanations", "2", "--json", "-"]
+    told = json.loads(CliRunner().invoke(app, given).stdout)
+    assert len(told["explanations"]["soft"]["maps"]) == 2
+    stable, alike = told["explanations"]["soft"]["cosine"], told["pairs"][2]["cka"]
+    assert 0 <= stable["low"] <= stable["value"] <= stable["high"] <= 1
+    assert 0 <= alike["low"] <= alike["value"] <= alike["high"] <= 1
+    # What was measured of single runs is found again.
+    assert told["runs"]["soft"][0] == study_basins(plan).systems["soft"][0].to_dict()
+    shown = CliRunner().invoke(app, ["basins", str(plan.store.folder)]).stdout
+    assert "Explanations across seeds, input gradients" in shown
+
+
 def test_an_option_goes_before_the_study_s_own_table(plan: OpenStudy) -> None:
     given = ["basins", str(plan.store.folder), "--items", "20", "--surface", "0", "--density", "0", "--json", "-"]
     told = json.loads(CliRunner().invoke(app, given).stdout)
