@@ -21,8 +21,8 @@ The spectra have 30 to 300 eigenvalues above a bulk: tops within 2 % of each oth
 occur several times, all rotated at random and scaled. An error holds where every value asked for is within its own.
 
 The transformer has the shape of all-MiniLM-L6 (6 layers, 384 wide, 12 heads, 30,522 tokens) and reads 1,000 texts of
-128 random tokens; it is trained for 60 steps first, so that its Hessian has outliers. Both libraries compute attention by
-matrix products, since fused kernels have no second derivatives.
+128 random tokens; it is trained for 60 steps first, so that its Hessian has outliers. Both libraries compute attention
+by matrix products, since fused kernels have no second derivatives.
 
 With one thread seconds are those of the processor, so that other work on the machine does not decide; on a quiet
 machine they are those of the clock.

@@ -16,7 +16,7 @@ from dissensus.errors import InputError
 from tests.basins.nets import CLASSES, conv_net, items, mlp
 
 
-def placed_net() -> nn.Module:
+def placed_net() -> nn.Sequential:
     """A convolution, one with a single place after it, and a linear layer."""
     torch.manual_seed(2)
     return (
@@ -39,8 +39,8 @@ def test_grad_cam_by_hand() -> None:
     found, method = explain(objective(model, x, t), x, y)
     assert method == "Grad-CAM"
     assert found.shape == (23, 4, 4)
-    channels = model[0](x).detach().requires_grad_()  # type: ignore[operator]
-    logits = model[1:](channels.clone())  # type: ignore[index, operator]
+    channels = model[0](x).detach().requires_grad_()
+    logits = model[1:](channels.clone())
     for item in (0, 7):
         (slope,) = torch.autograd.grad(logits[item, y[item]], channels, retain_graph=True)
         expected = F.relu((slope[item].mean(dim=(1, 2))[:, None, None] * channels[item]).sum(dim=0))
