@@ -10,6 +10,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.votes.privacy import LEAST_PEOPLE, groups_of, pseudonymous
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,7 @@ def inspect(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    time: opt.Time = None,
     attribute: opt.Attributes = None,
     keep: opt.Keep = None,
     annotators: opt.Annotators = None,
@@ -52,6 +54,8 @@ def inspect(
         str | None, typer.Option(help="Column of labels that the items had before: how often the majority is the same.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with figures to this file.")] = None,
+    pseudonyms: opt.Pseudonyms = None,
+    least_people: opt.LeastPeople = LEAST_PEOPLE,
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
 ) -> None:
@@ -65,9 +69,14 @@ def inspect(
     if asked and not opt.is_known(source):
         options["item_attributes"] = tuple(dict.fromkeys((*options["item_attributes"], *asked)))
     votes, reading = opt.votes_named(source, options)
+    if pseudonyms is not None:
+        votes = pseudonymous(votes, pseudonyms)
     found = look(votes, resamples=resamples, seed=seed, contested=contested)
     groups = () if by is None else by_items(votes, by, resamples=resamples, seed=seed)
-    people = {name: by_annotators(votes, name) for name in options["attributes"]}
+    people = {name: by_annotators(votes, name, least=least_people) for name in options["attributes"]}
+    for name in people:
+        if hidden := groups_of(votes, name, least=least_people).hidden:
+            note(hidden)
     before = None if original is None else original_agreement(votes, opt.item_attribute(votes, original))
     hang = uncertainty_correlations(votes, resamples=resamples, seed=seed) if _knows_doubt(votes) else None
     if html is not None:
@@ -89,7 +98,8 @@ def inspect(
         if groups:
             _print_groups(f"By {by}", groups)
         for name, rows in people.items():
-            _print_groups(f"Annotators by {name}", rows)
+            if rows:
+                _print_groups(f"Annotators by {name}", rows)
         if before is not None:
             _print_original(before, votes.classes)
         if hang is not None:
@@ -117,6 +127,7 @@ def convert(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    time: opt.Time = None,
     attribute: opt.Attributes = None,
     keep: opt.Keep = None,
     annotators: opt.Annotators = None,
@@ -128,6 +139,8 @@ def convert(
     duplicates: opt.Duplicates = "refuse",
 ) -> None:
     """Read any votes file and write it as another kind; Parquet reads back fastest."""
+    from dissensus.datasets import DATASETS
+    from dissensus.votes.croissant import REQUIRED
     from dissensus.votes.croissant import croissant as describe
     from dissensus.votes.writing import write_votes
 
@@ -136,8 +149,19 @@ def convert(
     write_votes(votes, out, format=to)
     note(f"{len(votes):,} votes on {len(votes.items):,} items written to {out}")
     if croissant is not None:
-        json_to(croissant, describe(votes, out, name=Path(source).stem, licence=licence))
+        about = {"licence": licence}
+        if opt.is_known(source):
+            known = DATASETS[source]
+            about = {
+                "licence": licence or known.licence,
+                "url": known.page or known.address,
+                "citation": known.reference,
+            }
+        found = describe(votes, out, name=Path(source).stem, **about)
+        json_to(croissant, found)
         note(f"Croissant metadata written to {croissant}")
+        lacking = ", ".join(name for name in REQUIRED if name not in found)
+        note(f"add {lacking} to it before you publish the set: Croissant requires them")
 
 
 def _print(found: Inspection, source: str) -> None:

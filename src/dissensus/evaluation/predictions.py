@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 from scipy.special import softmax
 
-from dissensus.array_file import read_npz
+from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
+from dissensus.evaluation.model_outputs import read_outputs
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
 from dissensus.table_file import kind_of, open_file, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import polars as pl
@@ -29,6 +31,8 @@ ROUNDING: Final = 1e-3
 """How far from 1 a row of a file may sum: numbers in text are rounded. Each row is divided by its sum."""
 
 NPZ: Final = ".npz"
+NPY: Final = ".npy"
+EVAL: Final = ".eval"
 
 SAYS: Final[dict[str, Given]] = {
     **dict.fromkeys(("probabilities", "probs", "probability", "prob", "proba"), "probabilities"),
@@ -44,6 +48,9 @@ ITEMS: Final = ("items", "item", "ids", "id", "uid", "uids")
 
 SEED: Final = "seed"
 """The column that tells several seeds of one system apart."""
+
+MODEL: Final = "model"
+"""What a system is called that came without a name."""
 
 SEEDS: Final = "seeds"
 """The array of an npz file that numbers its runs."""
@@ -77,13 +84,18 @@ def read_predictions(
     order: Sequence[str] | None = None,
     item: str | None = None,
     given: Given | None = None,
+    answers: Mapping[str, str] | None = None,
 ) -> Predictions:
-    """Predictions of a file: one row for each item, with its name and a number for each class.
+    """Predictions of a file: one row for each item, with its name and a number for each class; or a model's outputs.
 
     A CSV, TSV, Parquet or JSONL file has a column of item names, and one column for each class in any order, or one
     column with a list of numbers or an object (by class name). A column `seed` tells several seeds apart. An npz file
     has the arrays `items`, and `probabilities` or `logits` of shape (items, classes) or (seeds, items, classes); it may
-    have `classes`, their names in order, and `seeds`. Files that `write_labels` wrote are read too.
+    have `classes`, their names in order, and `seeds`. Files that `write_labels` wrote are read too. An npy file has
+    such an array alone, and its rows are items 0, 1, 2, ...
+
+    Outputs are hard labels, sampled answers, log-probabilities of tokens and answers in words, as `model_outputs` reads
+    them; what names no class counts as one more class, which nobody voted for.
 
     A class that nobody voted for counts: its column is recognised because rows sum to 1 only with it, or because
     `order` names it.
@@ -97,14 +109,56 @@ def read_predictions(
         given: probabilities or logits. None takes the name of the column or array where that says it, and else looks
             at the numbers: rows in [0, 1] that sum to 1 are probabilities; rows with negative numbers, most of which
             do not sum to 1, are logits; anything else is refused. The notes say what was decided.
+        answers: of outputs, by answer the class that it means; without it an answer is the class that it names.
     """
     if given is not None and given not in get_args(Given):
         raise InputError(f"{path}: predictions are given as probabilities or as logits, not as '{given}'")
     path = open_file(path)
     names = _Names(tuple(map(str, classes)), None if order is None else tuple(map(str, order)))
-    npz = kind_of(path, also=(NPZ,)) == "npz"
-    found = _from_npz(path, names) if npz else _from_table(path, names, item)
+    kind = kind_of(path, also=(NPZ, NPY, EVAL))
+    outputs = read_outputs(path, names.all, answers=answers, item=item)
+    if outputs is not None:
+        return Predictions(
+            probabilities=outputs.probabilities[None],
+            items=outputs.items,
+            classes=outputs.classes,
+            given="probabilities",
+            seeds=(0,),
+            notes=tuple(f"{path}: {sentence}" for sentence in outputs.notes),
+        )
+    if answers is not None:
+        raise InputError(f"{path}: it holds numbers for each class, and no answers; leave out --answers")
+    in_arrays = kind in ("npz", "npy")
+    found = _from_arrays(path, _arrays(path, kind), names) if in_arrays else _from_table(path, names, item)
     _refuse_repeated(path, found.items)
+    return _settled(path, found, given)
+
+
+def rows_predictions(
+    rows: Rows,
+    names: Names,
+    classes: Sequence[str],
+    *,
+    beside: Sequence[str],
+    order: Sequence[str] | None = None,
+    given: Given | None = None,
+) -> Predictions:
+    """The predictions of rows that are not items but have names of their own, such as votes; of one run.
+
+    Args:
+        rows: of a table.
+        names: (rows,) of each row, for sentences.
+        classes: the names of the votes' classes, in class order.
+        beside: the columns that hold no class.
+        order: as in `read_predictions`.
+        given: likewise.
+    """
+    known = _Names(tuple(map(str, classes)), None if order is None else tuple(map(str, order)))
+    return _settled(rows.path, replace(_class_numbers(rows, known, beside=beside), items=names), given)
+
+
+def _settled(path: Path, found: _Found, given: Given | None) -> Predictions:
+    """What was found in a file as probabilities, once it is settled what the numbers are."""
     decided = []
     if given is None:
         given, why = (found.named, f"as '{found.source}' says") if found.named else _look(path, found)
@@ -128,6 +182,30 @@ def read_predictions(
         seeds=found.seeds or tuple(range(len(probabilities))),
         notes=tuple(f"{path}: {sentence}" for sentence in notes),
     )
+
+
+def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] | None) -> dict[str, Predictions]:
+    """Systems by name from what `evaluate` takes: probabilities, or `Predictions`, of one system or of several by name.
+
+    Args:
+        given: the systems; one without a name is called `model`.
+        human: the items that they are of, in order.
+        classes: the names of an array's classes in order; None takes those of the votes, which `evaluate` refuses where
+            their order says nothing of the model's.
+    """
+    named = given if isinstance(given, Mapping) else {MODEL: given}
+    names = human.classes if classes is None else tuple(map(str, classes))
+    made: dict[str, Predictions] = {}
+    for name, each in named.items():
+        if isinstance(each, Predictions):
+            made[name] = each
+            continue
+        runs = checked_probabilities(each, str(name))
+        seeds = tuple(range(len(runs)))
+        made[name] = Predictions(
+            probabilities=runs, items=human.items, classes=names, given="probabilities", seeds=seeds
+        )
+    return made
 
 
 def read_column(path: str | Path, column: str, items: Names, *, item: str | None = None) -> Names:
@@ -341,8 +419,15 @@ def _look(path: Path, found: _Found) -> tuple[Given, str]:
     return "probabilities", "as all rows sum to 1"
 
 
-def _from_npz(path: Path, classes: _Names) -> _Found:
-    arrays = read_npz(path)
+def _arrays(path: Path, kind: str) -> Mapping[str, np.ndarray[Any, Any]]:
+    """The arrays of a file; the rows of an array that stands alone are numbered."""
+    if kind == "npz":
+        return read_npz(path)
+    values = read_npy(path)
+    return {"predictions": values, "items": np.arange(values.shape[-2] if values.ndim > 1 else 0)}
+
+
+def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], classes: _Names) -> _Found:
     source = next((name for name in arrays if name.lower() in (*SAYS, *SAYS_NOTHING)), None)
     named = next((name for name in ITEMS if name in arrays), None)
     if source is None or named is None:
@@ -388,7 +473,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
 
     rows = read_rows(path)
     column = _item_column(rows, item, classes.all)
-    held = _class_numbers(rows, classes, item=column)
+    held = _class_numbers(rows, classes, beside=(column, SEED))
     notes = (f"items are in the column '{column}'", *held.notes)
     ids = name_like(rows.table[column], where=rows.where)
     refuse_missing(ids, where=rows.where)
@@ -427,7 +512,7 @@ def _item_column(rows: Rows, item: str | None, classes: Sequence[str] = ()) -> s
     return require("item", item if item in columns else None, columns, path=rows.path)
 
 
-def _class_numbers(rows: Rows, classes: _Names, *, item: str) -> _Found:
+def _class_numbers(rows: Rows, classes: _Names, *, beside: Sequence[str]) -> _Found:
     """The numbers of each row, as one run of items without names, and the further columns of the file."""
     from dissensus.votes.columns import listed
 
@@ -435,7 +520,7 @@ def _class_numbers(rows: Rows, classes: _Names, *, item: str) -> _Found:
     nameless = np.arange(rows.table.height)
     missing = [name for name in classes.all if name not in columns]
     if not missing:
-        others = [name for name in columns if name not in (*classes.all, item, SEED)]
+        others = [name for name in columns if name not in (*classes.all, *beside)]
         # A stated list of classes is complete; without it any column of numbers could be one more class.
         numeric = [name for name in others if classes.stated is None and _all_numbers(rows.table[name])]
         return _Found(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dissensus.report.figures import Figure, Section
     from dissensus.report.items import Card
+    from dissensus.report.people import WhoDisagrees
     from dissensus.report.subject import Subject
     from dissensus.report.tables import Table
 
@@ -53,13 +54,14 @@ class Page:
         classes: a table of them.
         annotators: a table of them; None where votes are anonymous.
         panel: the same as a figure.
+        disagreeing: who disagrees with whom; None where nobody is told apart.
         maps: data maps by what their colours say; empty where runs recorded nothing.
         dynamics: tables of training dynamics.
         curves: learning curves; None where there are none.
         divergence: between epochs; None likewise.
         basins: tables of curvature and of paths between runs; empty where they were not measured.
         landscape: spectra, lines and surfaces.
-        ood: a table for each out-of-distribution set; empty where none was measured.
+        ood: tables for each out-of-distribution set; empty where none was measured.
         histograms: of the scores behind them.
         glossary: words and their meanings.
         bibliography: BibTeX.
@@ -82,6 +84,7 @@ class Page:
     classes: Table
     annotators: Table | None
     panel: Section | None
+    disagreeing: WhoDisagrees | None
     maps: Mapping[str, Section]
     dynamics: Sequence[Table]
     curves: Section | None
@@ -89,6 +92,7 @@ class Page:
     basins: Sequence[Table]
     landscape: Section | None
     ood: Sequence[Table]
+    roc: Section | None
     histograms: Section | None
     glossary: Sequence[tuple[str, str]]
     bibliography: str
@@ -97,10 +101,11 @@ class Page:
     @property
     def sections(self) -> list[Section]:
         """All figures, in the order of the page."""
+        people = () if self.disagreeing is None else (self.disagreeing.map, self.disagreeing.groups)
         every = (
-            *(self.dots, self.gains, self.disagreement, self.entropies, self.calibration, self.panel),
+            *(self.dots, self.gains, self.disagreement, self.entropies, self.calibration, self.panel, *people),
             *self.maps.values(),
-            *(self.curves, self.divergence, self.landscape, self.histograms),
+            *(self.curves, self.divergence, self.landscape, self.roc, self.histograms),
         )
         return [section for section in every if section is not None]
 
@@ -108,6 +113,7 @@ class Page:
     def tables(self) -> list[Table]:
         """All tables, in the order of the page."""
         people = [] if self.annotators is None else [self.annotators]
+        people += [] if self.disagreeing is None else self.disagreeing.tables
         return [self.by_stratum, *self.comparisons, self.classes, *people, *self.dynamics, *self.basins, *self.ood]
 
     @property
@@ -121,6 +127,7 @@ class Page:
             ("calibration", "Calibration", True),
             ("table", "Table", True),
             ("data", "Data", True),
+            ("people", "Who disagrees", self.disagreeing is not None),
             ("maps", "Data maps", bool(self.maps)),
             ("curves", "Learning curves", self.curves is not None),
             ("epochs", "Epochs", self.divergence is not None),
@@ -154,13 +161,7 @@ def render(page: Page, drawings: Mapping[str, str]) -> str:
         page: what it shows.
         drawings: by slug, each figure as SVG.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("dissensus.report", ""),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = environment()
     people = page.subject.people
     used = {slug for section in page.sections for slug in (figure.slug for figure in section.figures)}
     assert used <= set(drawings)
@@ -168,21 +169,33 @@ def render(page: Page, drawings: Mapping[str, str]) -> str:
     def svg(figure: Figure) -> Markup:
         return Markup(for_page(drawings[figure.slug], slug=figure.slug, points=figure.points))
 
-    return environment.get_template("page.html.jinja").render(
+    return templates.get_template("page.html.jinja").render(
         page=page,
         subject=page.subject,
         legend=list(zip(people.classes, class_colours(len(people.classes), ordered=people.ordered), strict=True)),
-        style=Markup(_text(environment, "page.css")),
-        script=Markup(_text(environment, "page.js")),
+        style=Markup(source_of(templates, "page.css")),
+        script=Markup(source_of(templates, "page.js")),
         svg=svg,
         csv=_embedded(page.tables),
         points=as_script({"names": _drawn_names(page), "items": page.points}),
     )
 
 
-def _text(environment: jinja2.Environment, name: str) -> str:
-    assert environment.loader is not None
-    return environment.loader.get_source(environment, name)[0]
+def environment() -> jinja2.Environment:
+    """Where templates are found; whatever they show is escaped."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("dissensus.report", ""),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def source_of(templates: jinja2.Environment, name: str) -> str:
+    """A file beside the templates, as it is."""
+    assert templates.loader is not None
+    return templates.loader.get_source(templates, name)[0]
 
 
 def _drawn_names(page: Page) -> list[str]:

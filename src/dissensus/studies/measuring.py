@@ -22,7 +22,7 @@ from dissensus.basins.measuring import chosen_items
 from dissensus.basins.over_pairs import mean_over_pairs
 from dissensus.errors import InputError
 from dissensus.ood import OodResult, measure_ood
-from dissensus.studies.opening import runs_by_system
+from dissensus.studies.opening import named_references, runs_by_system
 from dissensus.training.store import measurement_key
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class StudyBasins:
     """The basins of a study.
 
     Attributes:
-        reference: the system that others are compared with: the study's first.
+        reference: the system that others are compared with: the one that the study names, or its first.
         systems: by name, one basin a seed.
         pairs: the reference with each other system of its model, and every system with itself.
         explanations: by system of two seeds or more, how stable its explanations are; empty where not asked for.
@@ -117,7 +117,7 @@ def study_basins(
     chosen = settings or opened.study.basins
     if chosen is None:
         raise InputError(f"study {opened.study.name}: it has no [basins] table; add one, or use dissensus basins")
-    systems = runs_by_system(opened)
+    systems = _reference_first(opened)
     matched = _matched(systems)
     total = sum(map(len, systems.values())) + sum(len(pairs) for _, _, pairs in matched)
     total += len(_explained(systems, chosen))
@@ -184,13 +184,19 @@ def stored_basins(opened: OpenStudy) -> StudyBasins | None:
     chosen = opened.study.basins
     if chosen is None:
         return None
-    systems = runs_by_system(opened)
+    systems = _reference_first(opened)
     single = ((BASINS, _basin_key(run, chosen)) for runs in systems.values() for run in runs)
     pairs = ((PAIRS, _pair_key(*pair, chosen)) for _, _, matched in _matched(systems) for pair in matched)
     explained = ((EXPLANATIONS, _explanations_key(runs, chosen)) for runs in _explained(systems, chosen).values())
     if any(opened.store.measurement(*key) is None for key in chain(single, pairs, explained)):
         return None
     return study_basins(opened)
+
+
+def _reference_first(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
+    """The runs of each system, those of the references that the study names before the others."""
+    systems, named = runs_by_system(opened), set(named_references(opened).values())
+    return {name: systems[name] for name in sorted(systems, key=lambda name: name not in named)}
 
 
 def _basin_key(run: Run, settings: BasinSettings) -> str:
@@ -241,10 +247,9 @@ def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device:
     chosen = settings or opened.study.ood
     if chosen is None:
         raise InputError(
-            f"study {opened.study.name}: no out-of-distribution sets; give --ood-set PATH, or an [ood] table in "
-            "its file"
+            f"study {opened.study.name}: no out-of-distribution sets; give --ood PATH, or an [ood] table in its file"
         )
-    systems = runs_by_system(opened)
+    systems = _reference_first(opened)
     key = _ood_key(systems, chosen)
     kept = opened.store.measurement(OOD, key)
     if kept is not None:
@@ -265,7 +270,7 @@ def stored_ood(opened: OpenStudy) -> OodResult | None:
     chosen = opened.study.ood
     if chosen is None:
         return None
-    kept = opened.store.measurement(OOD, _ood_key(runs_by_system(opened), chosen))
+    kept = opened.store.measurement(OOD, _ood_key(_reference_first(opened), chosen))
     return None if kept is None else OodResult.from_dict(kept)
 
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
 from dissensus.studies.data import study_data
+from dissensus.studies.spec import Study, read_study
 from dissensus.training.run import run_on
 from dissensus.training.store import RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from dissensus.studies.spec import Study
     from dissensus.training.data import TrainingData
     from dissensus.training.run import Run
 
+STORE: Final = "dissensus-runs"
+"""The folder of runs where none is named."""
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class OpenStudy:
     """A study with its data, and the store that its runs are looked for in.
 
@@ -35,22 +38,33 @@ class OpenStudy:
     runs: tuple[Run, ...]
     store: RunStore
 
+    def __repr__(self) -> str:
+        done = len(self.runs) - len(self.waiting)
+        return f"OpenStudy({self.study.name}, {done} of {len(self.runs)} runs stored in {self.store.folder})"
+
     @property
     def waiting(self) -> tuple[Run, ...]:
         """The runs that are not in the store now."""
         return tuple(run for run in self.runs if run not in self.store)
 
 
-def open_study(study: Study, store: str | Path, *, told: Callable[[int, int], None] | None = None) -> OpenStudy:
+def open_study(
+    study: Study | str | Path, store: str | Path = STORE, *, told: Callable[[int, int], None] | None = None
+) -> OpenStudy:
     """Read a study's data and see which of its runs are stored; a folder that can only be read will do.
 
     Args:
-        study: one that has no parts.
+        study: one that has no parts; or its file, or the name of a shipped one.
         store: the folder of its runs.
         told: called with how many items are encoded, and how many there are.
     """
+    if not isinstance(study, Study):
+        study = read_study(study)
     data = replace(study_data(study, told=told), folder=study.folder)
-    return OpenStudy(study, data, study_runs(study, data), RunStore(Path(store)))
+    runs = study_runs(study, data)
+    opened = OpenStudy(study, data, runs, RunStore(Path(store)))
+    named_references(opened)
+    return opened
 
 
 def study_runs(study: Study, data: TrainingData) -> tuple[Run, ...]:
@@ -84,11 +98,29 @@ def runs_by_system(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
             f"study {opened.study.name}: {missing:,} of {len(opened.runs):,} runs are not in {opened.store.folder}; "
             "run the study first: dissensus study run"
         )
-    several_models, several_targets = (
-        len({getattr(run, part) for run in opened.runs}) > 1 for part in ("model", "target")
-    )
+    return systems_of(opened.runs)
+
+
+def systems_of(runs: Sequence[Run]) -> dict[str, tuple[Run, ...]]:
+    """The same of runs that need not be stored."""
+    several_models, several_targets = (len({getattr(run, part) for run in runs}) > 1 for part in ("model", "target"))
     grouped: dict[str, list[Run]] = {}
-    for run in opened.runs:
+    for run in runs:
         name = run.method if several_targets else run.method.removeprefix(f"{run.target} / ")
         grouped.setdefault(f"{run.model}: {name}" if several_models else name, []).append(run)
     return {name: tuple(runs) for name, runs in grouped.items()}
+
+
+def named_references(opened: OpenStudy) -> dict[str, str]:
+    """By model, the system that the study's file names as the reference; empty where it names none."""
+    study, systems = opened.study, systems_of(opened.runs)
+    if study.reference is None:
+        return {}
+    methods = {name: name.removeprefix(f"{runs[0].model}: ") for name, runs in systems.items()}
+    found = {systems[name][0].model: name for name, method in methods.items() if method == study.reference}
+    if not found:
+        raise InputError(
+            f"{study.path}: [grid] reference is '{study.reference}', which no system is called; choose one of "
+            f"{', '.join(dict.fromkeys(methods.values()))}"
+        )
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 from dissensus.dynamics.recorded import read_dynamics
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.studies.opening import runs_by_system
+from dissensus.studies.opening import named_references, runs_by_system
 from dissensus.training.data import TRAIN
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class System:
         return np.asarray(self.predictions[split].mean(axis=0, dtype=np.float64))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ScoredStudy:
     """A study whose runs were read and scored against people.
 
@@ -71,7 +71,8 @@ class ScoredStudy:
         human: what people said of that split's items.
         systems: by name, in the order of the grid, with the runs that trained.
         failed: by system, the seeds whose runs failed, and why; they are scored nowhere.
-        references: by model, the system that the model's others are compared with: majority where there is one.
+        references: by model, the system that the model's others are compared with: the one that the study names, or
+            else the one trained on majority labels where there is one.
         evaluation: of all systems and baselines.
         cautions: what a reader must know before any number: that data are simulated, say.
     """
@@ -84,6 +85,16 @@ class ScoredStudy:
     references: Mapping[str, str]
     evaluation: Evaluation
     cautions: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        runs = sum(len(system.runs) for system in self.systems.values())
+        held = f"{len(self.systems)} systems, {runs} runs, {len(self.human):,} items"
+        return "\n".join([f"ScoredStudy({self.opened.study.name}, {held})", *self.cautions, *self.evaluation.verdict])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return "".join(f"<p>{escape(each)}</p>" for each in self.cautions) + self.evaluation._repr_html_()
 
     @property
     def recorded(self) -> bool:
@@ -109,11 +120,14 @@ class ScoredStudy:
         return self.opened.data.human.take(self.opened.data.splits[TRAIN])
 
 
-def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> ScoredStudy:
+def score_study(
+    opened: OpenStudy, *, strata: str | tuple[str, ...] = AGREEMENT, resamples: int = 1000, seed: int = 0
+) -> ScoredStudy:
     """Read every run of a study and score it on the test split, or the last one that is not trained on.
 
     Args:
         opened: a study whose runs are all in its store.
+        strata: ideas of strata, as `evaluate` takes them.
         resamples: of items and seeds, behind each interval.
         seed: of everything random.
     """
@@ -123,11 +137,11 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
     if not systems:
         raise InputError(f"study {opened.study.name}: every run failed: {failures[0]}")
     split = data.held_out
-    references = _references(systems)
-    reference = systems[next(iter(references.values()))]
+    references = _references(opened, systems)
+    reference = next(iter(references.values()))
+    majority = next((each.name for each in systems.values() if trains_on_majority(each.runs[0])), None)
     fitted_on = next((name for name in data.splits if name not in (TRAIN, split)), None)
     human = data.human.take(data.splits[split])
-    majority = reference.name if trains_on_majority(reference.runs[0]) else None
     fit = None if fitted_on is None or majority is None else data.human.take(data.splits[fitted_on])
     evaluation = evaluate(
         human,
@@ -136,10 +150,11 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         seeds={name: [run.seed for run in system.runs] for name, system in systems.items()},
         votes=data.votes,
         metrics=METRICS,
-        strata=AGREEMENT,
+        strata=strata,
         majority=majority,
+        reference=reference,
         training=data.human.take(data.splits[TRAIN]) if split != TRAIN else None,
-        validation=None if fit is None else (fit, reference.predictions[str(fitted_on)]),
+        validation=None if fit is None or majority is None else (fit, systems[majority].predictions[str(fitted_on)]),
         resamples=resamples,
         seed=seed,
     )
@@ -192,8 +207,9 @@ def _told_failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[s
 
 def _trained_on(result: RunResult) -> str:
     timing, versions = result.timing, result.versions
+    machine = f" ({timing['machine']})" if "machine" in timing else ""
     return (
-        f"{timing.get('engine', 'unknown engine')} on {timing.get('device', 'unknown device')}, "
+        f"{timing.get('engine', 'unknown engine')} on {timing.get('device', 'unknown device')}{machine}, "
         f"PyTorch {versions.get('torch', 'unknown')}"
     )
 
@@ -212,11 +228,15 @@ def trains_on_majority(run: Run) -> bool:
     return run.delivery == "majority" or (run.delivery == "soft" and run.target.split(",")[0] == "majority")
 
 
-def _references(systems: Mapping[str, System]) -> dict[str, str]:
-    """By model, its first system that was trained on majority labels, or else its first."""
+def _references(opened: OpenStudy, systems: Mapping[str, System]) -> dict[str, str]:
+    """By model, the system that the study names, or its first that was trained on majority labels, or else its first.
+
+    A system whose runs all failed can be neither.
+    """
     found: dict[str, System] = {}
     for system in systems.values():
         current = found.setdefault(system.model, system)
         if trains_on_majority(system.runs[0]) and not trains_on_majority(current.runs[0]):
             found[system.model] = system
-    return {model: system.name for model, system in found.items()}
+    named = {model: name for model, name in named_references(opened).items() if name in systems}
+    return {model: named.get(model, system.name) for model, system in found.items()}

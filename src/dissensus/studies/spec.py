@@ -39,7 +39,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
         *("item", "text", "encoder", "normalise", "original"),
     ),
     "splits": (*SPLITS, "seed", "file", "folds"),
-    "grid": ("targets", "deliveries", "models", "seeds"),
+    "grid": ("targets", "deliveries", "models", "seeds", "reference"),
     "training": ("regime", *(each.name for each in fields(Training))),
     "basins": tuple(each.name for each in fields(BasinSettings)),
     "ood": tuple(each.name for each in fields(OodSettings)),
@@ -113,6 +113,8 @@ class Study:
         methods: how it reaches the loss.
         models: names or import paths.
         seeds: of runs.
+        reference: the method that the others are compared with, by the name it has in tables; None takes the first
+            that was trained on majority labels, or else the first.
         training: settings.
         basins: how the basins of its runs are measured; None where they are not.
         ood: how out-of-distribution detection of its runs is measured; None where it is not.
@@ -145,6 +147,7 @@ class Study:
     folds: int = 0
     fold: int = 0
     sources: tuple[str, ...] = ()
+    reference: str | None = None
     basins: BasinSettings | None = None
     ood: OodSettings | None = None
 
@@ -241,6 +244,7 @@ class _StudyFile(TomlFile):
                 "models", [self.model(each) for each in self.listed(grid, "models", ["simple-ffn"])], str
             ),
             seeds=self.seeds(grid.get("seeds", 1)),
+            reference=self.written("grid", "reference"),
             training=self.training(training),
             path=self.path,
             sources=self.sources(dataset, brought),
@@ -427,8 +431,9 @@ class _StudyFile(TomlFile):
                 "ood", "sets", 'must name out-of-distribution sets and their places: { letters = "letters.npz" }'
             )
         made = {**given, "sets": {name: self.found(path) for name, path in sets.items()}}
-        if isinstance(given.get("scores"), list):
-            made["scores"] = tuple(given["scores"])
+        for listed in ("near", "far", "scores"):
+            if isinstance(given.get(listed), list):
+                made[listed] = tuple(given[listed])
         return self.settings("ood", OodSettings, made)
 
     def found(self, path: str) -> Path:

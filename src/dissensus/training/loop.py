@@ -22,7 +22,7 @@ from dissensus.training.inputs import Tokens, batch_inputs, evaluation_parts, ne
 from dissensus.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus.training.models import network_of
 from dissensus.training.progress import Progress, ended
-from dissensus.training.run import Run, RunResult, class_weights, delivery_of, selection_target
+from dissensus.training.run import Run, RunResult, class_weights, delivery_of, machine, selection_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +122,13 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         predictions=predictions,
         dynamics={name: np.stack(epochs) for name, epochs in dynamics.items() if epochs},
         weights=weights,
-        timing={"seconds": time.perf_counter() - began, "engine": "loop", "device": str(place), "together": 1},
+        timing={
+            "seconds": time.perf_counter() - began,
+            "engine": "loop",
+            "device": str(place),
+            "together": 1,
+            "machine": machine(place),
+        },
         failed=why_failed(run, data, history=columns, weights=weights),
     )
 

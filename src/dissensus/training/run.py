@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
+from dissensus.cores import available_cores
 from dissensus.delivery import HARD, deliver, ordered_judgements, reads_votes
 from dissensus.errors import InputError
 from dissensus.own_code import own_source
@@ -33,6 +34,14 @@ MEANING = 2
 
 VERSIONS: Final = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
 """Of what trains runs in this process."""
+
+
+def machine(device: torch.device | str) -> str:
+    """What trains runs in this process, in words: the GPU, or the cores."""
+    place = torch.device(device)
+    if place.type == "cuda":
+        return torch.cuda.get_device_name(place)
+    return f"{available_cores()} cores, {platform.machine()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +96,7 @@ class RunResult:
         predictions: by split, (items, classes) float32 probabilities of the kept weights.
         dynamics: by split, (epochs, items, classes) float16 probabilities after each epoch; empty unless asked for.
         weights: by name, the kept parameters and buffers.
-        timing: seconds of wall clock by part, the engine and the device.
+        timing: seconds of wall clock, the engine, the device and the machine.
         versions: of Python, PyTorch and NumPy that trained it; recorded, and not part of the key, so that what a GPU
             machine trained is found on a laptop.
         failed: why the run counts as failed and is not scored; empty where it trained.

@@ -1,0 +1,1 @@
+"""Evaluation for people: how well single votes are predicted, by person and by group."""
