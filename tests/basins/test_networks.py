@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler, T
 from dissensus import basins
 from dissensus.basins import gauss_newton, hessian, loss_barrier, objective, top_eigenvalues, trace
 from dissensus.basins import operators as operators_module
+from dissensus.basins.linearised import linearised
 from dissensus.basins.objectives import plain_attention
 from dissensus.errors import InputError
 from tests.basins.nets import CLASSES, conv_net, dense_hessian, flat_weights, items, mlp
@@ -74,9 +75,13 @@ def test_attention_with_two_inputs_and_logits_in_a_mapping(
     attending: tuple[nn.Module, Tensor, Tensor, Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, first, second, t = attending
-    made = []
-    tracer = operators_module.linearised
-    monkeypatch.setattr(operators_module, "linearised", lambda *given: made.append(1) or tracer(*given))
+    made: list[Any] = []
+
+    def noted(*given: Any) -> Any:
+        made.append(linearised(*given))
+        return made[-1]
+
+    monkeypatch.setattr(operators_module, "linearised", noted)
     vector = torch.randn(flat_weights(model).shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     expected = slope_differences(model, lambda: model(first, second)["logits"], t, vector)
     by_position = hessian(model, (first, second), t, chunk=3)
@@ -121,7 +126,7 @@ def texts(count: int = 8) -> list[dict[str, Tensor]]:
 
 def test_a_hugging_face_model_and_its_loader_as_they_are() -> None:
     model, rows = tiny_bert(), texts()
-    loader = DataLoader(rows, batch_size=3, shuffle=True)  # type: ignore[arg-type]
+    loader: DataLoader[Any] = DataLoader(rows, batch_size=3, shuffle=True)  # type: ignore[arg-type]
     whole = {key: torch.stack([row[key] for row in rows]) for key in rows[0]}
     labels = whole.pop("labels")
     vector = torch.randn(flat_weights(model).shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -148,7 +153,7 @@ def test_a_loader_is_read_anew_and_nothing_of_it_is_kept() -> None:
     class Counted(TensorDataset):
         def __getitem__(self, place: int) -> Any:
             read.append(place)
-            return super().__getitem__(place)
+            return tuple(part[place] for part in self.tensors)
 
     model, vector = conv_net(), torch.ones(flat_weights(conv_net()).shape, dtype=torch.float64)
     expected = dense_hessian(model, x, t) @ vector
