@@ -17,7 +17,7 @@ from dissensus.training.fine_tuning import is_pretrained
 from dissensus.training.loop import same_bits
 from dissensus.training.models import network_of
 from dissensus.training.progress import Progress, ended
-from dissensus.training.run import Run, RunResult, delivery_of
+from dissensus.training.run import Run, RunResult, delivery_of, held_out_votes
 from dissensus.training.stacked import StackedRuns, draws_itself, stackable
 from dissensus.training.streams import StreamedRuns
 from dissensus.training.workers import train_in_workers
@@ -50,8 +50,8 @@ class Together(Protocol):
         """(runs,) the selection metric, where something is selected."""
         ...
 
-    def predict(self, rows: Tensor) -> Tensor:
-        """(runs, items, classes) probabilities of the current weights."""
+    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        """(runs, rows, classes) probabilities of the current weights; of one person's answer where it is told who."""
         ...
 
     def keep(self, chosen: Mask) -> None:
@@ -91,6 +91,9 @@ def train_together(
             break
     weights = together.restore()
     predictions = {name: together.predict(rows).cpu().numpy() for name, rows in together.members.items()}
+    by_vote = {
+        name: together.predict(*asked).cpu().numpy() for name, asked in held_out_votes(runs[0], data, device).items()
+    }
     columns = {name: np.stack(values, axis=1) for name, values in history.items() if values}
     recorded = {name: torch.stack(epochs, dim=1).numpy() for name, epochs in dynamics.items() if epochs}
     seconds = (time.perf_counter() - began) / len(runs)
@@ -100,6 +103,7 @@ def train_together(
             history={name: values[r, : lengths[r]] for name, values in columns.items()},
             chosen_epoch=int(progress.best_epoch[r]),
             predictions={name: values[r] for name, values in predictions.items()},
+            by_vote={name: values[r] for name, values in by_vote.items()},
             dynamics={name: values[r, : lengths[r]] for name, values in recorded.items()},
             weights=weights[r],
             timing={"seconds": seconds, "engine": "fleet", "device": str(device), "together": len(runs)},
@@ -187,7 +191,7 @@ def alike(runs: Sequence[Run], data: TrainingData) -> list[list[Run]]:
 
     def shape(run: Run) -> tuple[str, str, int, bool]:
         given = delivery_of(run, data)
-        return run.model, repr(run.training), given.examples.shape[0], given.mixing(0) is not None
+        return run.network, repr(run.training), given.examples.shape[0], given.mixing(0) is not None
 
     keyed = [(shape(run), run) for run in runs]
     keyed.sort(key=lambda pair: pair[0])

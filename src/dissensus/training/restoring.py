@@ -31,7 +31,12 @@ def trained_model(result: RunResult, data: TrainingData, *, on_features_for: str
     if on_features_for and data.sparse:
         raise InputError(f"{on_features_for}: measured on dense features, and those of {data.name} are sparse")
     if run.data != data_fingerprint(
-        data, target=run.target, delivery=run.delivery, training=run.training, model=run.model
+        data,
+        target=run.target,
+        delivery=run.delivery,
+        training=run.training,
+        model=run.model,
+        people=run.people,
     ):
         raise InputError(
             f"run {run.key} was trained on other data than {data.name} is now; run the study again, or give its data"

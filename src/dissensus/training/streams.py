@@ -25,7 +25,8 @@ from dissensus.training.loop import (
 )
 from dissensus.training.losses import cross_entropy
 from dissensus.training.models import network_of
-from dissensus.training.run import Run, delivery_of, selection_target
+from dissensus.training.people import with_prior
+from dissensus.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,16 +93,15 @@ class StreamedRuns:
     def select(self) -> Floats | None:
         if self.each[0].compared is None:
             return None
-        rows = self.members[self.settings.selection_split]
         parts = []
         for one in self.each:
             assert one.compared is not None
-            log_q = log_probabilities(one.model, self.features, rows, self.settings)
-            parts.append(selection_metric(log_q, one.compared, self.settings))
+            log_q = log_probabilities(one.model, self.features, one.compared.rows, self.settings, who=one.compared.who)
+            parts.append(selection_metric(log_q, one.compared.target, self.settings))
         return torch.stack(parts).double().cpu().numpy()
 
-    def predict(self, rows: Tensor) -> Tensor:
-        each = [log_probabilities(one.model, self.features, rows, self.settings).exp() for one in self.each]
+    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        each = [log_probabilities(one.model, self.features, rows, self.settings, who=who).exp() for one in self.each]
         return torch.stack(each)
 
     def keep(self, chosen: Mask) -> None:
@@ -127,8 +127,7 @@ class _Streamed:
         self.total = torch.zeros((), device=place)
         self.cursor = torch.zeros((), dtype=torch.long, device=place)
         self.delivery = delivery_of(run, data)
-        compared = selection_target(run, data)
-        self.compared = None if compared is None else torch.from_numpy(compared).to(place)
+        self.compared = selection_of(run, data, place)
         self.kept = snapshot(self.model)
         self.plan: Epoch | None = None
 
@@ -151,8 +150,8 @@ class _Streamed:
         now = self.cursor + torch.arange(count, device=self.place)
         x, target = inputs(self.train_features, self.plan, now), self.plan.target[now]
         with autocast(self.run.training, self.place):
-            logits = self.model(x)
-        loss = cross_entropy(logits.float(), target).mean(dim=-1)
+            logits = self.model(x) if self.plan.who is None else self.model(x, self.plan.who[now])
+        loss = with_prior(cross_entropy(logits.float(), target).mean(dim=-1), self.model)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
