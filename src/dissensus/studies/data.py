@@ -87,7 +87,8 @@ def _features(
     if given.items is None:
         raise InputError(f"study {study.name}: {study.held} brings features and no items to encode; leave encoder out")
     usual = LABELLED_SETS[study.dataset].encoder if study.dataset is not None else None
-    if study.encoder is None and all(model.startswith(READ_ITEMS) for model in study.models):
+    networks = [*study.models, *(model.name for model in study.annotator_models)]
+    if study.encoder is None and all(model.startswith(READ_ITEMS) for model in networks):
         return np.zeros((len(given.items), 0), dtype=np.float32), None
     name = study.encoder or usual or USUAL_ENCODER[given.items.kind]
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dissensus.errors import InputError
 from dissensus.studies.data import study_data
-from dissensus.training.run import run_on
+from dissensus.training.run import people_run, run_on
 from dissensus.training.store import RunStore
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def open_study(study: Study, store: str | Path, *, told: Callable[[int, int], No
 
 def study_runs(study: Study, data: TrainingData) -> tuple[Run, ...]:
     """The grid of a study, seeds running fastest."""
-    first = (
+    first = [
         run_on(
             data,
             model=model,
@@ -68,7 +68,11 @@ def study_runs(study: Study, data: TrainingData) -> tuple[Run, ...]:
         for model in study.models
         for target in study.targets
         for method in study.methods
-    )
+    ]
+    first += [
+        people_run(data, model=model.name, people=model.people, seed=study.seeds[0], training=study.training)
+        for model in study.annotator_models
+    ]
     # Runs that differ in their seed alone share their fingerprints, which read a whole pretrained network's files.
     return tuple(replace(run, seed=seed) for run in first for seed in study.seeds)
 
@@ -84,11 +88,12 @@ def runs_by_system(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
             f"study {opened.study.name}: {missing:,} of {len(opened.runs):,} runs are not in {opened.store.folder}; "
             "run the study first: dissensus study run"
         )
-    several_models, several_targets = (
-        len({getattr(run, part) for run in opened.runs}) > 1 for part in ("model", "target")
-    )
+    several_models = len({run.model for run in opened.runs}) > 1
+    # Votes one by one are what any model with people learns from; that need not be said.
+    several_targets = len({run.target for run in opened.runs if run.people is None}) > 1
     grouped: dict[str, list[Run]] = {}
     for run in opened.runs:
-        name = run.method if several_targets else run.method.removeprefix(f"{run.target} / ")
+        plain = run.method.removeprefix(f"{run.target} / ")
+        name = run.method if several_targets and run.people is None else plain
         grouped.setdefault(f"{run.model}: {name}" if several_models else name, []).append(run)
     return {name: tuple(runs) for name, runs in grouped.items()}

@@ -16,6 +16,7 @@ from dissensus.training.failing import why_failed
 from dissensus.training.fine_tuning import is_pretrained
 from dissensus.training.loop import same_bits
 from dissensus.training.models import network_of
+from dissensus.training.people import TRUST, most_trusted
 from dissensus.training.progress import Progress, ended
 from dissensus.training.run import Run, RunResult, delivery_of, held_out_votes
 from dissensus.training.stacked import StackedRuns, draws_itself, stackable
@@ -58,6 +59,10 @@ class Together(Protocol):
         """The current weights of the chosen runs are, for now, the ones to keep."""
         ...
 
+    def trust(self, share: Floats) -> None:
+        """Of what the kept weights say of people, each run takes a share of people's deviations, (runs,)."""
+        ...
+
     def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
         """Go back to the kept weights, and return them by run."""
         ...
@@ -90,6 +95,16 @@ def train_together(
         if not progress.active.any():
             break
     weights = together.restore()
+    if runs[0].people is not None and settings.selects and settings.selection == "loss":
+        measured = []
+        for share in TRUST:
+            together.trust(np.full(len(runs), share))
+            found = together.select()
+            assert found is not None, "something is selected"
+            measured.append(found)
+        together.trust(most_trusted(measured))
+        together.keep(np.ones(len(runs), dtype=np.bool_))
+        weights = together.restore()
     predictions = {name: together.predict(rows).cpu().numpy() for name, rows in together.members.items()}
     by_vote = {
         name: together.predict(*asked).cpu().numpy() for name, asked in held_out_votes(runs[0], data, device).items()

@@ -21,7 +21,7 @@ from dissensus.training.failing import why_failed
 from dissensus.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus.training.models import network_of
-from dissensus.training.people import PeopleNetwork, with_prior
+from dissensus.training.people import TRUST, PeopleNetwork, most_trusted, with_prior
 from dissensus.training.progress import Progress, ended
 from dissensus.training.run import Run, RunResult, class_weights, delivery_of, held_out_votes, selection_of
 
@@ -110,6 +110,14 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         if not progress.active[0]:
             break
     model.load_state_dict(kept)
+    if isinstance(model, PeopleNetwork) and selection is not None and selection.who is not None:
+        learnt, measured = kept["deviation"].clone(), []
+        for share in TRUST:
+            model.deviation.data.copy_(share * learnt)
+            log_q = log_probabilities(model, features, selection.rows, settings, who=selection.who)
+            measured.append(np.array([float(selection_metric(log_q, selection.target, settings, loss_function))]))
+        kept["deviation"] = float(most_trusted(measured)[0]) * learnt
+        model.load_state_dict(kept)
     predictions = {
         name: log_probabilities(model, features, rows, settings).exp().cpu().numpy() for name, rows in members.items()
     }

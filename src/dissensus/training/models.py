@@ -136,7 +136,14 @@ def network_of(run: Run, data: TrainingData, *, checked: bool = True) -> nn.Modu
     if run.people is None:
         return network
     panel = panel_in(data, run.people)
-    return with_people(network, run.people, panel, classes=data.classes, trial=_two_items(network, data.shape, items))
+    return with_people(
+        network,
+        run.people,
+        panel,
+        classes=data.classes,
+        trial=_two_items(network, data.shape, items),
+        adaptive=run.training.optimiser != "sgd",
+    )
 
 
 def panel_in(data: TrainingData, people: People) -> Panel:

@@ -25,11 +25,22 @@ if TYPE_CHECKING:
     from dissensus.training.data import TrainingData
     from dissensus.votes.table import Votes
 
-SHRINKAGE: Final = {"annotator-bias": 1.0, "annotator-embedding": 10.0, "multi-task": 10.0, "crowd-layer": 1.0}
+SHRINKAGE: Final = {"annotator-bias": 1.0, "annotator-embedding": 1.0, "multi-task": 3.0, "crowd-layer": 0.3}
 """By kind, the strength of the prior: 1 / (variance of each number of a person's deviation)."""
 
 VOTES: Final = "votes"
 """The target, and the delivery, of runs that are trained on votes one by one."""
+
+PACE: Final = {"annotator-bias": 30.0, "annotator-embedding": 3.0, "multi-task": 3.0, "crowd-layer": 10.0}
+"""By kind, how many times faster deviations are learnt than the network: a person is heard in few batches, and would
+still be learnt when the network has long begun to overfit its items."""
+
+TRUST: Final = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
+"""Shares of the learnt deviations that may be kept: that which predicts the selection split's votes best is, so that a
+panel whose people hardly differ is shrunk further than the prior would."""
+
+FIRM: Final = 4.0
+"""Of the crowd-layer's common matrix at the start: the logit of a class that is certain."""
 
 ANSWERS_AT_ONCE: Final = 2**24
 """Numbers in memory where everybody is asked about some items: items x people x width."""
@@ -71,8 +82,8 @@ class People:
                 or min(shares.values()) < 0
             ):
                 raise InputError(
-                    f"people: the shares of '{name}' in the population are {dict(shares)}; give each value a share of 0 "
-                    "or more, together 1"
+                    f"people: the shares of '{name}' in the population are {dict(shares)}; give each value a share of "
+                    "0 or more, together 1"
                 )
         if len(self.population) > 1:
             raise InputError("people: the population is stated by several attributes; state it by one of them")
@@ -169,31 +180,45 @@ class PeopleNetwork(nn.Module):
 
     Attributes:
         network: over items; its logits are those of the population (crowd-layer: of its class probabilities).
-        deviation: (units, ...) of each unit; zero at the start.
+        deviation: (units, ...) what is learnt of each unit; zero at the start.
         share: (units,) weights of units in the panel's distribution.
-        common: (classes, classes) the crowd-layer's matrix of the population; the identity at the start.
-        prior: the weight of half the squared deviations in the mean loss of a vote: shrinkage / training votes.
+        common: (classes, classes) the crowd-layer's matrix of the population; `FIRM` times the identity at the start.
+        scale: deviations are `scale * deviation`, which is what makes them learn faster than the rest.
+        penalty_weight: of the squared `deviation` in the mean loss of a vote: shrinkage / 2 / training votes, times
+            the squared scale.
         layer: the linear layer that deviations enter; empty where they enter the logits.
     """
 
     share: Tensor
-    constants = ("share",)
+    scale: Tensor
+    constants = ("share", "scale")
     """Buffers that training leaves alone, so that runs can be stacked all the same."""
 
     def __init__(
-        self, network: nn.Module, people: People, *, classes: int, share: Floats, votes: int, layers: Sequence[str]
+        self,
+        network: nn.Module,
+        people: People,
+        *,
+        classes: int,
+        share: Floats,
+        votes: int,
+        layers: Sequence[str],
+        adaptive: bool,
     ) -> None:
         super().__init__()
         self.network, self.kind = network, people.kind
-        self.prior = float(people.shrinkage or 0.0) / votes
         self.layer = {"annotator-embedding": layers[0], "multi-task": layers[1]}.get(people.kind, "") if layers else ""
         if hasattr(network, "prepare"):
             self.prepare = network.prepare
+        # Adam steps as far whatever a parameter's scale, a plain gradient steps by its square.
+        scale = PACE[people.kind] if adaptive else PACE[people.kind] ** 0.5
+        self.penalty_weight = float(people.shrinkage or 0.0) / votes * scale**2 / 2
         self.register_buffer("share", torch.from_numpy(share).float())
+        self.register_buffer("scale", torch.tensor(scale))
         shape: tuple[int, ...] = (classes,)
         if self.kind == "crowd-layer":
             shape = (classes, classes)
-            self.common = nn.Parameter(torch.eye(classes))
+            self.common = nn.Parameter(FIRM * torch.eye(classes))
         if self.layer:
             told = network.get_submodule(self.layer)
             assert isinstance(told, nn.Linear)
@@ -209,9 +234,12 @@ class PeopleNetwork(nn.Module):
 
     def forward(self, x: Any, who: Tensor | None = None) -> Tensor:
         """(items, classes) logits of these units; of the panel where none are given."""
-        told = _Told(self.deviation if who is None else _rows(self.deviation, who), everybody=who is None)
+        own = self.scale * (self.deviation if who is None else _rows(self.deviation, who))
+        told = _Told(own, everybody=who is None)
+        logits: Tensor
         if self.layer:
             layer = self.network.get_submodule(self.layer)
+            assert isinstance(layer, _ToldLinear)
             layer.told = told
             logits = self.network(x)
             layer.told = None
@@ -223,9 +251,14 @@ class PeopleNetwork(nn.Module):
             return logits
         return (logits.log_softmax(dim=-1) + self.share.log()[:, None]).logsumexp(dim=-2)
 
+    @property
+    def deviations(self) -> Tensor:
+        """(units, ...) how far each unit is from the population, in logits."""
+        return (self.scale * self.deviation).detach()
+
     def penalty(self, weights: Mapping[str, Tensor]) -> Tensor:
         """What the prior adds to the mean loss of a vote, at these weights."""
-        return self.prior / 2 * weights["deviation"].square().sum()
+        return self.penalty_weight * weights["deviation"].square().sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +275,8 @@ class _Told:
     def product(self, x: Tensor) -> Tensor:
         """Matrices (..., out, width) times (items, width) values."""
         if self.everybody:
-            return F.linear(x, self.own.flatten(0, 1)).unflatten(-1, self.own.shape[:2])
+            every: Tensor = F.linear(x, self.own.flatten(0, 1)).unflatten(-1, self.own.shape[:2])
+            return every
         return torch.einsum("...ij,...j->...i", self.own, x)
 
 
@@ -259,7 +293,8 @@ class _ToldLinear(nn.Linear):
         if told.own.ndim == 2:
             return told.beside(out) + told.own
         weights = _Told(told.own[..., :-1], everybody=told.everybody)
-        return told.beside(out) + weights.product(x) + told.own[..., -1]
+        # Of length 1, so that a prior on weights is one on logits, whatever the scale of what the layer reads.
+        return told.beside(out) + weights.product(F.normalize(x, dim=-1)) + told.own[..., -1]
 
 
 def _rows(table: Tensor, who: Tensor) -> Tensor:
@@ -281,8 +316,18 @@ def with_prior(loss: Tensor, model: nn.Module, weights: Mapping[str, Tensor] | N
     return loss + model.penalty(dict(model.named_parameters()) if weights is None else weights)
 
 
+def most_trusted(measured: Sequence[Floats]) -> Floats:
+    """(runs,) the share of its deviations that each run keeps.
+
+    Args:
+        measured: for each share of `TRUST`, (runs,) the selection metric on single votes, lower is better.
+    """
+    # The first of equals is the one that trusts least.
+    return np.asarray(np.array(TRUST)[np.argmin(np.stack(measured), axis=0)])
+
+
 def with_people(
-    network: nn.Module, people: People, panel: Panel, *, classes: int, trial: Any = None, layers: Sequence[str] = ()
+    network: nn.Module, people: People, panel: Panel, *, classes: int, trial: Any, adaptive: bool = True
 ) -> PeopleNetwork:
     """A network over items with an annotator side for the people of a panel.
 
@@ -292,16 +337,25 @@ def with_people(
         panel: who they are.
         classes: width of the output.
         trial: inputs of some items, by which the layers are found that deviations enter.
-        layers: names of the last hidden and the last linear layer, where they are known.
+        adaptive: whether the optimiser's step does not depend on the scale of a parameter, as Adam's.
     """
-    if people.kind in ("annotator-embedding", "multi-task") and not layers:
+    layers: Sequence[str] = ()
+    if people.kind in ("annotator-embedding", "multi-task"):
         layers = last_layers(network, trial)
         if people.kind == "annotator-embedding" and not layers[0]:
             raise InputError(
                 "people: annotator-embedding needs a network with a hidden linear layer, and this one has none: added "
                 "to what the last layer reads, an embedding would be an offset of the logits; choose annotator-bias"
             )
-    return PeopleNetwork(network, people, classes=classes, share=panel.share, votes=panel.votes, layers=layers)
+    return PeopleNetwork(
+        network,
+        people,
+        classes=classes,
+        share=panel.share,
+        votes=panel.votes,
+        layers=layers,
+        adaptive=adaptive,
+    )
 
 
 def last_layers(network: nn.Module, trial: Any) -> tuple[str, str]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from dissensus.errors import InputError
-from dissensus.training.models import network_of
+from dissensus.training.inputs import network_inputs
+from dissensus.training.loop import log_probabilities
+from dissensus.training.models import network_of, panel_in
 from dissensus.training.run import data_fingerprint
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from dissensus.arrays import Codes, Ints
     from dissensus.training.data import TrainingData
     from dissensus.training.run import RunResult
 
@@ -54,3 +57,25 @@ def trained_model(result: RunResult, data: TrainingData, *, on_features_for: str
             f"run {run.key}: its weights do not fit the model {run.model} ({told}); run it again"
         ) from error
     return model.eval()
+
+
+def pair_probabilities(
+    result: RunResult, data: TrainingData, item: Ints | Codes, annotator: Ints | Codes
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(pairs, classes) what a stored run says that people would answer; a model that knows nobody asks only the item.
+
+    Args:
+        result: what the run left, with its weights.
+        data: what it was trained on.
+        item: (pairs,) places in the data.
+        annotator: (pairs,) places in the annotators of its votes; -1 for somebody who was never heard.
+    """
+    model, people = trained_model(result, data), result.run.people
+    rows = torch.from_numpy(np.asarray(item, dtype=np.int64))
+    who = None
+    if people is not None:
+        panel = panel_in(data, people)
+        who = torch.from_numpy(np.append(panel.unit, len(panel.units))[annotator])
+    features = network_inputs(model, data, torch.device("cpu"))
+    found = log_probabilities(model, features, rows, result.run.training, who=who).exp().numpy()
+    return np.asarray(found, dtype=np.float32)

@@ -193,8 +193,8 @@ def data_fingerprint(
 
     The human distribution counts where an epoch is selected by it, the votes where the delivery reads them: each
     item's judgements, whatever their order in the file, and all of them where the delivery is the user's own. The items
-    themselves count where the network may read them, and who cast which vote where it knows people. Other targets of the study do not count, so a study that gains
-    one trains nothing again.
+    themselves count where the network may read them, and who cast which vote where it knows people. Other targets of
+    the study do not count, so a study that gains one trains nothing again.
     """
     labels = _target(data, target)
     digest = hashlib.sha256(data.fingerprint.encode())
@@ -251,7 +251,8 @@ def held_out_votes(run: Run, data: TrainingData, device: torch.device) -> dict[s
     if run.people is None:
         return {}
     panel, votes = panel_in(data, run.people), data.votes
-    assert votes is not None and votes.annotator is not None, "a panel is made of votes that are not anonymous"
+    assert votes is not None, "a panel is made of votes"
+    assert votes.annotator is not None, "a panel is made of votes that are not anonymous"
     found = {}
     for name in data.splits:
         if name != TRAIN:

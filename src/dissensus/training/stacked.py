@@ -132,6 +132,12 @@ class StackedRuns:
         for name, value in self.weights.items():
             self.kept[name].copy_(torch.where(_per_run(now, value), value, self.kept[name]))
 
+    def trust(self, share: Floats) -> None:
+        """Of what the kept weights say of people, each run takes a share of people's deviations, (runs,)."""
+        kept = self.kept["deviation"]
+        shares = torch.from_numpy(share).to(self.place, torch.float32)
+        self.weights["deviation"].copy_(_per_run(shares, kept) * kept)
+
     def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
         """Go back to the kept weights, and return them by run."""
         for name, value in self.weights.items():
