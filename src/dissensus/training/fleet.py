@@ -47,8 +47,12 @@ class Together(Protocol):
         """(runs,) mean training loss of the last epoch."""
         ...
 
-    def select(self) -> Floats | None:
-        """(runs,) the selection metric, where something is selected."""
+    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
+        """(shares, runs) the selection metric, where something is selected, at shares of people's deviations.
+
+        Args:
+            shares: those that an epoch is measured at where none are given; 1 alone where nobody is known.
+        """
         ...
 
     def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
@@ -60,7 +64,7 @@ class Together(Protocol):
         ...
 
     def trust(self, share: Floats) -> None:
-        """Of what the kept weights say of people, each run takes a share of people's deviations, (runs,)."""
+        """Of people's deviations in the kept weights, each run keeps a share, (runs,)."""
         ...
 
     def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
@@ -81,7 +85,8 @@ def train_together(
         lengths[progress.active] = epoch + 1
         history["learning_rate"].append(progress.rate.copy())
         together.train_epoch(epoch, progress.rate * progress.active)
-        metric = together.select()
+        found = together.select()
+        metric = None if found is None else found.min(axis=0)
         history["train_loss"].append(together.train_loss())
         if metric is not None:
             history["selection"].append(metric)
@@ -96,14 +101,9 @@ def train_together(
             break
     weights = together.restore()
     if runs[0].people is not None and settings.selects and settings.selection == "loss":
-        measured = []
-        for share in TRUST:
-            together.trust(np.full(len(runs), share))
-            found = together.select()
-            assert found is not None, "something is selected"
-            measured.append(found)
-        together.trust(most_trusted(measured))
-        together.keep(np.ones(len(runs), dtype=np.bool_))
+        at_each = together.select(TRUST)
+        assert at_each is not None, "something is selected"
+        together.trust(most_trusted(at_each))
         weights = together.restore()
     predictions = {name: together.predict(rows).cpu().numpy() for name, rows in together.members.items()}
     by_vote = {

@@ -21,7 +21,7 @@ from dissensus.training.failing import why_failed
 from dissensus.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus.training.models import network_of
-from dissensus.training.people import TRUST, PeopleNetwork, most_trusted, with_prior
+from dissensus.training.people import TRUST, PeopleNetwork, most_trusted, trusted, with_prior
 from dissensus.training.progress import Progress, ended
 from dissensus.training.run import Run, RunResult, class_weights, delivery_of, held_out_votes, selection_of
 
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from dissensus.arrays import Floats
     from dissensus.training.data import TrainingData
     from dissensus.training.events import Told
     from dissensus.training.inputs import Features
     from dissensus.training.losses import Loss
+    from dissensus.training.run import Selection
     from dissensus.training.settings import Training
 
 
@@ -97,8 +99,7 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         history["train_loss"].append(float(total) / n_examples)
         metric = None
         if selection is not None:
-            log_q = log_probabilities(model, features, selection.rows, settings, who=selection.who)
-            metric = np.array([float(selection_metric(log_q, selection.target, settings, loss_function))])
+            metric = measured(model, features, selection, settings, loss=loss_function).min(axis=0, keepdims=True)
             history["selection"].append(float(metric[0]))
         if settings.dynamics:
             for name, rows in members.items():
@@ -110,13 +111,9 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         if not progress.active[0]:
             break
     model.load_state_dict(kept)
-    if isinstance(model, PeopleNetwork) and selection is not None and selection.who is not None:
-        learnt, measured = kept["deviation"].clone(), []
-        for share in TRUST:
-            model.deviation.data.copy_(share * learnt)
-            log_q = log_probabilities(model, features, selection.rows, settings, who=selection.who)
-            measured.append(np.array([float(selection_metric(log_q, selection.target, settings, loss_function))]))
-        kept["deviation"] = float(most_trusted(measured)[0]) * learnt
+    if selection is not None and selection.who is not None:
+        found = measured(model, features, selection, settings, loss=loss_function, shares=TRUST)
+        kept["deviation"] *= float(most_trusted(found))
         model.load_state_dict(kept)
     predictions = {
         name: log_probabilities(model, features, rows, settings).exp().cpu().numpy() for name, rows in members.items()
@@ -185,6 +182,24 @@ def selection_metric(log_q: Tensor, target: Tensor, settings: Training, loss: Lo
     if settings.selection == "loss" and loss is not cross_entropy:
         return loss(log_q, target).double().mean(dim=-1)
     return -(target * log_q).sum(dim=-1).double().mean(dim=-1)
+
+
+def measured(
+    model: nn.Module,
+    features: Features,
+    selection: Selection,
+    settings: Training,
+    *,
+    loss: Loss = cross_entropy,
+    shares: tuple[float, ...] | None = None,
+) -> Floats:
+    """(shares,) the selection metric at each share of people's deviations; at 1 alone where nobody is known."""
+    found = []
+    for share in selection.shares if shares is None else shares:
+        with trusted(model, share):
+            log_q = log_probabilities(model, features, selection.rows, settings, who=selection.who)
+        found.append(float(selection_metric(log_q, selection.target, settings, loss)))
+    return np.array(found)
 
 
 def make_optimiser(

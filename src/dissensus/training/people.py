@@ -6,6 +6,7 @@ that three votes move a person little and fifty a lot, and somebody who was neve
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ from dissensus.errors import InputError
 from dissensus.toml_file import fits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dissensus.arrays import Floats, Ints, Names
     from dissensus.training.data import TrainingData
@@ -31,13 +32,17 @@ SHRINKAGE: Final = {"annotator-bias": 1.0, "annotator-embedding": 1.0, "multi-ta
 VOTES: Final = "votes"
 """The target, and the delivery, of runs that are trained on votes one by one."""
 
-PACE: Final = {"annotator-bias": 30.0, "annotator-embedding": 3.0, "multi-task": 3.0, "crowd-layer": 10.0}
+PACE: Final = {"annotator-bias": 30.0, "annotator-embedding": 3.0, "multi-task": 5.0, "crowd-layer": 30.0}
 """By kind, how many times faster deviations are learnt than the network: a person is heard in few batches, and would
 still be learnt when the network has long begun to overfit its items."""
 
 TRUST: Final = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 """Shares of the learnt deviations that may be kept: that which predicts the selection split's votes best is, so that a
 panel whose people hardly differ is shrunk further than the prior would."""
+
+TRUST_IN_AN_EPOCH: Final = (0.0, 0.5, 1.0)
+"""Shares that an epoch is measured by, the best of them: deviations that are no good yet, or no longer, say nothing
+against what was learnt of items."""
 
 FIRM: Final = 4.0
 """Of the crowd-layer's common matrix at the start: the logit of a class that is certain."""
@@ -187,10 +192,12 @@ class PeopleNetwork(nn.Module):
         penalty_weight: of the squared `deviation` in the mean loss of a vote: shrinkage / 2 / training votes, times
             the squared scale.
         layer: the linear layer that deviations enter; empty where they enter the logits.
+        trust: the share of deviations that counts in a pass.
     """
 
     share: Tensor
     scale: Tensor
+    trust: float = 1.0
     constants = ("share", "scale")
     """Buffers that training leaves alone, so that runs can be stacked all the same."""
 
@@ -234,7 +241,7 @@ class PeopleNetwork(nn.Module):
 
     def forward(self, x: Any, who: Tensor | None = None) -> Tensor:
         """(items, classes) logits of these units; of the panel where none are given."""
-        own = self.scale * (self.deviation if who is None else _rows(self.deviation, who))
+        own = self.trust * self.scale * (self.deviation if who is None else _rows(self.deviation, who))
         told = _Told(own, everybody=who is None)
         logits: Tensor
         if self.layer:
@@ -316,14 +323,27 @@ def with_prior(loss: Tensor, model: nn.Module, weights: Mapping[str, Tensor] | N
     return loss + model.penalty(dict(model.named_parameters()) if weights is None else weights)
 
 
-def most_trusted(measured: Sequence[Floats]) -> Floats:
+@contextmanager
+def trusted(model: nn.Module, share: float) -> Iterator[None]:
+    """Only a share of people's deviations counts; a network that knows nobody is as it is."""
+    if not isinstance(model, PeopleNetwork):
+        yield
+        return
+    model.trust = share
+    try:
+        yield
+    finally:
+        model.trust = 1.0
+
+
+def most_trusted(measured: Floats) -> Floats:
     """(runs,) the share of its deviations that each run keeps.
 
     Args:
-        measured: for each share of `TRUST`, (runs,) the selection metric on single votes, lower is better.
+        measured: (`TRUST`, runs) the selection metric on single votes at each share, lower is better.
     """
     # The first of equals is the one that trusts least.
-    return np.asarray(np.array(TRUST)[np.argmin(np.stack(measured), axis=0)])
+    return np.asarray(np.array(TRUST)[np.argmin(measured, axis=0)])
 
 
 def with_people(

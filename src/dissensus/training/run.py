@@ -17,7 +17,7 @@ from dissensus.errors import InputError
 from dissensus.own_code import own_source
 from dissensus.training.data import TRAIN
 from dissensus.training.models import model_source, panel_in
-from dissensus.training.people import VOTES, votes_of_split
+from dissensus.training.people import TRUST_IN_AN_EPOCH, VOTES, votes_of_split
 from dissensus.training.settings import spelled_out
 
 if TYPE_CHECKING:
@@ -136,6 +136,11 @@ class Selection:
     rows: Tensor
     target: Tensor
     who: Tensor | None = None
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The shares of people's deviations that an epoch is measured at."""
+        return (1.0,) if self.who is None else TRUST_IN_AN_EPOCH
 
 
 def run_on(

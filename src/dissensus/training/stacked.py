@@ -24,7 +24,7 @@ from dissensus.training.loop import autocast, selection_metric
 from dissensus.training.losses import cross_entropy
 from dissensus.training.models import network_of
 from dissensus.training.patches import as_matmuls
-from dissensus.training.people import PeopleNetwork, with_prior
+from dissensus.training.people import PeopleNetwork, trusted, with_prior
 from dissensus.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ class StackedRuns:
         # Runs that go together are selected on the same rows.
         self.selection = selections[0]
         self.compared = torch.stack([each.target for each in selections if each is not None]) if selections[0] else None
-        self._measure: Callable[[], None] | None = None
-        self.metric = torch.zeros(len(runs), dtype=torch.double, device=place)
+        self._measure: dict[tuple[float, ...], tuple[Callable[[], None], Tensor]] = {}
 
     def train_epoch(self, epoch: int, rate: Floats) -> None:
         """One epoch of every run at its own rate (0 where it has stopped), queued on the device."""
@@ -116,15 +115,19 @@ class StackedRuns:
         plan = stacked_epoch([epoch_of(run, given, epoch, classes=self.classes) for run, given in pairs])
         return each_part(plan, Tensor.pin_memory) if self.place.type == "cuda" else plan
 
-    def select(self) -> Floats | None:
-        """(runs,) the selection metric, where something is selected."""
-        if self.compared is None:
+    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
+        """(shares, runs) the selection metric, where something is selected, at shares of people's deviations."""
+        if self.selection is None:
             return None
-        if self._measure is None:
-            self._measure = captured(self._measure_selection, self.place, [])
-        self._measure()
+        shares = self.selection.shares if shares is None else shares
+        if shares not in self._measure:
+            metric = torch.zeros(len(shares), len(self.runs), dtype=torch.double, device=self.place)
+            measure = captured(partial(self._measure_selection, shares, metric), self.place, [])
+            self._measure[shares] = measure, metric
+        measure, metric = self._measure[shares]
+        measure()
         # A copy: on a CPU the array would be the tensor itself, which the next epoch overwrites.
-        return self.metric.cpu().numpy().copy()
+        return metric.cpu().numpy().copy()
 
     def keep(self, chosen: Mask) -> None:
         """The current weights of the chosen runs are, for now, the ones to keep."""
@@ -133,10 +136,9 @@ class StackedRuns:
             self.kept[name].copy_(torch.where(_per_run(now, value), value, self.kept[name]))
 
     def trust(self, share: Floats) -> None:
-        """Of what the kept weights say of people, each run takes a share of people's deviations, (runs,)."""
+        """Of people's deviations in the kept weights, each run keeps a share, (runs,)."""
         kept = self.kept["deviation"]
-        shares = torch.from_numpy(share).to(self.place, torch.float32)
-        self.weights["deviation"].copy_(_per_run(shares, kept) * kept)
+        kept *= _per_run(torch.from_numpy(share).to(self.place, torch.float32), kept)
 
     def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
         """Go back to the kept weights, and return them by run."""
@@ -198,11 +200,13 @@ class StackedRuns:
         torch._foreach_sub_(weights, torch._foreach_mul(change, [_per_run(rate, weight) for weight in weights]))
 
     @torch.no_grad()
-    def _measure_selection(self) -> None:
+    def _measure_selection(self, shares: tuple[float, ...], metric: Tensor) -> None:
         assert self.compared is not None
         assert self.selection is not None
-        log_q = self._log_q(self.selection.rows, self.selection.who)
-        self.metric.copy_(selection_metric(log_q, self.compared, self.settings))
+        for row, share in enumerate(shares):
+            with trusted(self.form, share):
+                log_q = self._log_q(self.selection.rows, self.selection.who)
+            metric[row].copy_(selection_metric(log_q, self.compared, self.settings))
 
     def _log_q(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
         logits = vmap(self._logits, in_dims=(0, None) if who is None else (0, None, None))

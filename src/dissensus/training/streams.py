@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,8 +20,8 @@ from dissensus.training.loop import (
     autocast,
     log_probabilities,
     make_optimiser,
+    measured,
     placed,
-    selection_metric,
     snapshot,
 )
 from dissensus.training.losses import cross_entropy
@@ -30,8 +31,6 @@ from dissensus.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import numpy as np
 
     from dissensus.arrays import Floats, Mask
     from dissensus.training.data import TrainingData
@@ -90,15 +89,13 @@ class StreamedRuns:
     def train_loss(self) -> Floats:
         return torch.stack([one.total for one in self.each]).double().cpu().numpy() / self.n_examples
 
-    def select(self) -> Floats | None:
-        if self.each[0].compared is None:
-            return None
-        parts = []
-        for one in self.each:
-            assert one.compared is not None
-            log_q = log_probabilities(one.model, self.features, one.compared.rows, self.settings, who=one.compared.who)
-            parts.append(selection_metric(log_q, one.compared.target, self.settings))
-        return torch.stack(parts).double().cpu().numpy()
+    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
+        each = [
+            measured(one.model, self.features, one.compared, self.settings, shares=shares)
+            for one in self.each
+            if one.compared is not None
+        ]
+        return np.stack(each, axis=1) if each else None
 
     def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
         each = [log_probabilities(one.model, self.features, rows, self.settings, who=who).exp() for one in self.each]
@@ -111,7 +108,7 @@ class StreamedRuns:
 
     def trust(self, share: Floats) -> None:
         for one, own in zip(self.each, share.tolist(), strict=True):
-            one.model.load_state_dict({**one.kept, "deviation": own * one.kept["deviation"]})
+            one.kept["deviation"] *= own
 
     def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
         for one in self.each:
