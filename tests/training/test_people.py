@@ -383,7 +383,7 @@ def test_a_crowd_layer_is_that_of_crowd_kit() -> None:
     with torch.no_grad():
         model.deviation.copy_(torch.randn(model.deviation.shape, generator=generator) / 30)
     layer = learning.CrowdLayer(3, 12, conn_type="mw")
-    layer.weight.data = torch.eye(3) + model.deviations
+    layer.weight.data = model.common.detach() + model.deviations
     x, who = torch.from_numpy(DATA.features[:40]), torch.arange(40) % 12
     assert torch.allclose(model(x, who), layer(model.network(x).softmax(dim=1), who), atol=1e-5)
 

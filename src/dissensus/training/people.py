@@ -20,7 +20,7 @@ from dissensus.errors import InputError
 from dissensus.toml_file import fits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from dissensus.arrays import Floats, Ints, Names
     from dissensus.training.data import TrainingData
@@ -208,13 +208,13 @@ class PeopleNetwork(nn.Module):
         *,
         classes: int,
         share: Floats,
-        votes: int,
-        layers: Sequence[str],
-        adaptive: bool,
+        layer: str,
+        votes: int = 1,
+        adaptive: bool = True,
     ) -> None:
         super().__init__()
         self.network, self.kind = network, people.kind
-        self.layer = {"annotator-embedding": layers[0], "multi-task": layers[1]}.get(people.kind, "") if layers else ""
+        self.layer = layer
         if hasattr(network, "prepare"):
             self.prepare = network.prepare
         # Adam steps as far whatever a parameter's scale, a plain gradient steps by its square.
@@ -359,10 +359,11 @@ def with_people(
         trial: inputs of some items, by which the layers are found that deviations enter.
         adaptive: whether the optimiser's step does not depend on the scale of a parameter, as Adam's.
     """
-    layers: Sequence[str] = ()
+    layer = ""
     if people.kind in ("annotator-embedding", "multi-task"):
-        layers = last_layers(network, trial)
-        if people.kind == "annotator-embedding" and not layers[0]:
+        hidden, last = last_layers(network, trial)
+        layer = hidden if people.kind == "annotator-embedding" else last
+        if not layer:
             raise InputError(
                 "people: annotator-embedding needs a network with a hidden linear layer, and this one has none: added "
                 "to what the last layer reads, an embedding would be an offset of the logits; choose annotator-bias"
@@ -372,8 +373,8 @@ def with_people(
         people,
         classes=classes,
         share=panel.share,
+        layer=layer,
         votes=panel.votes,
-        layers=layers,
         adaptive=adaptive,
     )
 
