@@ -21,7 +21,7 @@ from dissensus.training.failing import why_failed
 from dissensus.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus.training.models import network_of
-from dissensus.training.people import TRUST, PeopleNetwork, most_trusted, trusted, with_prior
+from dissensus.training.people import TRUST, PeopleNetwork, most_trusted, shrink, trusted
 from dissensus.training.progress import Progress, ended
 from dissensus.training.run import Run, RunResult, class_weights, delivery_of, held_out_votes, selection_of
 
@@ -90,8 +90,9 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
             optimiser.zero_grad(set_to_none=True)
             with autocast(settings, place):
                 logits = model(*given)
-            loss = with_prior(batch_mean(loss_function, logits.float(), target, by_class), model)
+            loss = batch_mean(loss_function, logits.float(), target, by_class)
             loss.backward()
+            shrink(model)
             if settings.clip_norm is not None:
                 nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
             optimiser.step()

@@ -6,6 +6,7 @@ that three votes move a person little and fifty a lot, and somebody who was neve
 
 from __future__ import annotations
 
+import operator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -189,8 +190,8 @@ class PeopleNetwork(nn.Module):
         share: (units,) weights of units in the panel's distribution.
         common: (classes, classes) the crowd-layer's matrix of the population; `FIRM` times the identity at the start.
         scale: deviations are `scale * deviation`, which is what makes them learn faster than the rest.
-        penalty_weight: of the squared `deviation` in the mean loss of a vote: shrinkage / 2 / training votes, times
-            the squared scale.
+        decay: what the prior adds to the gradient of the mean loss of a vote, times `deviation`: shrinkage / training
+            votes, times the squared scale.
         layer: the linear layer that deviations enter; empty where they enter the logits.
         trust: the share of deviations that counts in a pass.
     """
@@ -219,7 +220,7 @@ class PeopleNetwork(nn.Module):
             self.prepare = network.prepare
         # Adam steps as far whatever a parameter's scale, a plain gradient steps by its square.
         scale = PACE[people.kind] if adaptive else PACE[people.kind] ** 0.5
-        self.penalty_weight = float(people.shrinkage or 0.0) / votes * scale**2 / 2
+        self.decay = float(people.shrinkage or 0.0) / votes * scale**2
         self.register_buffer("share", torch.from_numpy(share).float())
         self.register_buffer("scale", torch.tensor(scale))
         shape: tuple[int, ...] = (classes,)
@@ -241,8 +242,10 @@ class PeopleNetwork(nn.Module):
 
     def forward(self, x: Any, who: Tensor | None = None) -> Tensor:
         """(items, classes) logits of these units; of the panel where none are given."""
-        own = self.trust * self.scale * (self.deviation if who is None else _rows(self.deviation, who))
-        told = _Told(own, everybody=who is None)
+        # Whoever is trained on is known.
+        rows = operator.getitem if self.training else _rows
+        own = self.deviation if who is None else rows(self.deviation, who)
+        told = _Told(own * (self.scale if self.trust == 1 else self.trust * self.scale), everybody=who is None)
         logits: Tensor
         if self.layer:
             layer = self.network.get_submodule(self.layer)
@@ -263,10 +266,6 @@ class PeopleNetwork(nn.Module):
         """(units, ...) how far each unit is from the population, in logits."""
         return (self.scale * self.deviation).detach()
 
-    def penalty(self, weights: Mapping[str, Tensor]) -> Tensor:
-        """What the prior adds to the mean loss of a vote, at these weights."""
-        return self.penalty_weight * weights["deviation"].square().sum()
-
 
 @dataclass(frozen=True, eq=False)
 class _Told:
@@ -284,7 +283,7 @@ class _Told:
         if self.everybody:
             every: Tensor = F.linear(x, self.own.flatten(0, 1)).unflatten(-1, self.own.shape[:2])
             return every
-        return torch.einsum("...ij,...j->...i", self.own, x)
+        return (self.own @ x.unsqueeze(-1)).squeeze(-1)
 
 
 class _ToldLinear(nn.Linear):
@@ -310,17 +309,10 @@ def _rows(table: Tensor, who: Tensor) -> Tensor:
     return table[who.clamp(max=len(table) - 1)] * heard
 
 
-def with_prior(loss: Tensor, model: nn.Module, weights: Mapping[str, Tensor] | None = None) -> Tensor:
-    """The loss of a batch, with what the prior of a network's people adds to it.
-
-    Args:
-        loss: the mean over a batch.
-        model: any network.
-        weights: its parameters where they are not its own.
-    """
-    if not isinstance(model, PeopleNetwork):
-        return loss
-    return loss + model.penalty(dict(model.named_parameters()) if weights is None else weights)
+def shrink(model: nn.Module) -> None:
+    """Add the prior's part to the gradient of people's deviations; nothing to a network that knows nobody."""
+    if isinstance(model, PeopleNetwork) and model.deviation.grad is not None:
+        model.deviation.grad.add_(model.deviation.detach(), alpha=model.decay)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from dissensus.training.loop import autocast, selection_metric
 from dissensus.training.losses import cross_entropy
 from dissensus.training.models import network_of
 from dissensus.training.patches import as_matmuls
-from dissensus.training.people import PeopleNetwork, trusted, with_prior
+from dissensus.training.people import PeopleNetwork, trusted
 from dissensus.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:
@@ -163,15 +163,18 @@ class StackedRuns:
         return out.float()
 
     def _loss(self, weights: Stack, target: Tensor, *given: Tensor) -> Tensor:
-        return with_prior(cross_entropy(self._logits(weights, *given), target).mean(dim=-1), self.form, weights)
+        return cross_entropy(self._logits(weights, *given), target).mean(dim=-1)
 
     def _step(self, count: int) -> None:
         assert self.plan is not None
         now = self.cursor + torch.arange(count, device=self.place)
         x, target = inputs(self.train_features, self.plan, now), self.plan.target[:, now]
         who = () if self.plan.who is None else (self.plan.who[:, now],)
+        self.form.train()
         gradient, loss = vmap(grad_and_value(self._loss))(self.weights, target, x, *who)
         with torch.no_grad():
+            if isinstance(self.form, PeopleNetwork):
+                gradient["deviation"].add_(self.weights["deviation"], alpha=self.form.decay)
             self.steps += 1
             self._update(gradient)
             self.total += loss * count
@@ -209,6 +212,7 @@ class StackedRuns:
             metric[row].copy_(selection_metric(log_q, self.compared, self.settings))
 
     def _log_q(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        self.form.eval()
         logits = vmap(self._logits, in_dims=(0, None) if who is None else (0, None, None))
         most = self.form.items_at_once if isinstance(self.form, PeopleNetwork) and who is None else None
         parts = [

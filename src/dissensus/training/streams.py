@@ -26,7 +26,7 @@ from dissensus.training.loop import (
 )
 from dissensus.training.losses import cross_entropy
 from dissensus.training.models import network_of
-from dissensus.training.people import with_prior
+from dissensus.training.people import shrink
 from dissensus.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:
@@ -152,9 +152,10 @@ class _Streamed:
         x, target = inputs(self.train_features, self.plan, now), self.plan.target[now]
         with autocast(self.run.training, self.place):
             logits = self.model(x) if self.plan.who is None else self.model(x, self.plan.who[now])
-        loss = with_prior(cross_entropy(logits.float(), target).mean(dim=-1), self.model)
+        loss = cross_entropy(logits.float(), target).mean(dim=-1)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
+        shrink(self.model)
         self.optimiser.step()
         self.total += loss.detach() * count
         self.cursor += count
