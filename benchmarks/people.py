@@ -64,7 +64,7 @@ def prepare(out: Path) -> None:
         item=votes.item,
         annotator=votes.annotator,
         label=votes.label,
-        **{f"split-{name}": members for name, members in given.splits.items()},
+        **{f"split-{name}": members for name, members in given.splits.items()},  # type: ignore[arg-type]
     )
     print(out / FILE, f"{(out / FILE).stat().st_size / 2**20:.1f} MiB")
 
@@ -152,7 +152,7 @@ def peerannot(data: TrainingData, seed: int) -> np.ndarray[Any, Any]:
 
 @torch.no_grad()
 def _of_items(net: nn.Module, data: TrainingData) -> np.ndarray[Any, Any]:
-    return net(torch.from_numpy(data.features[data.splits["test"]])).softmax(dim=1).numpy()
+    return np.asarray(net(torch.from_numpy(data.features[data.splits["test"]])).softmax(dim=1).numpy())
 
 
 def accuracy(said: np.ndarray[Any, Any], data: TrainingData) -> float:

@@ -16,7 +16,8 @@ from dissensus.labels.schemes import frequency
 from dissensus.training.data import TrainingData, split_items
 from dissensus.training.engine import train
 from dissensus.training.fleet import alike, train_together
-from dissensus.training.loop import train_loop
+from dissensus.training.inputs import network_inputs
+from dissensus.training.loop import log_probabilities, train_loop
 from dissensus.training.models import network_of, panel_in
 from dissensus.training.people import SHRINKAGE, People, PeopleNetwork, panel_of
 from dissensus.training.restoring import pair_probabilities, trained_model
@@ -99,6 +100,15 @@ def biased(people: int = 12, classes: int = 3, sd: float = 1.0, seed: int = 1) -
 
 
 DATA = judged(biased())
+
+
+def own_answers(result: RunResult, data: TrainingData, items: Any) -> Any:
+    """(units, items, classes) what the network says for each person, before it is mixed with the panel's answer."""
+    model = trained_model(result, data)
+    features = network_inputs(model, data, CPU)
+    rows, units = torch.from_numpy(items), len(result.weights["share"])
+    every = [torch.full_like(rows, unit) for unit in range(units)]
+    return np.stack([log_probabilities(model, features, rows, QUICK, who=who).exp().numpy() for who in every])
 
 
 def vote_nll(result: RunResult, data: TrainingData, split: str = "test") -> float:
@@ -216,7 +226,7 @@ def test_the_panel_is_the_mean_over_people_by_their_training_votes(kind: str) ->
     assert votes.annotator is not None
     items = DATA.splits["test"]
     heard = np.bincount(votes.annotator[np.isin(votes.item, DATA.splits["train"])], minlength=12)
-    each = np.stack([pair_probabilities(result, DATA, items, np.full(len(items), a)) for a in range(12)])
+    each = own_answers(result, DATA, items)
     assert np.ptp(each, axis=0).max() > 0.05, "people differ"
     expected = np.einsum("a,aik->ik", heard / heard.sum(), each)
     assert np.allclose(result.predictions["test"], expected, atol=1e-5)
@@ -232,22 +242,28 @@ def test_a_stated_population_weighs_its_groups_and_people_within_by_votes() -> N
     north = np.arange(12) % 2 == 0
     share = np.where(north, 0.9 * heard / heard[north].sum(), 0.1 * heard / heard[~north].sum())
     items = DATA.splits["test"]
-    each = np.stack([pair_probabilities(result, DATA, items, np.full(len(items), a)) for a in range(12)])
+    each = own_answers(result, DATA, items)
     assert np.allclose(result.predictions["test"], np.einsum("a,aik->ik", share, each), atol=1e-5)
     with pytest.raises(InputError, match="no annotator with training votes has country 'east'"):
         train_loop(of(DATA, "annotator-bias", population={"country": {"north": 0.5, "east": 0.5}}), DATA)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_somebody_who_was_never_heard_answers_as_the_population(kind: str) -> None:
+def test_somebody_who_was_never_heard_answers_as_the_panel(kind: str) -> None:
     result = train_loop(of(DATA, kind), DATA)
     items = DATA.splits["test"]
-    model = trained_model(result, DATA)
-    assert isinstance(model, PeopleNetwork)
-    with torch.no_grad():
-        model.deviation.zero_()
-        typical = model(torch.from_numpy(DATA.features[items])).softmax(dim=1).numpy()
-    assert np.allclose(pair_probabilities(result, DATA, items, np.full(len(items), -1)), typical, atol=1e-6)
+    told = pair_probabilities(result, DATA, items, np.full(len(items), -1))
+    assert np.allclose(told, result.predictions["test"], atol=1e-6)
+
+
+def test_the_fewer_votes_a_person_has_the_more_the_panel_counts() -> None:
+    result = train_loop(of(DATA, "annotator-bias"), DATA)
+    items, heard = DATA.splits["test"], panel_in(DATA, result.run.people).heard  # type: ignore[arg-type]
+    assert heard[-1] == 0
+    own = own_answers(result, DATA, items)
+    for a in (0, 7):
+        expected = (heard[a] * own[a] + 3 * result.predictions["test"]) / (heard[a] + 3)
+        assert np.allclose(pair_probabilities(result, DATA, items, np.full(len(items), a)), expected, atol=1e-6)
 
 
 def test_groups_take_the_place_of_persons() -> None:
@@ -297,7 +313,7 @@ def test_a_judgement_of_several_classes_is_one_example() -> None:
     both = replace(
         votes,
         item=np.repeat(votes.item, 2),
-        annotator=np.repeat(votes.annotator, 2),
+        annotator=None if votes.annotator is None else np.repeat(votes.annotator, 2),
         label=np.stack([votes.label, (votes.label + 1) % 3], axis=1).ravel().astype(np.int32),
         judgement=np.repeat(np.arange(len(votes), dtype=np.int32), 2),
     )
@@ -367,8 +383,11 @@ def test_an_epoch_is_chosen_on_single_votes() -> None:
     result = train_loop(of(DATA, "annotator-bias"), DATA)
     votes = DATA.votes
     assert votes is not None
-    rows = np.flatnonzero(np.isin(votes.item, DATA.splits["validation"]))
-    said = result.by_vote["validation"][np.arange(len(rows)), votes.label[rows]]
+    assert votes.annotator is not None
+    items = DATA.splits["validation"]
+    rows = np.flatnonzero(np.isin(votes.item, items))
+    own, place = own_answers(result, DATA, items), np.searchsorted(items, votes.item[rows])
+    said = own[votes.annotator[rows], place, votes.label[rows]]
     best = result.history["selection"].min()
     assert result.history["selection"][result.chosen_epoch] == best
     # Of what was learnt of people by then, the share is kept that is best for the same votes.
@@ -397,11 +416,11 @@ def test_a_head_a_person_is_that_many_networks() -> None:
     x = torch.from_numpy(DATA.features[:7])
     for a in range(12):
         own = network_of(run_on(DATA, **_plain()), DATA)
-        read = own[:3](x)  # type: ignore[index, operator]
+        read = own[:3](x)  # type: ignore[index]
         length = read.norm(dim=1, keepdim=True)
-        own[3].weight.data = own[3].weight * length[:1] + model.deviations[a, :, :-1]  # type: ignore[index, union-attr, operator]
-        own[3].bias.data += model.deviations[a, :, -1]  # type: ignore[index, union-attr, operator]
-        assert torch.allclose(model(x[:1], torch.tensor([a])), own[3](read[:1] / length[:1]), atol=1e-5)  # type: ignore[index, operator]
+        own[3].weight.data = own[3].weight * length[:1] + model.deviations[a, :, :-1]  # type: ignore[index]
+        own[3].bias.data += model.deviations[a, :, -1]  # type: ignore[index]
+        assert torch.allclose(model(x[:1], torch.tensor([a])), own[3](read[:1] / length[:1]), atol=1e-5)  # type: ignore[index]
 
 
 def test_an_embedding_enters_before_the_activation() -> None:
@@ -440,3 +459,38 @@ def test_what_cannot_know_people_is_refused() -> None:
         People(kind="annotator-bias", shrinkage=-1)
     with pytest.raises(InputError, match="'bias' is no way"):
         People(kind="bias")
+
+
+# Fine-tuned networks
+
+
+@pytest.mark.parametrize(
+    ("kind", "layer"),
+    [
+        ("annotator-bias", ""),
+        ("annotator-embedding", "network.bert.pooler.dense"),
+        ("multi-task", "network.classifier"),
+        ("crowd-layer", ""),
+    ],
+)
+def test_a_fine_tuned_network_knows_people_too(tmp_path: Path, kind: str, layer: str) -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    from tests.training.texts import texts, tiny_transformer
+
+    data = texts(60)
+    model = f"hf:{tiny_transformer(tmp_path / 'tiny', dropout=0.0)}"
+    settings = Training(epochs=2, batch_size=16, keep="best", learning_rate=3e-3)
+    one = of(data, kind, model=model, training=settings)
+    network = network_of(one, data)
+    assert isinstance(network, PeopleNetwork)
+    assert network.layer == layer
+    result = train_loop(one, data)
+    assert not result.failed
+    assert np.abs(result.weights["deviation"]).max() > 0 or result.by_vote["test"].std() > 0
+    votes = data.votes
+    assert votes is not None
+    assert votes.annotator is not None
+    items = data.splits["test"]
+    heard = np.bincount(votes.annotator[np.isin(votes.item, data.splits["train"])], minlength=10)
+    each = own_answers(result, data, items)
+    assert np.allclose(result.predictions["test"], np.einsum("a,aik->ik", heard / heard.sum(), each), atol=1e-5)

@@ -22,7 +22,7 @@ from dissensus.training.engine import settled_device
 from dissensus.training.inputs import SparseRows, prepared
 from dissensus.training.loop import log_probabilities
 from dissensus.training.models import build
-from dissensus.training.people import People, PeopleNetwork
+from dissensus.training.people import People, PeopleNetwork, mixed
 from dissensus.training.settings import Training
 
 if TYPE_CHECKING:
@@ -90,8 +90,12 @@ class TrainedModel:
             network.to(place)
             table = _table(network, raw, place)
             rows = torch.arange(_length(raw), device=place)
-            who = None if unit is None else torch.full_like(rows, unit)
-            total = total + log_probabilities(network, table, rows, settings, who=who).exp().double().cpu().numpy()
+            said = log_probabilities(network, table, rows, settings).exp().double().cpu().numpy()
+            if unit is not None and self.recipe.people is not None:
+                who = torch.full_like(rows, unit)
+                own = log_probabilities(network, table, rows, settings, who=who).exp().double().cpu().numpy()
+                said = mixed(own, said, np.full(len(own), self.recipe.people["heard"][unit]))
+            total = total + said
             network.to("cpu")
         return np.asarray(total / len(self.networks), dtype=np.float64)
 
@@ -165,11 +169,11 @@ def _member(folder: Path, recipe: Recipe, seed: int) -> nn.Module:
         weights=False,
     )
     if recipe.people is not None:
-        told = recipe.people
-        share = np.full(len(told["units"]), 1 / len(told["units"]))
-        known = People(kind=told["kind"], by=told["by"])
+        known = recipe.people
+        share = np.full(len(known["units"]), 1 / len(known["units"]))
+        people = People(kind=known["kind"], by=known["by"])
         # Shares and scale come with the weights.
-        network = PeopleNetwork(network, known, classes=len(recipe.classes), share=share, layer=told["layer"])
+        network = PeopleNetwork(network, people, classes=len(recipe.classes), share=share, layer=known["layer"])
     path = folder / recipe.weights_of(seed)
     try:
         network.load_state_dict(load_file(path))

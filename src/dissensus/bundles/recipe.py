@@ -47,8 +47,9 @@ class Recipe:
         scores: by metric, value and interval of this very model on held-out items, and its worth in people.
         fingerprints: of the items and of each run.
         versions: of what trained it and wrote this.
-        people: where the network knows people, how (`kind`, `by`), who they are (`units`, their names), and the
-            `layer` that their deviations enter; None where it knows nobody.
+        people: where the network knows people, how (`kind`, `by`), who they are (`units`, their names), how many
+            training judgements each has (`heard`), and the `layer` that their deviations enter; None where it knows
+            nobody.
     """
 
     format: int = FORMAT

@@ -188,8 +188,10 @@ def _people(run: Run, data: TrainingData, network: nn.Module) -> dict[str, Any] 
     """What a bundle must know of people to answer for them."""
     if run.people is None or not isinstance(network, PeopleNetwork):
         return None
-    units = [str(name) for name in panel_in(data, run.people).units.tolist()]
-    return {"kind": run.people.kind, "by": run.people.by, "units": units, "layer": network.layer}
+    panel = panel_in(data, run.people)
+    units = [str(name) for name in panel.units.tolist()]
+    about = {"kind": run.people.kind, "by": run.people.by, "layer": network.layer}
+    return {**about, "units": units, "heard": panel.heard[:-1].tolist()}
 
 
 def _reads(data: TrainingData, *, reads_items: bool) -> str:

@@ -18,7 +18,7 @@ from dissensus.training.loop import same_bits
 from dissensus.training.models import network_of
 from dissensus.training.people import TRUST, most_trusted
 from dissensus.training.progress import Progress, ended
-from dissensus.training.run import Run, RunResult, delivery_of, held_out_votes
+from dissensus.training.run import Run, RunResult, answers_by_vote, delivery_of, held_out_votes
 from dissensus.training.stacked import StackedRuns, draws_itself, stackable
 from dissensus.training.streams import StreamedRuns
 from dissensus.training.workers import train_in_workers
@@ -106,7 +106,7 @@ def train_together(
         together.trust(most_trusted(at_each))
         weights = together.restore()
     predictions = {name: together.predict(rows).cpu().numpy() for name, rows in together.members.items()}
-    by_vote = {
+    own = {
         name: together.predict(*asked).cpu().numpy() for name, asked in held_out_votes(runs[0], data, device).items()
     }
     columns = {name: np.stack(values, axis=1) for name, values in history.items() if values}
@@ -118,7 +118,9 @@ def train_together(
             history={name: values[r, : lengths[r]] for name, values in columns.items()},
             chosen_epoch=int(progress.best_epoch[r]),
             predictions={name: values[r] for name, values in predictions.items()},
-            by_vote={name: values[r] for name, values in by_vote.items()},
+            by_vote=answers_by_vote(
+                run, data, {name: values[r] for name, values in own.items()}, {n: v[r] for n, v in predictions.items()}
+            ),
             dynamics={name: values[r, : lengths[r]] for name, values in recorded.items()},
             weights=weights[r],
             timing={"seconds": seconds, "engine": "fleet", "device": str(device), "together": len(runs)},

@@ -23,7 +23,15 @@ from dissensus.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus.training.models import network_of
 from dissensus.training.people import TRUST, PeopleNetwork, most_trusted, shrink, trusted
 from dissensus.training.progress import Progress, ended
-from dissensus.training.run import Run, RunResult, class_weights, delivery_of, held_out_votes, selection_of
+from dissensus.training.run import (
+    Run,
+    RunResult,
+    answers_by_vote,
+    class_weights,
+    delivery_of,
+    held_out_votes,
+    selection_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +127,7 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
     predictions = {
         name: log_probabilities(model, features, rows, settings).exp().cpu().numpy() for name, rows in members.items()
     }
-    by_vote = {
+    own = {
         name: log_probabilities(model, features, rows, settings, who=who).exp().cpu().numpy()
         for name, (rows, who) in held_out_votes(run, data, place).items()
     }
@@ -130,7 +138,7 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         history=columns,
         chosen_epoch=int(progress.best_epoch[0]),
         predictions=predictions,
-        by_vote=by_vote,
+        by_vote=answers_by_vote(run, data, own, predictions),
         dynamics={name: np.stack(epochs) for name, epochs in dynamics.items() if epochs},
         weights=weights,
         timing={"seconds": time.perf_counter() - began, "engine": "loop", "device": str(place), "together": 1},

@@ -1,7 +1,8 @@
 """The people behind the votes: a network that knows who is asked, trained on votes one by one.
 
 Each person has a deviation from what the network says for everybody. Deviations have a Gaussian prior around zero, so
-that three votes move a person little and fifty a lot, and somebody who was never heard answers as the population does.
+that three votes move a person little and fifty a lot. What is predicted for a person is mixed with the panel's answer,
+the more so the fewer votes of theirs were heard; somebody who was never heard is predicted to answer as the panel does.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ against what was learnt of items."""
 
 FIRM: Final = 4.0
 """Of the crowd-layer's common matrix at the start: the logit of a class that is certain."""
+
+PANEL_COUNTS: Final = 3.0
+"""How many votes of a person the panel's answer counts as much as."""
 
 ANSWERS_AT_ONCE: Final = 2**24
 """Numbers in memory where everybody is asked about some items: items x people x width."""
@@ -110,13 +114,28 @@ class Panel:
         units: (units,) names, sorted: of annotators with training votes, or of groups of them.
         unit: (annotators,) the unit of each annotator of the votes; `len(units)` where it has none.
         share: (units,) the weight of each in the panel's distribution; they sum to 1.
-        votes: how many judgements are trained on.
+        heard: (units + 1,) the training judgements of each; the last is 0, of those who have no unit.
     """
 
     units: Names
     unit: Ints
     share: Floats
-    votes: int
+    heard: Ints
+
+
+def mixed(own: Any, panel: Any, heard: Any) -> Any:
+    """(rows, classes) what is predicted for people: their own answers and the panel's, mixed by what is known of them.
+
+    The answer that is best for one person's deviation alone forgets how little a few votes say about it: the share of
+    their own answer is heard / (heard + `PANEL_COUNTS`).
+
+    Args:
+        own: (rows, classes) the network's answers for each person.
+        panel: (rows, classes) the panel's answers about the same items.
+        heard: (rows,) training judgements of each person.
+    """
+    share = (heard / (heard + PANEL_COUNTS))[:, None]
+    return (share * own + (1 - share) * panel).astype(np.float32)
 
 
 def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str = "the data") -> Panel:
@@ -142,7 +161,8 @@ def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str =
     unit = np.where(place < 0, len(units), place)
     weight = _stated(votes, people.population, heard.astype(np.float64), name=name)
     share = np.bincount(unit, weights=weight, minlength=len(units))[: len(units)]
-    return Panel(units, unit, share / share.sum(), int(heard.sum()))
+    by_unit = np.bincount(unit, weights=heard, minlength=len(units) + 1).astype(np.int64)
+    return Panel(units, unit, share / share.sum(), by_unit)
 
 
 def _attribute(votes: Votes, wanted: str, *, name: str) -> Names:
@@ -181,8 +201,8 @@ def votes_of_split(data: TrainingData, split: str) -> Ints:
 class PeopleNetwork(nn.Module):
     """A network over items with an annotator side.
 
-    Called with items and units it gives the (items, classes) logits of those answers; a unit past the last is somebody
-    who was never heard. Called with items alone it gives ln of the panel's distribution, the mean over units by share.
+    Called with items and units it gives the (items, classes) logits of those answers; a unit past the last is one
+    without a deviation. Called with items alone it gives ln of the panel's distribution, the mean over units by share.
 
     Attributes:
         network: over items; its logits are those of the population (crowd-layer: of its class probabilities).
@@ -366,7 +386,7 @@ def with_people(
         classes=classes,
         share=panel.share,
         layer=layer,
-        votes=panel.votes,
+        votes=int(panel.heard.sum()),
         adaptive=adaptive,
     )
 

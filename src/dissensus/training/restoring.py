@@ -11,6 +11,7 @@ from dissensus.errors import InputError
 from dissensus.training.inputs import network_inputs
 from dissensus.training.loop import log_probabilities
 from dissensus.training.models import network_of, panel_in
+from dissensus.training.people import mixed
 from dissensus.training.run import data_fingerprint
 
 if TYPE_CHECKING:
@@ -71,11 +72,13 @@ def pair_probabilities(
         annotator: (pairs,) places in the annotators of its votes; -1 for somebody who was never heard.
     """
     model, people = trained_model(result, data), result.run.people
-    rows = torch.from_numpy(np.asarray(item, dtype=np.int64))
-    who = None
-    if people is not None:
-        panel = panel_in(data, people)
-        who = torch.from_numpy(np.append(panel.unit, len(panel.units))[annotator])
     features = network_inputs(model, data, torch.device("cpu"))
-    found = log_probabilities(model, features, rows, result.run.training, who=who).exp().numpy()
-    return np.asarray(found, dtype=np.float32)
+    different, place = np.unique(np.asarray(item, dtype=np.int64), return_inverse=True)
+    panel = log_probabilities(model, features, torch.from_numpy(different), result.run.training).exp().numpy()[place]
+    if people is None:
+        return np.asarray(panel)
+    known = panel_in(data, people)
+    unit = np.append(known.unit, len(known.units))[annotator]
+    rows, who = torch.from_numpy(different[place]), torch.from_numpy(unit)
+    own = log_probabilities(model, features, rows, result.run.training, who=who).exp().numpy()
+    return np.asarray(mixed(own, panel, known.heard[unit]))

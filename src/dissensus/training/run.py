@@ -17,7 +17,7 @@ from dissensus.errors import InputError
 from dissensus.own_code import own_source
 from dissensus.training.data import TRAIN
 from dissensus.training.models import model_source, panel_in
-from dissensus.training.people import TRUST_IN_AN_EPOCH, VOTES, votes_of_split
+from dissensus.training.people import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
 from dissensus.training.settings import spelled_out
 
 if TYPE_CHECKING:
@@ -264,6 +264,30 @@ def held_out_votes(run: Run, data: TrainingData, device: torch.device) -> dict[s
             rows = votes_of_split(data, name)
             asked = votes.item[rows].astype(np.int64), panel.unit[votes.annotator[rows]]
             found[name] = (torch.from_numpy(asked[0]).to(device), torch.from_numpy(asked[1]).to(device))
+    return found
+
+
+def answers_by_vote(
+    run: Run,
+    data: TrainingData,
+    own: Mapping[str, np.ndarray[Any, Any]],
+    panel: Mapping[str, np.ndarray[Any, Any]],
+) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
+    """By split, (votes, classes) what is predicted of each vote (`RunResult.by_vote`).
+
+    Args:
+        run: one that knows people, unless `own` is empty.
+        data: what it was trained on.
+        own: by split, (votes, classes) the network's answers for those of `held_out_votes`.
+        panel: by split, (items, classes) the panel's answers.
+    """
+    found = {}
+    for name, answers in own.items():
+        assert run.people is not None, "votes are answered by runs that know people"
+        item, unit = (part.numpy() for part in held_out_votes(run, data, torch.device("cpu"))[name])
+        place = np.empty(len(data.human), dtype=np.int64)
+        place[data.splits[name]] = np.arange(len(data.splits[name]))
+        found[name] = mixed(answers, panel[name][place[item]], panel_in(data, run.people).heard[unit])
     return found
 
 
