@@ -197,7 +197,17 @@ def test_numbers_without_class_names_need_the_order_of_classes(files: dict[str, 
 def test_strata_are_ideas_attributes_of_annotators_or_columns_of_the_predictions(files: dict[str, Path]) -> None:
     names = ("entropy", "class", "country", "light")
     strata = [part for name in names for part in ("--strata", name)]
-    arguments = ("--votes", files["votes"], "--predictions", files["good"], "--attribute", "country", *strata)
+    arguments = (
+        "--votes",
+        files["votes"],
+        "--predictions",
+        files["good"],
+        "--attribute",
+        "country",
+        "--least-people",
+        1,
+        *strata,
+    )
     told = json.loads(run(*arguments, "--metrics", "kl", "--resamples", 20, "--json", "-").stdout)
     found = {idea: list(dict.fromkeys(row["stratum"] for row in rows)) for idea, rows in told["strata"].items()}
     assert found == {

@@ -44,7 +44,8 @@ def test_every_row_is_a_distribution(name: str) -> None:
     for epoch in (0, 1, 7):
         rows = as_distributions(given(epoch))
         assert rows.shape == (len(given.examples), 4)
-        assert (rows >= 0).all()
+        # Centred noise on a certain label leaves the simplex: there is no other.
+        assert (rows >= 0).all() or name == "noisy-soft"
         assert torch.allclose(rows.sum(dim=1), torch.ones(len(rows)))
 
 
@@ -56,7 +57,7 @@ def test_the_same_seed_and_epoch_give_the_same_targets_in_any_order(name: str) -
     assert all(torch.equal(a, b) for a, b in zip(forwards, backwards, strict=True))
 
 
-@pytest.mark.parametrize("name", ["sls", "multipass", "shuffled-sls", "stale-sls", "mixup"])
+@pytest.mark.parametrize("name", ["sls", "multipass", "shuffled-sls", "stale-sls", "mixup", "noisy-soft"])
 def test_another_seed_gives_other_targets(name: str) -> None:
     one, two = (deliver(name, LABELS, VOTES, seed=seed) for seed in (1, 2))
     assert any(not torch.equal(one(epoch), two(epoch)) for epoch in range(5))
@@ -189,3 +190,28 @@ def posterior() -> LabelDistribution:
 def test_deliveries_that_make_no_sense_are_refused(name: str, options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         deliver(name, posterior(), VOTES, **options)
+
+
+# --- controls for sls -------------------------------------------------------------------------------------------
+
+
+def test_smoothed_soft_labels_are_mixed_with_the_uniform_distribution() -> None:
+    smoothed = deliver("soft", LABELS, smoothing=0.2)(0).numpy()
+    np.testing.assert_allclose(smoothed, 0.8 * LABELS.probabilities + 0.2 / 4, atol=1e-6)
+    assert torch.equal(deliver("soft", LABELS, smoothing=0.0)(0), deliver("soft", LABELS)(0))
+    with pytest.raises(InputError, match="delivery soft: smoothing is 2"):
+        deliver("soft", LABELS, smoothing=2.0)
+
+
+def test_noisy_soft_labels_have_the_mean_of_soft_and_the_energy_of_sls_but_not_on_contested_items() -> None:
+    epochs = range(4000)
+    noisy = deliver("noisy-soft", LABELS, seed=1)
+    given = np.stack([noisy(epoch).numpy() for epoch in epochs])
+    p = LABELS.probabilities
+    np.testing.assert_allclose(given.mean(axis=0), p, atol=0.05)
+    energy = ((given - p) ** 2).sum(axis=2)
+    # Proposition 1 of the basins paper: sls has 1 - ||p||^2 of each item; here every item has their mean.
+    np.testing.assert_allclose(energy.mean(axis=0), (1 - (p**2).sum(axis=1)).mean(), rtol=0.1)
+    sls = deliver("sls", LABELS, seed=1)
+    of_sls = ((np.eye(4)[sls(7).numpy()] - p) ** 2).sum()
+    assert energy[7].sum() == pytest.approx(of_sls, rel=1e-5)

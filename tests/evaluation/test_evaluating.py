@@ -406,7 +406,7 @@ def test_annotator_groups_are_held_against_their_own_votes_with_their_own_limits
         attributes={"age": np.array(["old"] * 3 + ["young"] * 9, dtype=np.dtypes.StringDType())},
     )
     human = frequency(votes)
-    made = by_attribute(human, votes, "age")
+    made = by_attribute(human, votes, "age", least=1)
     result = evaluate(human, truth, classes=CLASSES, strata={"age": made}, metrics=["kl", "brier"], resamples=50)
     table = result.by_stratum("age")
     old = table.get("model", "kl", stratum="age old")

@@ -101,7 +101,7 @@ def panel_of_two_countries() -> Votes:
 
 def test_an_annotator_attribute_holds_items_against_the_votes_of_one_group() -> None:
     votes = panel_of_two_countries()
-    everyone, germans, french, italians = by_attribute(frequency(votes), votes, "country")
+    everyone, germans, french = by_attribute(frequency(votes), votes, "country", least=1)
     assert everyone.human is None
     assert germans.items.tolist() == [False, True]
     assert germans.human is not None
@@ -109,16 +109,20 @@ def test_an_annotator_attribute_holds_items_against_the_votes_of_one_group() -> 
     assert french.human is not None
     assert french.human.probabilities.tolist() == [[0.5, 0.5], [1.0, 0.0]]
     assert "1.5 judgements per item, not 2.5" in french.note
-    assert not italians.items.any()
-    assert italians.human is None
     with pytest.raises(InputError, match="no attribute 'age'"):
-        by_attribute(frequency(votes), votes, "age")
+        by_attribute(frequency(votes), votes, "age", least=1)
+
+
+def test_a_group_of_too_few_people_is_no_stratum() -> None:
+    votes = panel_of_two_countries()
+    assert len(by_attribute(frequency(votes), votes, "country")) == 1
+    assert [each.name for each in by_attribute(frequency(votes), votes, "country", least=2)] == ["all"]
 
 
 def test_a_group_is_matched_to_evaluated_items_in_any_order() -> None:
     votes = panel_of_two_countries()
     human = frequency(votes).take(np.array([1, 0]))
-    french = by_attribute(human, votes, "country")[2]
+    french = by_attribute(human, votes, "country", least=1)[2]
     assert french.human is not None
     assert french.human.items.tolist() == [8, 7]
 
@@ -126,7 +130,7 @@ def test_a_group_is_matched_to_evaluated_items_in_any_order() -> None:
 def test_groups_of_real_annotators(data: Path) -> None:
     votes = read_votes(data / "popquorn" / "offensiveness" / "raw_data.csv")
     human = frequency(votes)
-    made = by_attribute(human, votes, "gender")
+    made = by_attribute(human, votes, "gender", least=1)
     judgements = sum(int(each.human.panel_size.sum()) for each in made if each.human is not None)
     assert judgements == human.panel_size.sum()
     assert len(made) > 2

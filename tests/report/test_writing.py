@@ -62,10 +62,10 @@ def test_parts_come_in_the_order_of_their_weight_and_what_few_read_is_folded(pag
     text = page.read_text(encoding="utf-8")
     parts = re.findall(r'<(header|section|details) id="([a-z]+)"', text)
     assert [name for _, name in parts] == [
-        *("answer", "headline", "items", "gains", "calibration", "table", "data"),
+        *("answer", "headline", "items", "gains", "calibration", "table", "data", "people"),
         *("maps", "curves", "epochs", "basins", "ood", "same", "glossary", "downloads", "citation"),
     ]
-    assert [kind for kind, _ in parts] == ["header", *["section"] * 6, *["details"] * 9]
+    assert [kind for kind, _ in parts] == ["header", *["section"] * 7, *["details"] * 9]
 
 
 def test_the_glossary_defines_every_metric_method_and_baseline_of_the_page(subject: Subject) -> None:

@@ -60,7 +60,7 @@ def test_a_group_of_items_is_what_its_items_alone_are() -> None:
 
 def test_groups_of_annotators_add_up() -> None:
     votes = panel()
-    groups = by_annotators(votes, "country")
+    groups = by_annotators(votes, "country", least=1)
     assert {group.name for group in groups} == {"NL", "UK", "US"}
     assert sum(group.judgements for group in groups) == votes.n_judgements
     assert votes.judgement_annotator is not None
@@ -68,6 +68,11 @@ def test_groups_of_annotators_add_up() -> None:
     mine = np.isin(votes.judgement_annotator, np.arange(0, 12, 3))
     first = next(group for group in groups if group.name == "NL")
     assert first.seconds == pytest.approx(np.median(votes.seconds[mine]))
+
+
+def test_groups_of_too_few_people_are_not_told_of() -> None:
+    votes = panel()
+    assert by_annotators(votes, "country", least=100) == ()
 
 
 def test_seconds_are_normalised_within_each_annotator() -> None:

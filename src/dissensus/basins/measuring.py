@@ -152,7 +152,7 @@ def measure_basins(
     # A network is traced once, whatever the number of its runs.
     traces: dict[str, dict[str, Linearised]] = {}
     for k, (result, measured) in enumerate(zip(results, objectives, strict=True)):
-        yield _measured(result, measured, settings, sharpness[k], traces=traces.setdefault(result.run.model, {}))
+        yield _measured(result, measured, settings, sharpness[k], traces=traces.setdefault(result.run.network, {}))
 
 
 def compare_basins(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from dissensus.cli import options as opt
+from dissensus.cli.people import evaluate_by_annotator, score_lewidi
 from dissensus.cli.printing import console, json_to, note, plain, text_to
 from dissensus.evaluation.comparison.tables import shown as show
+from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,6 +96,35 @@ def evaluate(
             "of probabilities for each class.",
         ),
     ] = None,
+    by: Annotated[
+        Literal["annotator"] | None,
+        typer.Option(
+            "--by",
+            help="Score single votes: predictions have a row for each item and annotator; files of --compare without "
+            "annotators are models that know the item only.",
+            rich_help_panel="People",
+        ),
+    ] = None,
+    training: Annotated[
+        str | None,
+        typer.Option(
+            "--training",
+            metavar="FILE",
+            help="Votes on other items, for each person's own class frequencies; without it their other votes.",
+            rich_help_panel="People",
+        ),
+    ] = None,
+    lewidi: Annotated[
+        Path | None,
+        typer.Option(
+            "--lewidi",
+            metavar="SUBMISSION",
+            help="Score a submission to LeWiDi 2025 (a zip, folder or .tsv file); --votes is the folder of its data.",
+            rich_help_panel="People",
+        ),
+    ] = None,
+    pseudonyms: opt.Pseudonyms = None,
+    least_people: opt.LeastPeople = LEAST_PEOPLE,
     format: opt.Format = None,  # noqa: A002 - the option's name
     item: opt.Item = None,
     annotator: opt.Annotator = None,
@@ -123,19 +154,44 @@ def evaluate(
     if list_metrics:
         _print_metrics()
         return
+    if lewidi is not None:
+        if votes is None:
+            raise InputError("evaluate: --lewidi needs --votes FOLDER, the folder of the official files; give it")
+        score_lewidi(lewidi, Path(votes), json=json)
+        return
     if votes is None or predictions is None:
         raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
     written = [path for path in (json, markdown, latex) if path is not None and str(path) == "-"]
     if len(written) > 1:
         raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
-    read, reading = votes_and_reading(votes, opt.reading_options(locals()))
-    labels = make(read, scheme)
+    options = opt.reading_options(locals())
+    read, reading = votes_and_reading(votes, options)
     systems = system_files([predictions, *(compare or ())])
+    order = None if classes is None else [name.strip() for name in classes.split(",")]
+    if by is not None:
+        evaluate_by_annotator(
+            read,
+            systems,
+            training=None if training is None else votes_and_reading(training, options)[0],
+            order=order,
+            item=item,
+            annotator=annotator,
+            label=label,
+            given=given,
+            only_common=only_common,
+            pseudonyms=pseudonyms,
+            least=least_people,
+            seed=seed,
+            json=json,
+            markdown=markdown,
+            figure=figure,
+        )
+        return
+    labels = make(read, scheme)
     hard = None
     if majority is not None:
         hard = next((name for name, path in systems.items() if path == majority), MAJORITY_MODEL)
     files = systems if hard is None or hard in systems else {**systems, hard: majority}
-    order = None if classes is None else [name.strip() for name in classes.split(",")]
     found = {
         name: read_predictions(path, labels.classes, order=order, item=item, given=given)
         for name, path in files.items()
@@ -143,7 +199,9 @@ def evaluate(
     }
     human, models, left_out = align_predictions(labels, found, only_common=only_common)
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
-    made = _strata(strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme)
+    made = _strata(
+        strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme, least=least_people
+    )
     result = score(
         human,
         {name: models[name] for name in systems},
@@ -253,7 +311,14 @@ def system_files(paths: list[Path]) -> dict[str, Path]:
 
 
 def _strata(
-    names: list[str], human: LabelDistribution, votes: Votes, *, source: Path, item: str | None, scheme: str
+    names: list[str],
+    human: LabelDistribution,
+    votes: Votes,
+    *,
+    source: Path,
+    item: str | None,
+    scheme: str,
+    least: int,
 ) -> dict[str, Any]:
     """The strata of each name: an idea, an attribute of annotators, or a column of the predictions."""
     from dissensus.evaluation.comparison.strata import STRATA, by_attribute, by_column
@@ -264,7 +329,9 @@ def _strata(
         if name in STRATA:
             made[name] = STRATA[name](human)
         elif name in votes.attributes:
-            made[name] = by_attribute(human, votes, name, scheme=scheme)
+            made[name] = by_attribute(human, votes, name, scheme=scheme, least=least)
+            if hidden := groups_of(votes, name, least=least).hidden:
+                note(hidden)
         else:
             made[name] = by_column(human, read_column(source, name, human.items, item=item))
     return made
@@ -291,7 +358,7 @@ def _print_screen(
     for header, rows in grids:
         fitting = _fitting([header, *rows], out.width)
         narrow += len(header) - fitting
-        out.print(_short_table([line[:fitting] for line in (header, *rows)]))
+        out.print(short_table([line[:fitting] for line in (header, *rows)]))
     for sentence in warnings[:MOST_WARNINGS]:
         out.print(f"[yellow]![/] {plain(sentence)}", no_wrap=True, overflow="ellipsis", crop=True)
     more = max(len(warnings) - MOST_WARNINGS, 0)
@@ -326,7 +393,8 @@ def _fitting(lines: list[list[str]], width: int) -> int:
     return max(2, sum(end <= width for end in ends))
 
 
-def _short_table(lines: list[list[str]]) -> Any:
+def short_table(lines: list[list[str]]) -> Any:
+    """Lines of cells as a table of few rules; the first line holds the headings."""
     from rich.table import Table
 
     header, *rows = lines
@@ -350,7 +418,7 @@ def _print_all(result: Evaluation) -> None:
         out.print(plain(sentence), soft_wrap=True)
     out.print(f"\n[bold]All {result.items:,} items[/], {len(result.classes)} classes")
     _print_grid(*result.overall.grid())
-    out.print(_short_table([["", "people"], *([name, str(each)] for name, each in result.worth.items())]))
+    out.print(short_table([["", "people"], *([name, str(each)] for name, each in result.worth.items())]))
     for idea, scores in result.strata.items():
         out.print(f"\n[bold]By {plain(idea)}[/]")
         _print_grid(*scores.grid())

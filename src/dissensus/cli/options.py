@@ -90,6 +90,25 @@ Given = Annotated[
     Literal["probabilities", "logits"] | None,
     typer.Option("--given", help="What the predictions are; without it, found from their names and numbers."),
 ]
+Pseudonyms = Annotated[
+    str | None,
+    typer.Option(
+        "--pseudonyms",
+        metavar="KEY",
+        help="Name people by pseudonyms made with this secret text: the same under the same key, and not to be undone "
+        "without it.",
+        rich_help_panel="Privacy",
+    ),
+]
+LeastPeople = Annotated[
+    int,
+    typer.Option(
+        "--least-people",
+        help="Show no numbers of a group of fewer people than this.",
+        min=1,
+        rich_help_panel="Privacy",
+    ),
+]
 OnlyCommon = Annotated[bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")]
 
 

@@ -9,6 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, note, plain
+from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 
 if TYPE_CHECKING:
     from dissensus.report.subject import Subject
@@ -33,6 +34,8 @@ def report(
     ] = None,
     given: opt.Given = None,
     only_common: opt.OnlyCommon = False,
+    pseudonyms: opt.Pseudonyms = None,
+    least_people: opt.LeastPeople = LEAST_PEOPLE,
     scheme: Annotated[str, typer.Option(help="How votes become label distributions.")] = "frequency",
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=2)] = 1000,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")] = Path(
@@ -61,7 +64,9 @@ def report(
             "--predictions FILE); give one of the two"
         )
     if votes is None:
-        subject = _of_study(str(source), store, resamples=resamples, seed=seed)
+        subject = _of_study(
+            str(source), store, pseudonyms=pseudonyms, least_people=least_people, resamples=resamples, seed=seed
+        )
     elif predictions is None:
         raise InputError("report: --votes needs --predictions FILE beside it; give both")
     else:
@@ -72,6 +77,8 @@ def report(
             texts=texts,
             given=given,
             only_common=only_common,
+            pseudonyms=pseudonyms,
+            least_people=least_people,
             scheme=scheme,
             resamples=resamples,
             seed=seed,
@@ -81,13 +88,20 @@ def report(
     note(f"figures and tables are in {written.with_name(f'{written.stem}-files')}")
 
 
-def _of_study(source: str, store: Path, *, resamples: int, seed: int) -> Subject:
+def _of_study(
+    source: str, store: Path, *, pseudonyms: str | None, least_people: int, resamples: int, seed: int
+) -> Subject:
     from dissensus.report.subject import study_subject
     from dissensus.studies import open_study, read_study, score_study
 
     study, place = opt.study_and_store(source, store, command="report")
     scored = score_study(open_study(read_study(study), place), resamples=resamples, seed=seed)
-    return study_subject(scored, store="" if str(place) == "dissensus-runs" else str(place))
+    return study_subject(
+        scored,
+        store="" if str(place) == "dissensus-runs" else str(place),
+        pseudonyms=pseudonyms,
+        least_people=least_people,
+    )
 
 
 def _of_files(
@@ -98,6 +112,8 @@ def _of_files(
     texts: Path | None,
     given: Literal["probabilities", "logits"] | None,
     only_common: bool,
+    pseudonyms: str | None,
+    least_people: int,
     scheme: str,
     resamples: int,
     seed: int,
@@ -111,6 +127,8 @@ def _of_files(
 
     read, how = votes_and_reading(votes, reading)
     opt.show_reading(how)
+    if pseudonyms is not None:
+        read = pseudonymous(read, pseudonyms)
     labels = make(read, scheme)
     files = system_files(paths)
     found = {
@@ -131,6 +149,7 @@ def _of_files(
         texts=None if texts is None else read_column(texts, "text", human.items),
         files=told,
         cautions=left_out,
+        least_people=least_people,
         command=f"dissensus report --votes {votes} --predictions {paths[0]} {typed}".rstrip()
         + (f" --texts {texts}" if texts is not None else ""),
     )

@@ -10,6 +10,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.votes.privacy import LEAST_PEOPLE, groups_of, pseudonymous
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +53,8 @@ def inspect(
         str | None, typer.Option(help="Column of labels that the items had before: how often the majority is the same.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with figures to this file.")] = None,
+    pseudonyms: opt.Pseudonyms = None,
+    least_people: opt.LeastPeople = LEAST_PEOPLE,
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
 ) -> None:
@@ -65,9 +68,14 @@ def inspect(
     if asked and not opt.is_known(source):
         options["item_attributes"] = tuple(dict.fromkeys((*options["item_attributes"], *asked)))
     votes, reading = opt.votes_named(source, options)
+    if pseudonyms is not None:
+        votes = pseudonymous(votes, pseudonyms)
     found = look(votes, resamples=resamples, seed=seed, contested=contested)
     groups = () if by is None else by_items(votes, by, resamples=resamples, seed=seed)
-    people = {name: by_annotators(votes, name) for name in options["attributes"]}
+    people = {name: by_annotators(votes, name, least=least_people) for name in options["attributes"]}
+    for name in people:
+        if hidden := groups_of(votes, name, least=least_people).hidden:
+            note(hidden)
     before = None if original is None else original_agreement(votes, opt.item_attribute(votes, original))
     hang = uncertainty_correlations(votes, resamples=resamples, seed=seed) if _knows_doubt(votes) else None
     if html is not None:
@@ -89,7 +97,8 @@ def inspect(
         if groups:
             _print_groups(f"By {by}", groups)
         for name, rows in people.items():
-            _print_groups(f"Annotators by {name}", rows)
+            if rows:
+                _print_groups(f"Annotators by {name}", rows)
         if before is not None:
             _print_original(before, votes.classes)
         if hang is not None:

@@ -108,6 +108,40 @@ class Sampled:
 
 
 @dataclass(frozen=True, eq=False)
+class Noisy:
+    """Soft labels with sls's noise of other items: p_i + (one-hot y_j - p_j), y_j drawn from p_j, j a permutation of i.
+
+    The noise is centred, so the mean of what is delivered is p_i; summed over the items it is exactly as strong as that
+    of sls (1 - ||p||^2 an item), but it does not know which items people disagree about. What is delivered need not be a
+    distribution: entries may be below 0, and sum to 1 all the same.
+
+    Attributes:
+        probabilities: (items, classes) distributions.
+        seed: of the draws.
+        device: where the answer lies.
+    """
+
+    probabilities: Table
+    seed: int
+    device: torch.device
+
+    @property
+    def examples(self) -> Tensor:
+        """Every item once."""
+        return torch.arange(self.probabilities.shape[0], device=self.device)
+
+    def __call__(self, epoch: int) -> Tensor:
+        """(items, classes) the noisy targets."""
+        drawn = Sampled(self.probabilities, self.seed, 1, torch.device("cpu"))(epoch).numpy()
+        noise = np.eye(self.probabilities.shape[1])[drawn] - self.probabilities
+        other = stream(self.seed, Purpose.MIXING, epoch).permutation(len(noise))
+        return torch.from_numpy(self.probabilities + noise[other]).float().to(self.device)
+
+    def mixing(self, epoch: int) -> None:
+        """Inputs are left alone."""
+
+
+@dataclass(frozen=True, eq=False)
 class Multipass:
     """Each item's votes shuffled once, then one after the other: at epoch t the vote at position t mod m.
 

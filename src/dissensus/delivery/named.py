@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from dissensus.delivery.deliveries import Fixed, Mixup, Multipass, Sampled
+from dissensus.delivery.deliveries import Fixed, Mixup, Multipass, Noisy, Sampled
 from dissensus.errors import InputError
 from dissensus.labels.schemes import UNSURE_WEIGHT, judgement_vectors
 from dissensus.own_code import beside, own_function
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dissensus.arrays import Codes, Ints
+    from dissensus.arrays import Codes, Ints, Table
     from dissensus.delivery.deliveries import Delivery
     from dissensus.labels.distribution import LabelDistribution, TieRule
     from dissensus.votes.table import Votes
@@ -26,9 +26,29 @@ if TYPE_CHECKING:
 Device = torch.device | str
 
 
-def soft(labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu") -> Delivery:
-    """The whole distribution in every epoch; the loss is -sum_k p_k log q_k."""
-    return _fixed(labels.probabilities, device)
+def soft(
+    labels: LabelDistribution,
+    votes: Votes | None = None,
+    *,
+    seed: int = 0,
+    smoothing: float = 0.0,
+    device: Device = "cpu",
+) -> Delivery:
+    """The whole distribution in every epoch; the loss is -sum_k p_k log q_k.
+
+    With `smoothing` it is mixed with the uniform one: (1 - smoothing) p + smoothing / K.
+    """
+    return _fixed(_smoothed(labels.probabilities, smoothing, "soft"), device)
+
+
+def noisy_soft(
+    labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu"
+) -> Delivery:
+    """The whole distribution plus the noise that stochastic label sampling has on another item, drawn in every epoch.
+
+    A control for sls: as much noise over the training items, but not on those that people disagree about.
+    """
+    return Noisy(labels.probabilities, seed, torch.device(device))
 
 
 def majority(
@@ -52,10 +72,14 @@ def label_smoothing(
     device: Device = "cpu",
 ) -> Delivery:
     """The majority class, mixed with the uniform distribution: (1 - smoothing) one-hot + smoothing / K."""
+    return _fixed(_smoothed(labels.one_hot(tie="first"), smoothing, "label-smoothing"), device)
+
+
+def _smoothed(targets: Table, smoothing: float, name: str) -> Table:
+    """(items, classes) distributions mixed with the uniform one."""
     if not 0 <= smoothing <= 1:
-        raise InputError(f"delivery label-smoothing: smoothing is {smoothing}; choose 0 to 1")
-    hot = labels.one_hot(tie="first")
-    return _fixed((1 - smoothing) * hot + smoothing / hot.shape[1], device)
+        raise InputError(f"delivery {name}: smoothing is {smoothing}; choose 0 to 1")
+    return (1 - smoothing) * targets + smoothing / targets.shape[1] if smoothing else targets
 
 
 def sls(labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu") -> Delivery:
@@ -188,6 +212,7 @@ def one_by_one(votes: Votes, who: Ints, *, device: Device = "cpu") -> Fixed:
 
 DELIVERIES: Final[dict[str, Callable[..., Delivery]]] = {
     "soft": soft,
+    "noisy-soft": noisy_soft,
     "majority": majority,
     "sls": sls,
     "multipass": multipass,

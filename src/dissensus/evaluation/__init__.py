@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from dissensus.evaluation.metrics.metric import Metric as Metric
     from dissensus.evaluation.metrics.registry import METRICS as METRICS
     from dissensus.evaluation.mode_audit import mode_shift as mode_shift
+    from dissensus.evaluation.people.evaluating import evaluate_people as evaluate_people
+    from dissensus.evaluation.people.evaluating import item_predictions as item_predictions
+    from dissensus.evaluation.people.lewidi import score_submission as score_submission
+    from dissensus.evaluation.people.map import people_map as people_map
+    from dissensus.evaluation.people.vote_scores import VotePredictions as VotePredictions
     from dissensus.evaluation.predictions import read_predictions as read_predictions
 
 __getattr__, __dir__ = lazy_names(
@@ -28,16 +33,21 @@ __getattr__, __dir__ = lazy_names(
         "Evaluation": "evaluating",
         "METRICS": "metrics.registry",
         "Metric": "metrics.metric",
+        "VotePredictions": "people.vote_scores",
         "best_achievable": "finite_panel.best_achievable",
         "by_attribute": "comparison.strata",
         "compare": "comparison.differences",
         "correct": "finite_panel.corrections",
         "evaluate": "evaluating",
+        "evaluate_people": "people.evaluating",
         "fit_calibrator": "calibration",
+        "item_predictions": "people.evaluating",
         "mode_shift": "mode_audit",
         "panel_of": "finite_panel.panel",
+        "people_map": "people.map",
         "people_ruler": "finite_panel.people_ruler",
         "read_predictions": "predictions",
+        "score_submission": "people.lewidi",
         "worth_in_people": "finite_panel.people_ruler",
     },
 )

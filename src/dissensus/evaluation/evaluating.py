@@ -78,8 +78,8 @@ class Evaluation:
         classes: names.
         systems: names of the models, then of the baselines.
         baselines: names of the baselines among them.
-        reference: the model that the others are compared with: the one trained on majority labels where that is one
-            of them, else the first.
+        reference: the model that the others are compared with: the one asked for, or trained on majority labels where
+            that is one of them, else the first.
         metrics: names.
         headline: the metric that models are ranked and tested on.
         overall: the scores on all items.
@@ -342,6 +342,7 @@ def evaluate(
     strata: str | Sequence[str] | Mapping[str, Any] = "agreement",
     baselines: bool = True,
     majority: Any | None = None,
+    reference: str | None = None,
     training: Any | None = None,
     validation: tuple[Any, Any] | None = None,
     original: Any | None = None,
@@ -367,6 +368,7 @@ def evaluate(
             made by a function of `dissensus.evaluation.comparison.strata`.
         baselines: whether tables carry the baselines.
         majority: probabilities of a model trained on majority labels, or the name of a system, for its baselines.
+        reference: the system that the others are compared with; None takes the one that `majority` names, or the first.
         training: label distributions of the training items, for the marginal baseline and the people ruler.
         validation: human distributions, and the majority model's probabilities, to fit baselines on; without it they
             are fitted across folds of the evaluated items.
@@ -424,7 +426,7 @@ def evaluate(
         classes=labels.classes,
         systems=tuple(systems),
         baselines=tuple(name for name in systems if name not in models),
-        reference=majority if isinstance(majority, str) and majority in models else next(iter(models)),
+        reference=_reference(reference, majority, models),
         metrics=names,
         headline=next((name for name in HEADLINES if name in names), names[0]),
         overall=Scores(tuple(overall)),
@@ -457,6 +459,15 @@ def evaluate(
             surprise={name: surprise(system.runs) for name, system in systems.items()} if of_people is not None else {},
         ),
     )
+
+
+def _reference(asked: str | None, majority: Any | None, models: Mapping[str, Runs]) -> str:
+    """The system that others are compared with: the one asked for, or trained on majority labels, or the first."""
+    if asked is not None:
+        if asked not in models:
+            raise InputError(f"evaluation: there is no system '{asked}' to compare with; choose {', '.join(models)}")
+        return asked
+    return majority if isinstance(majority, str) and majority in models else next(iter(models))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -105,6 +105,34 @@ def read_predictions(
     npz = kind_of(path, also=(NPZ,)) == "npz"
     found = _from_npz(path, names) if npz else _from_table(path, names, item)
     _refuse_repeated(path, found.items)
+    return _settled(path, found, given)
+
+
+def rows_predictions(
+    rows: Rows,
+    names: Names,
+    classes: Sequence[str],
+    *,
+    beside: Sequence[str],
+    order: Sequence[str] | None = None,
+    given: Given | None = None,
+) -> Predictions:
+    """The predictions of rows that are not items but have names of their own, such as votes; of one run.
+
+    Args:
+        rows: of a table.
+        names: (rows,) of each row, for sentences.
+        classes: the names of the votes' classes, in class order.
+        beside: the columns that hold no class.
+        order: as in `read_predictions`.
+        given: likewise.
+    """
+    known = _Names(tuple(map(str, classes)), None if order is None else tuple(map(str, order)))
+    return _settled(rows.path, replace(_class_numbers(rows, known, beside=beside), items=names), given)
+
+
+def _settled(path: Path, found: _Found, given: Given | None) -> Predictions:
+    """What was found in a file as probabilities, once it is settled what the numbers are."""
     decided = []
     if given is None:
         given, why = (found.named, f"as '{found.source}' says") if found.named else _look(path, found)
@@ -388,7 +416,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
 
     rows = read_rows(path)
     column = _item_column(rows, item, classes.all)
-    held = _class_numbers(rows, classes, item=column)
+    held = _class_numbers(rows, classes, beside=(column, SEED))
     notes = (f"items are in the column '{column}'", *held.notes)
     ids = name_like(rows.table[column], where=rows.where)
     refuse_missing(ids, where=rows.where)
@@ -427,7 +455,7 @@ def _item_column(rows: Rows, item: str | None, classes: Sequence[str] = ()) -> s
     return require("item", item if item in columns else None, columns, path=rows.path)
 
 
-def _class_numbers(rows: Rows, classes: _Names, *, item: str) -> _Found:
+def _class_numbers(rows: Rows, classes: _Names, *, beside: Sequence[str]) -> _Found:
     """The numbers of each row, as one run of items without names, and the further columns of the file."""
     from dissensus.votes.columns import listed
 
@@ -435,7 +463,7 @@ def _class_numbers(rows: Rows, classes: _Names, *, item: str) -> _Found:
     nameless = np.arange(rows.table.height)
     missing = [name for name in classes.all if name not in columns]
     if not missing:
-        others = [name for name in columns if name not in (*classes.all, item, SEED)]
+        others = [name for name in columns if name not in (*classes.all, *beside)]
         # A stated list of classes is complete; without it any column of numbers could be one more class.
         numeric = [name for name in others if classes.stated is None and _all_numbers(rows.table[name])]
         return _Found(

@@ -102,8 +102,13 @@ def dots(evaluation: Evaluation) -> Section:
 
 def draw_dots(evaluation: Evaluation, path: Path) -> None:
     """Write the dot plot as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
-    section = dots(evaluation)
-    figure, rows = section.figures[0], section.data[DATA]
+    write_figure(dots(evaluation), path)
+
+
+def write_figure(section: Section, path: Path) -> None:
+    """Write the one figure of a section as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
+    figure = section.figures[0]
+    rows = section.data[figure.data]
     svg = drawn(figure, rows)
     made = {
         ".svg": lambda: svg.encode(),

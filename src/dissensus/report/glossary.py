@@ -53,6 +53,23 @@ TERMS: Final[dict[str, str]] = {
     ),
 }
 
+PEOPLE: Final[dict[str, str]] = {
+    "map of annotators": (
+        "Annotators placed so that those who answer alike lie together. Two votes on an item are alike as far as they "
+        "lie on the same side of the mean of its votes, less what all pairs of its votes do, so that easy items bring "
+        "nobody together; only dimensions that votes dealt out at random do not have are drawn."
+    ),
+    "squared distance to a group": (
+        "The squared distance between the distribution of a group's answers and the model's, from pairs of different "
+        "people who judged the same item, which makes it right for any number of votes."
+    ),
+    "disadvantage of a group": (
+        "The score of the group's votes minus that of everybody's votes on the same items; above 0 the model predicts "
+        "them worse than others."
+    ),
+}
+"""Words of the part on people."""
+
 DYNAMICS: Final[dict[str, str]] = {
     "data map": (
         "Training items by confidence and variability (Swayamdipta et al. 2020): the mean and the standard deviation, "
@@ -71,6 +88,8 @@ def glossary(subject: Subject) -> list[tuple[str, str]]:
     found = dict(TERMS)
     found |= {f"{METRICS[name].title}": metric_in_words(METRICS[name]) for name in subject.evaluation.metrics}
     found |= {name: baseline_in_words(name, subject.evaluation.notes) for name in subject.evaluation.baselines}
+    if subject.votes is not None and subject.votes.annotators is not None:
+        found |= PEOPLE
     if subject.deliveries:
         found["delivery"] = f"A delivery is {DELIVERY}."
         used = dict.fromkeys(subject.deliveries.values())

@@ -136,6 +136,15 @@ def largest_gaps(people: LabelDistribution, model: Table, *, most: int) -> tuple
     return np.asarray(order), np.asarray(gap[order])
 
 
+def bar(row: Floats, classes: Sequence[str], colours: Sequence[str]) -> tuple[Share, ...]:
+    """The parts of a distribution that can be seen."""
+    return tuple(
+        Share(name=name, share=share, colour=colour)
+        for name, share, colour in zip(classes, row.tolist(), colours, strict=True)
+        if share >= 0.0005
+    )
+
+
 def cards(subject: Subject, items: Ints, *, remarks: Sequence[str]) -> list[Card]:
     """The chosen items as a reader sees them.
 
@@ -148,21 +157,14 @@ def cards(subject: Subject, items: Ints, *, remarks: Sequence[str]) -> list[Card
     colours = class_colours(len(classes), ordered=people.ordered)
     said = {name: subject.mean(name)[items] for name in subject.shown}
 
-    def bar(row: Floats) -> tuple[Share, ...]:
-        return tuple(
-            Share(name=name, share=share, colour=colour)
-            for name, share, colour in zip(classes, row.tolist(), colours, strict=True)
-            if share >= 0.0005
-        )
-
     return [
         Card(
             text=str(subject.texts[item]),
             image=image,
             remark=f"{votes_in_words(people.counts[item].tolist(), classes)} · {remark}".removeprefix(" · "),
             bars=(
-                ("people", bar(people.probabilities[item])),
-                *((name, bar(rows[place])) for name, rows in said.items()),
+                ("people", bar(people.probabilities[item], classes, colours)),
+                *((name, bar(rows[place], classes, colours)) for name, rows in said.items()),
             ),
         )
         for place, (item, image, remark) in enumerate(zip(items.tolist(), subject.picture(items), remarks, strict=True))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dissensus.report.figures import Figure, Section
     from dissensus.report.items import Card
+    from dissensus.report.people import WhoDisagrees
     from dissensus.report.subject import Subject
     from dissensus.report.tables import Table
 
@@ -53,6 +54,7 @@ class Page:
         classes: a table of them.
         annotators: a table of them; None where votes are anonymous.
         panel: the same as a figure.
+        disagreeing: who disagrees with whom; None where nobody is told apart.
         maps: data maps by what their colours say; empty where runs recorded nothing.
         dynamics: tables of training dynamics.
         curves: learning curves; None where there are none.
@@ -82,6 +84,7 @@ class Page:
     classes: Table
     annotators: Table | None
     panel: Section | None
+    disagreeing: WhoDisagrees | None
     maps: Mapping[str, Section]
     dynamics: Sequence[Table]
     curves: Section | None
@@ -97,8 +100,9 @@ class Page:
     @property
     def sections(self) -> list[Section]:
         """All figures, in the order of the page."""
+        people = () if self.disagreeing is None else (self.disagreeing.map, self.disagreeing.groups)
         every = (
-            *(self.dots, self.gains, self.disagreement, self.entropies, self.calibration, self.panel),
+            *(self.dots, self.gains, self.disagreement, self.entropies, self.calibration, self.panel, *people),
             *self.maps.values(),
             *(self.curves, self.divergence, self.landscape, self.histograms),
         )
@@ -108,6 +112,7 @@ class Page:
     def tables(self) -> list[Table]:
         """All tables, in the order of the page."""
         people = [] if self.annotators is None else [self.annotators]
+        people += [] if self.disagreeing is None else self.disagreeing.tables
         return [self.by_stratum, *self.comparisons, self.classes, *people, *self.dynamics, *self.basins, *self.ood]
 
     @property
@@ -121,6 +126,7 @@ class Page:
             ("calibration", "Calibration", True),
             ("table", "Table", True),
             ("data", "Data", True),
+            ("people", "Who disagrees", self.disagreeing is not None),
             ("maps", "Data maps", bool(self.maps)),
             ("curves", "Learning curves", self.curves is not None),
             ("epochs", "Epochs", self.divergence is not None),

@@ -12,6 +12,7 @@ import numpy as np
 from dissensus.evaluation.evaluating import with_classes
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.items import LARGEST, data_uri, images
+from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +54,7 @@ class Subject:
         facts: what another person needs to get the same numbers, as names and values.
         commands: the commands that make the page, one a line.
         scored: the study behind the page; None where predictions came as files.
+        least_people: how many people a group needs for its numbers to be shown.
     """
 
     title: str
@@ -71,6 +73,7 @@ class Subject:
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
     scored: ScoredStudy | None = None
+    least_people: int = LEAST_PEOPLE
 
     def mean(self, system: str) -> Table:
         """(items, classes) what a system says in the mean over its seeds."""
@@ -123,12 +126,16 @@ class Subject:
         return [None] * len(items) if made is None else [data_uri(each) for each in made]
 
 
-def study_subject(scored: ScoredStudy, *, store: str = "") -> Subject:
+def study_subject(
+    scored: ScoredStudy, *, store: str = "", pseudonyms: str | None = None, least_people: int = LEAST_PEOPLE
+) -> Subject:
     """A scored study as the subject of a page.
 
     Args:
         scored: the study.
         store: the folder of its runs, for the commands on the page; the default is left out.
+        pseudonyms: the key of pseudonyms (`dissensus.votes.privacy`); None shows the names of annotators.
+        least_people: how many people a group needs for its numbers to be shown.
     """
     study, data = scored.opened.study, scored.opened.data
     members = data.splits[scored.split]
@@ -144,7 +151,7 @@ def study_subject(scored: ScoredStudy, *, store: str = "") -> Subject:
         references=scored.references,
         deliveries={name: system.runs[0].delivery for name, system in scored.systems.items()},
         evaluation=scored.evaluation,
-        votes=data.votes,
+        votes=data.votes if data.votes is None or pseudonyms is None else pseudonymous(data.votes, pseudonyms),
         texts=item_texts(data, members),
         pictures=lambda chosen: item_pictures(data, members[chosen]),
         where=f"{len(scored.human):,} items of the split ‘{scored.split}’, which no run was trained on",
@@ -152,6 +159,7 @@ def study_subject(scored: ScoredStudy, *, store: str = "") -> Subject:
         facts=tuple(_study_facts(scored)),
         commands=(f"dissensus study run {name}{place}", f"dissensus report {name}{place}"),
         scored=scored,
+        least_people=least_people,
     )
 
 
@@ -183,6 +191,7 @@ def files_subject(
     files: Sequence[tuple[str, str]] = (),
     cautions: Sequence[str] = (),
     command: str = "",
+    least_people: int = LEAST_PEOPLE,
 ) -> Subject:
     """Votes and predictions from files as the subject of a page.
 
@@ -196,6 +205,7 @@ def files_subject(
         files: what was read, as names and values.
         cautions: what was found while reading.
         command: what was typed.
+        least_people: how many people a group needs for its numbers to be shown.
     """
     people = with_classes(people, evaluation.classes)
     systems = {name: _over(each, evaluation.classes) for name, each in predictions.items()}
@@ -224,6 +234,7 @@ def files_subject(
             *_made_with(evaluation),
         ),
         commands=(command,) if command else (),
+        least_people=least_people,
     )
 
 

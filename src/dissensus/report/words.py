@@ -12,7 +12,7 @@ from dissensus.report.glossary import DELIVERY, delivery_in_words
 from dissensus.report.tables import signed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.differences import Difference
@@ -87,7 +87,7 @@ def _sentence(subject: Subject, model: str, found: ByStratum, *, opening: str, e
     if _worth(subject, best):
         core += f": it is worth {_worth(subject, best)}, {called(reference)} {_worth(subject, reference)}"
     buts = _buts(subject, best, found)
-    end = f"; but {_listed(buts)}" if buts else "; no metric or group of items shown speaks against it"
+    end = f"; but {listed(buts)}" if buts else "; no metric or group of items shown speaks against it"
     return _opened(opening, f"{core}{end}.")
 
 
@@ -246,7 +246,8 @@ def _opened(opening: str, sentence: str) -> str:
     return f"{opening}: {sentence}"
 
 
-def _listed(parts: list[str]) -> str:
+def listed(parts: Sequence[str]) -> str:
+    """Parts of a sentence, with an and before the last."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 

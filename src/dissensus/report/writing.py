@@ -21,6 +21,7 @@ from dissensus.report.items import cards, contested, largest_gaps
 from dissensus.report.landscape import basin_tables, landscape
 from dissensus.report.ood import detection, score_histograms
 from dissensus.report.page import Page, render
+from dissensus.report.people import who_disagrees
 from dissensus.report.subject import Subject, study_subject
 from dissensus.report.tables import annotators, class_table, comparisons, mode_shift_table
 from dissensus.report.training_dynamics import (
@@ -107,6 +108,7 @@ def make_page(subject: Subject, *, files: str, seed: int) -> Page:
         classes=class_table(subject),
         annotators=who,
         panel=None if who is None else figures.panel(who, shown=ANNOTATORS),
+        disagreeing=None if who is None else who_disagrees(subject, seed=seed),
         glossary=glossary(subject),
         bibliography=bibliography(subject),
         files=files,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from dissensus.items.encoders import encoded, fit_encoder
 from dissensus.items.reading import read_features, read_images, read_texts
 from dissensus.items.shown import Items
 from dissensus.labels.labelling import label
+from dissensus.labels.schemes import UNSURE_WEIGHT
 from dissensus.studies.labelled_sets import LABELLED_SETS
 from dissensus.studies.splitting import study_splits
 from dissensus.training.data import TRAIN, TrainingData
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 USUAL_ENCODER: Final = {"texts": "tfidf", "images": "pixels"}
 """What makes features of items where neither the study nor its dataset says."""
+
+ITEM_BY_ITEM: Final = frozenset({"frequency", "majority", *UNSURE_WEIGHT})
+"""Schemes that read an item's label distribution from its own votes alone."""
 
 READ_ITEMS: Final = ("hf:", "timm:")
 """How the names of networks begin that read texts or images themselves; a grid of these alone needs no features."""
@@ -53,7 +58,7 @@ def study_data(study: Study, *, told: Callable[[int, int], None] | None = None) 
         name=" ".join([study.held, *study.sources]),
         features=features,
         human=given.human,
-        targets={target.name: _target(target, given, panels) for target in study.targets},
+        targets={target.name: _target(target, given, panels, splits) for target in study.targets},
         splits=splits,
         votes=given.votes,
         panels=panels,
@@ -71,11 +76,27 @@ def _smaller_panels(targets: Sequence[Target], votes: Votes) -> dict[str, Votes]
     }
 
 
-def _target(target: Target, given: LabelledItems, panels: Mapping[str, Votes]) -> LabelDistribution:
+def _target(
+    target: Target, given: LabelledItems, panels: Mapping[str, Votes], splits: Mapping[str, Ints]
+) -> LabelDistribution:
+    """A target over all items, in which no training item knows anything of votes that are held out.
+
+    A scheme that learns something over items, such as how reliable each annotator is, learns it for the training items
+    from their own votes, and for those of another split from these and that split's.
+    """
     if target.scheme in given.targets:
         return given.targets[target.scheme]
     assert given.votes is not None, "the study's reader lets no other target through"
-    return label(panels.get(target.name, given.votes), target.scheme)
+    votes = panels.get(target.name, given.votes)
+    made = label(votes, target.scheme)
+    if target.scheme in ITEM_BY_ITEM:
+        return made
+    probabilities = made.probabilities.copy()
+    trained = splits.get(TRAIN, np.arange(0))
+    for name, members in splits.items():
+        seen = members if name == TRAIN else np.concatenate([members, trained])
+        probabilities[members] = label(votes.take_items(seen), target.scheme).probabilities[: len(members)]
+    return replace(made, probabilities=probabilities, model=None)
 
 
 def _features(

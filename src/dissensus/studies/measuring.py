@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dissensus.basins import Basin, BasinPair, compare_basins, measure_basins
 from dissensus.errors import InputError
 from dissensus.ood import OodResult, measure_ood
-from dissensus.studies.opening import runs_by_system
+from dissensus.studies.opening import named_references, runs_by_system
 from dissensus.training.store import measurement_key
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class StudyBasins:
     """The basins of a study.
 
     Attributes:
-        reference: the system that others are compared with: the study's first.
+        reference: the system that others are compared with: the one that the study names, or its first.
         systems: by name, one basin a seed.
         pairs: the reference with each other system of its model, and every system with itself.
     """
@@ -80,7 +80,7 @@ def study_basins(
     chosen = settings or opened.study.basins
     if chosen is None:
         raise InputError(f"study {opened.study.name}: it has no [basins] table; add one, or use dissensus basins")
-    systems = runs_by_system(opened)
+    systems = _reference_first(opened)
     matched = _matched(systems)
     total = sum(map(len, systems.values())) + sum(len(pairs) for _, _, pairs in matched)
     done = 0
@@ -128,12 +128,18 @@ def stored_basins(opened: OpenStudy) -> StudyBasins | None:
     chosen = opened.study.basins
     if chosen is None:
         return None
-    systems = runs_by_system(opened)
+    systems = _reference_first(opened)
     single = ((BASINS, _basin_key(run, chosen)) for runs in systems.values() for run in runs)
     pairs = ((PAIRS, _pair_key(*pair, chosen)) for _, _, matched in _matched(systems) for pair in matched)
     if any(opened.store.measurement(*key) is None for key in chain(single, pairs)):
         return None
     return study_basins(opened)
+
+
+def _reference_first(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
+    """The runs of each system, those of the references that the study names before the others."""
+    systems, named = runs_by_system(opened), set(named_references(opened).values())
+    return {name: systems[name] for name in sorted(systems, key=lambda name: name not in named)}
 
 
 def _basin_key(run: Run, settings: BasinSettings) -> str:
@@ -149,7 +155,7 @@ def _matched(systems: Mapping[str, Sequence[Run]]) -> list[tuple[str, str, list[
     firsts: dict[str, str] = {}
     matched = []
     for name, runs in systems.items():
-        first = firsts.setdefault(runs[0].model, name)
+        first = firsts.setdefault(runs[0].network, name)
         if first != name:
             by_seed = {run.seed: run for run in systems[first]}
             matched.append((first, name, [(by_seed[run.seed], run) for run in runs if run.seed in by_seed]))
@@ -173,7 +179,7 @@ def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device:
             f"study {opened.study.name}: no out-of-distribution sets; give --ood-set PATH, or an [ood] table in "
             "its file"
         )
-    systems = runs_by_system(opened)
+    systems = _reference_first(opened)
     key = _ood_key(systems, chosen)
     kept = opened.store.measurement(OOD, key)
     if kept is not None:
@@ -194,7 +200,7 @@ def stored_ood(opened: OpenStudy) -> OodResult | None:
     chosen = opened.study.ood
     if chosen is None:
         return None
-    kept = opened.store.measurement(OOD, _ood_key(runs_by_system(opened), chosen))
+    kept = opened.store.measurement(OOD, _ood_key(_reference_first(opened), chosen))
     return None if kept is None else OodResult.from_dict(kept)
 
 

@@ -12,7 +12,7 @@ from dissensus.training.run import people_run, run_on
 from dissensus.training.store import RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dissensus.studies.spec import Study
     from dissensus.training.data import TrainingData
@@ -50,7 +50,10 @@ def open_study(study: Study, store: str | Path, *, told: Callable[[int, int], No
         told: called with how many items are encoded, and how many there are.
     """
     data = replace(study_data(study, told=told), folder=study.folder)
-    return OpenStudy(study, data, study_runs(study, data), RunStore(Path(store)))
+    runs = study_runs(study, data)
+    opened = OpenStudy(study, data, runs, RunStore(Path(store)))
+    named_references(opened)
+    return opened
 
 
 def study_runs(study: Study, data: TrainingData) -> tuple[Run, ...]:
@@ -88,12 +91,32 @@ def runs_by_system(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
             f"study {opened.study.name}: {missing:,} of {len(opened.runs):,} runs are not in {opened.store.folder}; "
             "run the study first: dissensus study run"
         )
-    several_models = len({run.model for run in opened.runs}) > 1
+    return systems_of(opened.runs)
+
+
+def systems_of(runs: Sequence[Run]) -> dict[str, tuple[Run, ...]]:
+    """The same of runs that need not be stored."""
+    several_models = len({run.model for run in runs}) > 1
     # Votes one by one are what any model with people learns from; that need not be said.
-    several_targets = len({run.target for run in opened.runs if run.people is None}) > 1
+    several_targets = len({run.target for run in runs if run.people is None}) > 1
     grouped: dict[str, list[Run]] = {}
-    for run in opened.runs:
+    for run in runs:
         plain = run.method.removeprefix(f"{run.target} / ")
         name = run.method if several_targets and run.people is None else plain
         grouped.setdefault(f"{run.model}: {name}" if several_models else name, []).append(run)
     return {name: tuple(runs) for name, runs in grouped.items()}
+
+
+def named_references(opened: OpenStudy) -> dict[str, str]:
+    """By model, the system that the study's file names as the reference; empty where it names none."""
+    study, systems = opened.study, systems_of(opened.runs)
+    if study.reference is None:
+        return {}
+    methods = {name: name.removeprefix(f"{runs[0].model}: ") for name, runs in systems.items()}
+    found = {systems[name][0].model: name for name, method in methods.items() if method == study.reference}
+    if not found:
+        raise InputError(
+            f"{study.path}: [grid] reference is '{study.reference}', which no system is called; choose one of "
+            f"{', '.join(dict.fromkeys(methods.values()))}"
+        )
+    return found

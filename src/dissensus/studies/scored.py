@@ -15,7 +15,7 @@ from dissensus.dynamics.recorded import read_dynamics
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.studies.by_vote import score_by_vote
-from dissensus.studies.opening import runs_by_system
+from dissensus.studies.opening import named_references, runs_by_system
 from dissensus.training.data import TRAIN
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class ScoredStudy:
         human: what people said of that split's items.
         systems: by name, in the order of the grid, with the runs that trained.
         failed: by system, the seeds whose runs failed, and why; they are scored nowhere.
-        references: by model, the system that the model's others are compared with: majority where there is one.
+        references: by model, the system that the model's others are compared with: the one that the study names, or else
+            the one trained on majority labels where there is one.
         evaluation: of all systems and baselines.
         by_vote: by system, how well it predicts single votes; empty where votes are anonymous.
         cautions: what a reader must know before any number: that data are simulated, say.
@@ -130,11 +131,11 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
     if not systems:
         raise InputError(f"study {opened.study.name}: every run failed: {failures[0]}")
     split = data.held_out
-    references = _references(systems)
-    reference = systems[next(iter(references.values()))]
+    references = _references(opened, systems)
+    reference = next(iter(references.values()))
+    majority = next((each.name for each in systems.values() if trains_on_majority(each.runs[0])), None)
     fitted_on = next((name for name in data.splits if name not in (TRAIN, split)), None)
     human = data.human.take(data.splits[split])
-    majority = reference.name if trains_on_majority(reference.runs[0]) else None
     fit = None if fitted_on is None or majority is None else data.human.take(data.splits[fitted_on])
     evaluation = evaluate(
         human,
@@ -145,8 +146,9 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         metrics=METRICS,
         strata=AGREEMENT,
         majority=majority,
+        reference=reference,
         training=data.human.take(data.splits[TRAIN]) if split != TRAIN else None,
-        validation=None if fit is None else (fit, reference.predictions[str(fitted_on)]),
+        validation=None if fit is None or majority is None else (fit, systems[majority].predictions[str(fitted_on)]),
         resamples=resamples,
         seed=seed,
     )
@@ -221,11 +223,15 @@ def trains_on_majority(run: Run) -> bool:
     return run.delivery == "majority" or (run.delivery == "soft" and run.target.split(",")[0] == "majority")
 
 
-def _references(systems: Mapping[str, System]) -> dict[str, str]:
-    """By model, its first system that was trained on majority labels, or else its first."""
+def _references(opened: OpenStudy, systems: Mapping[str, System]) -> dict[str, str]:
+    """By model, the system that the study names, or its first that was trained on majority labels, or else its first.
+
+    A system whose runs all failed can be neither.
+    """
     found: dict[str, System] = {}
     for system in systems.values():
         current = found.setdefault(system.model, system)
         if trains_on_majority(system.runs[0]) and not trains_on_majority(current.runs[0]):
             found[system.model] = system
-    return {model: system.name for model, system in found.items()}
+    named = {model: name for model, name in named_references(opened).items() if name in systems}
+    return {model: named.get(model, system.name) for model, system in found.items()}

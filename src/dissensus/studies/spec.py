@@ -40,7 +40,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
         *("item", "text", "encoder", "normalise", "original"),
     ),
     "splits": (*SPLITS, "seed", "file", "folds"),
-    "grid": ("targets", "deliveries", "models", "seeds"),
+    "grid": ("targets", "deliveries", "models", "seeds", "reference"),
     "training": ("regime", *(each.name for each in fields(Training))),
     "basins": tuple(each.name for each in fields(BasinSettings)),
     "ood": tuple(each.name for each in fields(OodSettings)),
@@ -137,6 +137,8 @@ class Study:
         models: names or import paths.
         annotator_models: models with an annotator side.
         seeds: of runs.
+        reference: the method that the others are compared with, by the name it has in tables; None takes the first
+            that was trained on majority labels, or else the first.
         training: settings.
         basins: how the basins of its runs are measured; None where they are not.
         ood: how out-of-distribution detection of its runs is measured; None where it is not.
@@ -169,6 +171,7 @@ class Study:
     folds: int = 0
     fold: int = 0
     sources: tuple[str, ...] = ()
+    reference: str | None = None
     basins: BasinSettings | None = None
     ood: OodSettings | None = None
     annotator_models: tuple[AnnotatorModel, ...] = ()
@@ -268,6 +271,7 @@ class _StudyFile(TomlFile):
             models=tuple(each for each in models if isinstance(each, str)),
             annotator_models=tuple(each for each in models if isinstance(each, AnnotatorModel)),
             seeds=self.seeds(grid.get("seeds", 1)),
+            reference=self.written("grid", "reference"),
             training=self.training(training),
             path=self.path,
             sources=self.sources(dataset, brought),

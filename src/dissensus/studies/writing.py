@@ -36,6 +36,7 @@ def study_toml(study: Study) -> str:
             "deliveries": [_method(method) for method in study.methods],
             "models": [*study.models, *(_annotator_model(model) for model in study.annotator_models)],
             "seeds": list(study.seeds),
+            "reference": study.reference,
         },
         "training": _training(study),
     }

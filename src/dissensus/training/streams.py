@@ -124,7 +124,7 @@ class _Streamed:
         self.model = placed(network_of(run, data), data.shape, place)
         self.rate = torch.zeros((), device=place)
         self.optimiser = make_optimiser(self.model, run.training, rate=self.rate)
-        _begin_from_zero(self.optimiser)
+        begin_from_zero(self.optimiser)
         self.total = torch.zeros((), device=place)
         self.cursor = torch.zeros((), dtype=torch.long, device=place)
         self.delivery = delivery_of(run, data)
@@ -161,7 +161,7 @@ class _Streamed:
         self.cursor += count
 
 
-def _begin_from_zero(optimiser: torch.optim.Optimizer) -> None:
+def begin_from_zero(optimiser: torch.optim.Optimizer) -> None:
     """Make the optimiser's moments now, all zero: it would make them in its first step, which is being recorded."""
     for group in optimiser.param_groups:
         for weight in group["params"]:

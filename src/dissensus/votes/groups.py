@@ -11,6 +11,7 @@ from scipy.special import entr, ndtri
 from dissensus.errors import InputError
 from dissensus.votes.agreement import class_mass, krippendorff_alpha
 from dissensus.votes.annotators import annotator_agreement, normalised_seconds, unsure_judgements
+from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
     from dissensus.arrays import Counts, Names
@@ -122,20 +123,27 @@ def by_items(votes: Votes, attribute: str, *, resamples: int = 1000, seed: Seed 
     return tuple(groups)
 
 
-def by_annotators(votes: Votes, attribute: str) -> tuple[AnnotatorGroup, ...]:
-    """The annotators by the value of one of their attributes, such as a country; largest group first."""
-    if votes.annotators is None or votes.judgement_annotator is None or attribute not in votes.attributes:
-        raise InputError(f"votes: annotators have no attribute '{attribute}'; name its column with --attribute")
+def by_annotators(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> tuple[AnnotatorGroup, ...]:
+    """The annotators by the value of one of their attributes, such as a country; largest group first.
+
+    Args:
+        votes: the votes.
+        attribute: its name.
+        least: how many people a group needs to be told of (`dissensus.votes.privacy`).
+    """
+    groups = groups_of(votes, attribute, least=least)
     panel = annotator_agreement(votes)
     by, doubted = votes.judgement_annotator, unsure_judgements(votes)
-    groups = []
-    for name, chosen in _members(votes.attributes[attribute]):
-        mine = np.isin(by, chosen)
+    assert by is not None
+    found = []
+    for k in np.flatnonzero(groups.shown).tolist():
+        chosen = np.flatnonzero(groups.group == k)
+        mine = groups.group[by] == k
         compared = panel.compared[chosen]
         agreement = np.nan_to_num(panel.agreement[chosen]) @ compared / max(compared.sum(), 1)
-        groups.append(
+        found.append(
             AnnotatorGroup(
-                name=name,
+                name=groups.names[k],
                 annotators=chosen.size,
                 judgements=int(mine.sum()),
                 agreement=float(agreement) if compared.any() else None,
@@ -143,7 +151,7 @@ def by_annotators(votes: Votes, attribute: str) -> tuple[AnnotatorGroup, ...]:
                 unsure_rate=None if votes.unsure is None else _mean(doubted[mine]),
             )
         )
-    return tuple(groups)
+    return tuple(found)
 
 
 def original_agreement(votes: Votes, original: Names) -> OriginalAgreement:

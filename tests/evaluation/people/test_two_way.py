@@ -24,8 +24,29 @@ def test_people_who_differ_widen_the_interval() -> None:
     item, annotator = (each.ravel() for each in np.meshgrid(np.arange(100), np.arange(6), indexing="ij"))
     alike = rng.normal(size=600)
     apart = alike + np.linspace(-2, 2, 6)[annotator]
-    narrow, wide = (mean_over_votes(each, item=item, annotator=annotator) for each in (alike, apart))
-    assert wide.high - wide.low > 4 * (narrow.high - narrow.low)
+    spreads = [two_way_spread(each, item=item, annotator=annotator) for each in (alike, apart)]
+    narrow, wide = (spread.half_width() for spread in spreads if spread is not None)
+    assert wide > 4 * narrow
+
+
+def test_the_variance_counts_pairs_of_votes_that_share_an_item_or_a_person_once() -> None:
+    """Cameron, Gelbach and Miller's estimate, pair by pair; every item has all 8 people, so that sizes are equal."""
+    rng = np.random.default_rng(3)
+    item, annotator = (each.ravel() for each in np.meshgrid(np.arange(30), np.arange(8), indexing="ij"))
+    values = rng.normal(size=30)[item] + rng.normal(size=8)[annotator] + rng.normal(size=240)
+    off = values - values.mean()
+    by_item = by_person = own = 0.0
+    for v in range(240):
+        for w in range(240):
+            by_item += off[v] * off[w] * (item[v] == item[w])
+            by_person += off[v] * off[w] * (annotator[v] == annotator[w])
+            own += off[v] * off[w] * (v == w)
+    found = two_way_spread(values, item=item, annotator=annotator)
+    assert found is not None
+    (of_items, items), (of_people, people) = found.parts
+    assert (items, people) == (29, 7)
+    assert of_items == pytest.approx(by_item * 30 / 29 / 240**2)
+    assert of_people == pytest.approx((by_person * 8 / 7 - own) / 240**2)
 
 
 @pytest.mark.parametrize(("people", "each"), [(6, 1.0), (12, 0.5), (60, 0.1), (200, 0.05)])
@@ -39,5 +60,7 @@ def test_intervals_hold_the_truth_in_about_95_percent_of_panels(people: int, eac
         values = 0.5 * rng.normal(size=items)[item] + 0.4 * rng.normal(size=people)[annotator]
         values = values + rng.normal(size=len(item))
         found = mean_over_votes(values, item=item, annotator=annotator)
+        assert found.low is not None
+        assert found.high is not None
         held += found.low <= 0 <= found.high
     assert 0.925 <= held / trials <= 0.99, held / trials

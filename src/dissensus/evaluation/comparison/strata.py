@@ -9,6 +9,7 @@ import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
+from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
     from dissensus.arrays import Mask
@@ -108,7 +109,7 @@ def by_column(human: LabelDistribution, values: Any) -> tuple[Stratum, ...]:
 
 
 def by_attribute(
-    human: LabelDistribution, votes: Votes, attribute: str, *, scheme: str = "frequency"
+    human: LabelDistribution, votes: Votes, attribute: str, *, scheme: str = "frequency", least: int = LEAST_PEOPLE
 ) -> tuple[Stratum, ...]:
     """All items against everybody's votes, and for each value of an annotator attribute against that group's votes.
 
@@ -122,22 +123,22 @@ def by_attribute(
         votes: the votes behind them, with the annotators' attributes.
         attribute: its name.
         scheme: how each group's votes become label distributions.
+        least: how many people a group needs to be a stratum (`dissensus.votes.privacy`).
     """
     from dissensus.labels.labelling import label
 
-    if attribute not in votes.attributes:
-        known = ", ".join(votes.attributes) or "none"
-        raise InputError(f"strata: annotators have no attribute '{attribute}'; there is {known}")
+    known = places_of(human.items, votes.items)
+    # A group is as large as those of it who judged the evaluated items.
+    groups = groups_of(votes.take_items(known[known >= 0]), attribute, least=least)
     annotator = votes.judgement_annotator
     assert annotator is not None, "attributes describe annotators"
-    values, group = np.unique(votes.attributes[attribute], return_inverse=True)
     made = [_all(human)]
-    for k, value in enumerate(values.tolist()):
-        theirs = votes.take_judgements(np.flatnonzero(group[annotator] == k))
+    for k in sorted(np.flatnonzero(groups.shown).tolist(), key=lambda k: groups.names[k]):
+        theirs = votes.take_judgements(np.flatnonzero(groups.group[annotator] == k))
         voted = np.flatnonzero(theirs.panel_size > 0)
         place = places_of(human.items, theirs.items[voted])
         items = place >= 0
-        name = f"{attribute} {value}" if value != "" else f"{attribute} unknown"
+        name = f"{attribute} {groups.names[k]}"
         if not items.any():
             made.append(Stratum(name=name, items=items))
             continue

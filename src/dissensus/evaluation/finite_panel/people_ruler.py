@@ -176,17 +176,17 @@ def _reach(panel: Panel, most: int) -> str:
 def _priors(panel: Panel, training: Table | None, *, seed: int) -> tuple[Table, list[str]]:
     """(items, classes) the prior behind each item's forecasts, and how it was found."""
     if training is not None:
-        return np.broadcast_to(_prior(training), panel.mass.shape), []
+        return np.broadcast_to(fit_prior(training), panel.mass.shape), []
     if len(panel) < 2 * FOLDS:
         raise InputError(f"people ruler: {len(panel)} items are too few for a prior; give training items")
     fold = np.random.default_rng(seed).permutation(len(panel)) % FOLDS
     prior = np.empty_like(panel.mass)
     for each in range(FOLDS):
-        prior[fold == each] = _prior(panel.mass[fold != each])
+        prior[fold == each] = fit_prior(panel.mass[fold != each])
     return prior, [f"no training items: the forecasts' prior comes from {FOLDS} folds of the scored items"]
 
 
-def _prior(mass: Table) -> Floats:
+def fit_prior(mass: Table) -> Floats:
     """(classes,) maximum-likelihood pseudo-votes; a class that nobody chose gets the share of half a vote."""
     alpha = fit_concentration(mass)
     return np.asarray(np.maximum(alpha, alpha.sum() * 0.5 / (mass.sum() + 0.5 * len(alpha))))

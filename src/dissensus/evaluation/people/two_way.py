@@ -29,6 +29,7 @@ def mean_over_votes(
     *,
     item: Codes | Ints,
     annotator: Codes | Ints,
+    pairs: bool = False,
     level: float = 0.95,
     low: float = -inf,
     high: float = inf,
@@ -42,25 +43,42 @@ def mean_over_votes(
         values: (votes,) such as a score of `score_votes`.
         item: (votes,) the item of each vote.
         annotator: (votes,) who cast it.
+        pairs: as in `two_way_spread`.
         level: of the interval.
         low: the least value that the mean can have; the interval is cut there.
         high: the greatest.
     """
-    spread = two_way_spread(values, item=item, annotator=annotator)
+    spread = two_way_spread(values, item=item, annotator=annotator, pairs=pairs)
     return estimate_within(float(values.mean()), spread, level=level, low=low, high=high, resamples=0)
 
 
-def two_way_spread(values: Floats, *, item: Codes | Ints, annotator: Codes | Ints) -> Spread | None:
-    """The spread of a mean over votes: a part for items, and what people add to it. None for votes on a single item."""
+def two_way_spread(
+    values: Floats, *, item: Codes | Ints, annotator: Codes | Ints, pairs: bool = False
+) -> Spread | None:
+    """The spread of a mean over votes: a part for items, and what people add to it. None for votes on a single item.
+
+    Args:
+        values: (votes,) whose mean it is.
+        item: (votes,) the item of each vote.
+        annotator: (votes,) who cast it.
+        pairs: whether a value is the mean over pairs of the vote with the item's m - 1 other votes. A person then moves
+            the mean twice: by their own values, and as much by those of the people they are paired with. Without one
+            vote the mean over pairs of an item moves by 2 / (m - 2) times its value's deviation, which takes the place
+            of 1 / (m - 1) (the jackknife).
+    """
     off = (values - values.mean()) / len(values)
     of_items, items = _between(off, item)
-    of_people, people = _between(off, annotator)
     if items < 1.5:
         return None
+    moved = off
+    if pairs:
+        others = np.bincount(item)[item] - 1
+        moved = 2 * off * np.where(others > 1, others / np.maximum(others - 1, 1), 2.0)
+    of_people, people = _between(moved, annotator)
     parts = [(of_items, max(1, round(items) - 1))]
     if people >= 1.5:
         # The noise of single votes is in the items' part already.
-        parts.append((max(of_people - float(off @ off), 0.0), max(1, round(people) - 1)))
+        parts.append((max(of_people - float(moved @ moved), 0.0), max(1, round(people) - 1)))
     return Spread(tuple(parts))
 
 

@@ -40,7 +40,7 @@ def read_lewidi(path: Path, *, duplicates: Duplicates = "refuse", notes: list[st
     An annotator gives one label, or several in one judgement (VariErrNLI). The classes are those of `soft_label`, a
     scale where they are more than two numbers; ConvAbuse has its five severities. The share of judgements with a
     class must be the soft label's, to within rounding. Annotators have the attributes that stand in
-    `<dataset>_annotators_meta.json` beside the file (2025).
+    `<dataset>_annotators_meta.json` beside the file (2025), or the group that HS-Brexit names with each item.
     """
     path = official_file(path, *FILES)
     entries = read_json(path)
@@ -80,7 +80,8 @@ def read_lewidi(path: Path, *, duplicates: Duplicates = "refuse", notes: list[st
         votes.items[whole],
         path,
     )
-    return replace(votes, attributes=_attributes(path, votes.annotators), item_attributes=_about(entries))
+    attributes = _attributes(path, votes.annotators) | _groups(entries, votes.annotators)
+    return replace(votes, attributes=attributes, item_attributes=_about(entries))
 
 
 def _about(entries: Mapping[str, Any]) -> dict[str, Names]:
@@ -148,6 +149,21 @@ def _refuse_other_shares(
             f"{path}, item {items[item]}: the soft label of class {classes[k]} is {stated[item, k]:g}, and the share "
             f"of annotators who gave it {shares[item, k]:.3g}; correct the annotations or the soft label"
         )
+
+
+def _groups(entries: Mapping[str, Any], annotators: Names | None) -> dict[str, Names]:
+    """The group of each annotator, where every item names the groups of its annotators."""
+    known: dict[str, str] = {}
+    if annotators is None:
+        return {}
+    for entry in entries.values():
+        about = entry.get("other_info")
+        codes = about.get("annotators group") if isinstance(about, dict) else None
+        if not isinstance(codes, str):
+            return {}
+        names = (str(about.get(code, code)) for code in codes.split(","))
+        known |= dict(zip(str(entry["annotators"]).split(","), names, strict=False))
+    return {"group": np.array([known.get(str(name), "") for name in annotators.tolist()], dtype=_TEXT)}
 
 
 def _attributes(path: Path, annotators: Names | None) -> dict[str, Names]:

@@ -1,0 +1,68 @@
+"""What single votes can be predicted by without a model: the person's habits, or what others said of the item.
+
+Both are posterior means under a Dirichlet prior that is fitted to the counts of all people, or of all items: with few
+votes to go by they fall back on how often each class is chosen by everybody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from dissensus.arrays import places_of
+from dissensus.errors import InputError
+from dissensus.evaluation.finite_panel.people_ruler import fit_prior
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Codes, Counts, Ints, Table
+    from dissensus.votes.table import Votes
+
+OWN: Final = "person's own frequencies"
+OTHERS: Final = "item's other votes"
+
+
+def own_frequencies(votes: Votes, rows: Ints, *, training: Votes | None = None) -> Table:
+    """(rows, classes) how often each person chooses each class: in their training votes, or else in all their others.
+
+    Args:
+        votes: with annotators, one vote a judgement.
+        rows: the votes to predict.
+        training: votes on other items by the same names; a person without any gets everybody's frequencies.
+    """
+    assert votes.annotator is not None
+    assert votes.annotators is not None
+    person, classes = votes.annotator[rows], len(votes.classes)
+    if training is None:
+        counts = _counts(votes.annotator, votes.label, len(votes.annotators), classes)
+        return _forecast(counts, person, own=votes.label[rows])
+    assert training.annotator is not None
+    assert training.annotators is not None
+    unknown = [name for name in training.classes if name not in votes.classes]
+    if unknown:
+        raise InputError(f"training votes: nobody chose '{unknown[0]}' in the other votes; give votes of one question")
+    label = np.array([votes.classes.index(name) for name in training.classes])[training.label]
+    place = places_of(training.annotators, votes.annotators)[training.annotator]
+    # Those who voted in training only have rows of their own: they tell what people are like.
+    everybody = len(votes.annotators) + len(training.annotators)
+    place = np.where(place >= 0, place, len(votes.annotators) + training.annotator)
+    return _forecast(_counts(place, label, everybody, classes), person)
+
+
+def other_votes(votes: Votes, rows: Ints) -> Table:
+    """(rows, classes) what everybody else said of the item of each vote."""
+    return _forecast(votes.counts, votes.item[rows], own=votes.label[rows])
+
+
+def _counts(row: Codes | Ints, label: Codes | Ints, rows: int, classes: int) -> Counts:
+    cell = row.astype(np.int64) * classes + label
+    return np.bincount(cell, minlength=rows * classes).reshape(rows, classes)
+
+
+def _forecast(counts: Counts, row: Codes, *, own: Codes | None = None) -> Table:
+    """(votes,) the posterior mean of the row of counts of each vote, without the vote itself where it is in them."""
+    prior = fit_prior(counts[counts.sum(axis=1) > 0])
+    mass = counts[row] + prior
+    if own is not None:
+        mass[np.arange(len(row)), own] -= 1
+    return np.asarray(mass / mass.sum(axis=1, keepdims=True))

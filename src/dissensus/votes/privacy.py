@@ -1,0 +1,101 @@
+"""What may be said of people: pseudonyms in place of names, and no numbers of groups of very few."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Codes, Mask
+    from dissensus.votes.table import Votes
+
+LEAST_PEOPLE: Final = 5
+"""People that a group needs for a number of it to be shown, unless the user says otherwise."""
+
+UNKNOWN: Final = "unknown"
+"""The group of people of whom an attribute is not known."""
+
+_DIGITS: Final = 10
+
+
+def pseudonymous(votes: Votes, key: str) -> Votes:
+    """The same votes by people with pseudonyms, such as `person-3f9a2c71d0`.
+
+    A pseudonym is the beginning of the HMAC-SHA256 of the name under the key: with the same key a person has the same
+    pseudonym in every file, and without the key nobody can compute the pseudonym of a name they know, or the name from
+    it. The key is as secret as the names: it is written nowhere.
+    """
+    if votes.annotators is None:
+        return votes
+    if not key:
+        raise InputError("pseudonyms: the key is empty, so that anybody could find the names; give a secret text")
+    made = [
+        f"person-{hmac.new(key.encode(), str(name).encode(), hashlib.sha256).hexdigest()[:_DIGITS]}"
+        for name in votes.annotators.tolist()
+    ]
+    if len(set(made)) < len(made):
+        raise InputError("pseudonyms: two people would have the same under this key; give another key")
+    return replace(votes, annotators=np.array(made, dtype=np.dtypes.StringDType()))
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """People by the value of one of their attributes.
+
+    Attributes:
+        attribute: its name.
+        names: the values, largest group first.
+        group: (annotators,) the group of each person, as an index into `names`.
+        shown: (groups,) whether numbers of the group may be shown.
+        least: how many people that takes.
+    """
+
+    attribute: str
+    names: tuple[str, ...]
+    group: Codes
+    shown: Mask
+    least: int
+
+    @property
+    def hidden(self) -> str:
+        """A sentence on the groups that are not shown; empty where all are."""
+        names = [name for name, shown in zip(self.names, self.shown.tolist(), strict=True) if not shown]
+        if not names:
+            return ""
+        more = f" and {len(names) - 3:,} more groups" if len(names) > 3 else ""
+        few = f"{self.attribute}: no numbers of {', '.join(names[:3])}{more}"
+        return f"{few}, as those of fewer than {self.least} people could give away what one of them said"
+
+
+def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Groups:
+    """The people who voted, by one of their attributes; the groups of too few people are marked.
+
+    Where the people of all such groups together are still fewer than `least`, the next smallest group is hidden with
+    them: else the number of everybody less those of the other groups would be theirs.
+    """
+    if attribute not in votes.attributes or votes.annotator is None or votes.annotators is None:
+        known = ", ".join(votes.attributes) or "none"
+        raise InputError(
+            f"annotators have no attribute '{attribute}' (they have {known}); name its column: --attribute"
+        )
+    text = votes.attributes[attribute].astype(np.dtypes.StringDType())
+    values, code = np.unique(text, return_inverse=True)
+    voted = np.zeros(len(votes.annotators), dtype=np.bool_)
+    voted[votes.annotator] = True
+    size = np.bincount(code[voted], minlength=values.size)
+    order = np.argsort(-size, kind="stable")
+    order = order[size[order] > 0]
+    rank = np.full(values.size, -1)
+    rank[order] = np.arange(order.size)
+    # From the smallest group on, as long as the group or all that are hidden so far are fewer than the least.
+    upwards = size[order][::-1]
+    so_far = np.cumsum(upwards) - upwards
+    shown = ((upwards >= least) & ((so_far == 0) | (so_far >= least)))[::-1]
+    names = tuple(str(values[k]) or UNKNOWN for k in order.tolist())
+    return Groups(attribute, names, rank[code].astype(np.int32), shown, least)

@@ -1,0 +1,161 @@
+"""`evaluate --by annotator`, `--lewidi` and the options of privacy, as they are typed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from dissensus.cli.evaluate import evaluate
+from dissensus.cli.votes import inspect
+from dissensus.errors import InputError
+from dissensus.evaluation.people.baselines import OTHERS, OWN
+from tests.evaluation.people.panels import simulated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+app, votes_app = typer.Typer(), typer.Typer()
+app.command()(evaluate)
+votes_app.command()(inspect)
+
+
+def run(*arguments: object, command: typer.Typer = app) -> Any:
+    result = CliRunner().invoke(command, [str(each) for each in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Votes of 24 people of two countries, what is true of each, and the same in the mean over people."""
+    votes, truth = simulated(items=40, people=24, share=0.5, bias=0.5, part=2.0)
+    assert votes.annotator is not None
+    assert votes.annotators is not None
+    names = {"item": votes.items[votes.item].tolist(), "annotator": votes.annotators[votes.annotator].tolist()}
+    country = votes.attributes["group"][votes.annotator].tolist()
+    said = [votes.classes[k] for k in votes.label]
+    pl.DataFrame({**names, "country": country, "label": said}).write_csv(tmp_path / "votes.csv")
+    table = truth[votes.item, votes.annotator]
+    by_class = {name: table[:, k] for k, name in enumerate(votes.classes)}
+    pl.DataFrame({**names, **by_class})[::-1].write_parquet(tmp_path / "people.parquet")
+    mean = {name: truth.mean(axis=1)[:, k] for k, name in enumerate(votes.classes)}
+    pl.DataFrame({"item": votes.items.tolist(), **mean}).write_csv(tmp_path / "items.csv")
+    guess = [votes.classes[k] for k in table.argmax(axis=1)]
+    pl.DataFrame({**names, "label": guess}).write_ndjson(tmp_path / "labels.jsonl")
+    return {
+        name.split(".")[0]: tmp_path / name for name in ("votes.csv", "people.parquet", "items.csv", "labels.jsonl")
+    }
+
+
+def asked(files: dict[str, Path], *more: object, predictions: str = "people") -> tuple[object, ...]:
+    given = ("--votes", files["votes"], "--predictions", files[predictions], "--attribute", "country")
+    return (*given, "--by", "annotator", *more)
+
+
+def test_single_votes_are_scored_beside_both_baselines_and_the_item_alone(files: dict[str, Path]) -> None:
+    told = json.loads(run(*asked(files, "--compare", files["items"], "--json", "-")).stdout)
+    assert list(told["scores"]) == ["people", "items (item only)", OWN, OTHERS]
+    assert {each["system"] for each in told["differences"]} == {"items (item only)", OWN, OTHERS}
+    assert all(each["value"]["high"] < 0 for each in told["differences"])
+    assert len(told["by_person"]) == told["people"] == 24
+    assert {row["annotator"] for row in told["by_person"]} == {f"p{k}" for k in range(24)}
+    (by,) = told["by_group"]
+    assert {each["name"] for each in by["groups"]} == {"a", "b"}
+    assert by["p_votes"] < 0.05
+    assert told["least_people"] == 5
+
+
+def test_the_screen_says_it_in_words(files: dict[str, Path]) -> None:
+    text = run(*asked(files, "--compare", files["items"])).stdout
+    assert "people is better than items (item only): -" in text
+    assert f"people is better than {OWN}: -" in text
+    assert "leave one out" in text
+    assert "By country" in text
+    assert "The groups differ in what they say of the same items" in text
+
+
+def test_labels_have_an_error_rate(files: dict[str, Path]) -> None:
+    told = json.loads(run(*asked(files, "--json", "-", predictions="labels")).stdout)
+    assert told["headline"] == "error"
+    assert list(told["scores"]["labels"]) == ["error"]
+
+
+def test_training_votes_are_said_to_be_the_source_of_frequencies(files: dict[str, Path]) -> None:
+    told = json.loads(run(*asked(files, "--training", files["votes"], "--json", "-")).stdout)
+    assert any("in the training votes" in each for each in told["notes"])
+
+
+def test_pseudonyms_and_small_groups(files: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    more = ("--pseudonyms", "our key", "--least-people", 13, "--json", out, "--markdown", tmp_path / "out.md")
+    text = run(*asked(files, *more)).stdout
+    held = out.read_text(encoding="utf-8")
+    told = json.loads(held)
+    assert all(row["annotator"].startswith("person-") for row in told["by_person"])
+    assert told["by_group"][0]["groups"] == []
+    assert "fewer than 13" in told["by_group"][0]["hidden"]
+    for each in (held, text, (tmp_path / "out.md").read_text(encoding="utf-8")):
+        assert "our key" not in each
+        assert "p17" not in each
+    again = run(*asked(files, *more)).stdout
+    assert again == text
+
+
+def test_a_figure_of_the_groups_is_written(files: dict[str, Path], tmp_path: Path) -> None:
+    run(*asked(files, "--figure", tmp_path / "groups.svg"))
+    assert "country: a" in (tmp_path / "groups.svg").read_text(encoding="utf-8")
+
+
+def test_predictions_without_annotators_are_refused(files: dict[str, Path]) -> None:
+    with pytest.raises(InputError, match=r"no column of annotators.*--annotator"):
+        run(*asked(files, predictions="items"))
+
+
+def test_missing_votes_are_refused_unless_only_common_ones_count(files: dict[str, Path]) -> None:
+    pl.read_parquet(files["people"])[:-3].write_parquet(files["people"])
+    with pytest.raises(InputError, match=r"3 votes have no prediction.*--only-common"):
+        run(*asked(files))
+    told = json.loads(run(*asked(files, "--only-common", "--json", "-")).stdout)
+    assert any("have a prediction of every system; these count" in each for each in told["notes"])
+
+
+def test_inspection_names_people_by_pseudonyms_and_hides_small_groups(files: dict[str, Path], tmp_path: Path) -> None:
+    out, page = tmp_path / "inspected.json", tmp_path / "inspected.html"
+    given = (files["votes"], "--attribute", "country", "--pseudonyms", "k", "--least-people", 13)
+    run(*given, "--json", out, "--html", page, "--resamples", 10, command=votes_app)
+    told = json.loads(out.read_text(encoding="utf-8"))
+    assert all(row["annotator"].startswith("person-") for row in told["annotator_agreement"])
+    assert told["by_attribute"] == {"country": []}
+    assert "p17" not in out.read_text(encoding="utf-8")
+    shown = json.loads(run(files["votes"], "--attribute", "country", "--json", "-", command=votes_app).stdout)
+    assert {each["name"] for each in shown["by_attribute"]["country"]} == {"a", "b"}
+
+
+def test_a_submission_to_lewidi_is_scored(tmp_path: Path) -> None:
+    shares = dict.fromkeys(map(str, range(1, 7)), 0.0)
+    entries = {"a": {"annotations": {"P": "1", "Q": "3"}, "soft_label": {**shares, "1": 0.5, "3": 0.5}}}
+    (tmp_path / "CSC_test.json").write_text(json.dumps(entries), encoding="utf-8")
+    (tmp_path / "CSC_train.json").write_text(json.dumps(entries), encoding="utf-8")
+    (tmp_path / "CSC_test_pe.tsv").write_text("a\t[1, 6]\n", encoding="utf-8")
+    given = ("--lewidi", tmp_path / "CSC_test_pe.tsv", "--votes", tmp_path)
+    (score,) = json.loads(run(*given, "--json", "-").stdout)["scores"]
+    assert score["score"] == pytest.approx(0.25)
+    assert score["baseline"] == 0
+    text = run(*given).stdout
+    assert "0.25000" in text
+    assert "CSC_train.json" in text
+    with pytest.raises(InputError, match="--votes FOLDER"):
+        run("--lewidi", tmp_path / "CSC_test_pe.tsv")
+
+
+def test_a_seed_gives_the_same_p_values(files: dict[str, Path]) -> None:
+    first, again = (json.loads(run(*asked(files, "--seed", 7, "--json", "-")).stdout) for _ in range(2))
+    assert first == again
+    assert np.isfinite(first["by_group"][0]["p_distance"])
