@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +17,9 @@ from dissensus.training.restoring import pair_probabilities
 from tests.training.test_people import biased, judged
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dissensus.studies import ScoredStudy
+
+PAGE = Path(__file__).parents[2] / "docs" / "people.md"
 
 FILE = """\
 name = "people"
@@ -156,3 +158,17 @@ def test_the_same_entry_twice_is_refused(tmp_path: Path) -> None:
     path.write_text(f'[dataset]\nname = "words"\n[grid]\nmodels = [{entry}, {entry}]\n', encoding="utf-8")
     with pytest.raises(InputError, match="twice"):
         read_study(path)
+
+
+def test_the_page_is_true(tmp_path: Path) -> None:
+    """Its Python runs, and its study is read, with a folder of weights that this machine has not."""
+    models = PAGE.read_text(encoding="utf-8").partition("## Evaluation for people")[0]
+    (grid,) = re.findall(r"```toml\n(.*?)```", models, re.DOTALL)
+    (tmp_path / "study.toml").write_text(f'[dataset]\nname = "words"\n{grid}', encoding="utf-8")
+    study = read_study(tmp_path / "study.toml")
+    assert (len(study.models), len(study.annotator_models), study.size) == (1, 3, 12)
+    (block,) = re.findall(r"```python\n(.*?)```", models, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert names["somebody"].shape == (3, 2)
+    assert np.allclose(names["somebody"][2], names["panel"][2], atol=1e-6)
