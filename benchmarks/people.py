@@ -6,7 +6,7 @@
 
 `prepare` leaves `md-agreement.npz`: frozen MiniLM embeddings, votes and the official splits; the other two need
 PyTorch, NumPy and SciPy alone. `crowd-layer` trains the same network (a hidden layer of 128) with the same number of
-votes a batch, rate and epochs, on the same cores: ours, crowd-kit's `CrowdLayer` (its MW matrices on class
+votes a batch, rate and epochs, one run after the other: ours, crowd-kit's `CrowdLayer` (its MW matrices on class
 probabilities) over a DataLoader of votes, and peerannot's `Crowdlayer_net` over a DataLoader of items with a column of
 labels for each annotator, as its `run` feeds it. Accuracy is that of the most probable class of an item against the
 majority of its test votes. `grid` trains the item-only model and four kinds of people by six seeds.
@@ -15,7 +15,6 @@ majority of its test votes. `grid` trains the item-only model and four kinds of 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -169,30 +168,21 @@ def crowd_layer(data: TrainingData, seeds: int) -> None:
     # What PyTorch imports at its first step is nobody's.
     train_loop(replace(runs[0], training=replace(CROWD, epochs=1)), data)
     ways: dict[str, Callable[[], list[np.ndarray[Any, Any]]]] = {
-        "ours, loop": lambda: [train_loop(run, data).predictions["test"] for run in runs],
-        "ours, fleet": lambda: [
-            result.predictions["test"] for result in train(runs, data, engine="fleet", device="cpu")
-        ],
+        "ours": lambda: [train_loop(run, data).predictions["test"] for run in runs],
         "crowd-kit": lambda: [crowd_kit(data, seed) for seed in range(seeds)],
         "peerannot": lambda: [peerannot(data, seed) for seed in range(seeds)],
     }
     for name, way in ways.items():
-        began, used = time.perf_counter(), _cpu_seconds()
+        began, used = time.perf_counter(), time.process_time()
         try:
             said = way()
         except ImportError as error:
             print(f"{name:12} is not here ({error})")
             continue
-        wall, cpu = (time.perf_counter() - began) / seeds, (_cpu_seconds() - used) / seeds
+        wall, cpu = (time.perf_counter() - began) / seeds, (time.process_time() - used) / seeds
         found = [accuracy(each, data) for each in said]
         told = f"accuracy {np.mean(found):.4f} ± {np.std(found):.4f}"
         print(f"{name:12} {wall:6.2f} s a run, {cpu:6.2f} s of CPU, {told}", flush=True)
-
-
-def _cpu_seconds() -> float:
-    """Of this process and of those it waited for."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
 
 
 def grid(data: TrainingData, device: str) -> None:
