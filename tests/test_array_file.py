@@ -1,4 +1,4 @@
-"""NumPy's files: what is damaged, missing or could run code is refused in one sentence."""
+"""NumPy's and PyTorch's files: what is damaged, missing or could run code is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissensus.array_file import read_npy, read_npz
+from dissensus.array_file import read_npy, read_npz, read_pt
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +31,34 @@ def test_arrays_come_back_all_or_those_asked_for(tmp_path: Path) -> None:
 def test_one_array_comes_back(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", ARRAYS["a"])
     assert (read_npy(tmp_path / "a.npy") == ARRAYS["a"]).all()
+
+
+KINDS = ["uint8", "int8", "bool", "int16", "int32", "int64", "float16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensors_come_back_as_pytorch_saved_them(tmp_path: Path, kind: str) -> None:
+    whole = (torch.arange(24).reshape(2, 3, 4) % 2 if kind == "bool" else torch.arange(24).reshape(2, 3, 4)).to(
+        getattr(torch, kind)
+    )
+    saved = {"whole": whole, "turned": whole.permute(2, 0, 1), "part": whole[1, 1:], "one": whole[0, 0, 0]}
+    torch.save(saved, tmp_path / "a.pt")
+    found = read_pt(tmp_path / "a.pt")
+    assert list(found) == list(saved)
+    for name, tensor in saved.items():
+        assert found[name].dtype == tensor.numpy().dtype
+        np.testing.assert_array_equal(found[name], tensor.numpy())
+    torch.save(whole, tmp_path / "b.pt")
+    np.testing.assert_array_equal(read_pt(tmp_path / "b.pt")[""], whole.numpy())
+
+
+def test_a_tensor_file_with_anything_else_in_it_is_refused(tmp_path: Path) -> None:
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "network.pt")
+    torch.save(torch.zeros(1).expand(10**9), tmp_path / "expanded.pt")
+    (tmp_path / "text.pt").write_text("no tensors")
+    for name in ("network.pt", "expanded.pt", "text.pt", "nowhere.pt"):
+        with pytest.raises(InputError, match=rf"{name}: cannot be read as a file of plain arrays .*; fetch it"):
+            read_pt(tmp_path / name, remedy="fetch it")
 
 
 @pytest.mark.parametrize("read", [read_npz, read_npy])

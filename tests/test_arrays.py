@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissensus.arrays import group_medians, places_of, places_within
+from dissensus.arrays import group_medians, places_of, places_within, row_argmax
 
 
 @given(st.lists(st.integers(-50, 50), unique=True), st.lists(st.integers(-60, 60)))
@@ -18,6 +18,20 @@ def test_names_have_the_same_places_as_numbers_and_as_text(names: list[int], wan
         assert places_of(np.array(wanted, dtype=np.int64), known).tolist() == expected
         spelled = np.array([str(n) for n in wanted], dtype=np.dtypes.StringDType())
         assert places_of(spelled, known).tolist() == expected
+
+
+@given(
+    st.integers(1, 12).flatmap(
+        lambda classes: st.lists(
+            st.lists(st.sampled_from([0, 1, 2, 3, 255, 5_460, 65_535, 10**12]), min_size=classes, max_size=classes),
+            min_size=1,
+        )
+    )
+)
+def test_the_first_maximum_of_counts_is_that_of_numpy(counts: list[list[int]]) -> None:
+    table = np.array(counts, dtype=np.int64)
+    for few in (table, np.minimum(table, 5_460), np.minimum(table, 5_461), np.minimum(table, 3)):
+        assert row_argmax(few).tolist() == few.argmax(axis=1).tolist()
 
 
 @given(st.lists(st.integers(0, 4)))

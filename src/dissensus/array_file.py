@@ -1,8 +1,9 @@
-"""Arrays in NumPy's own files, npz and npy, read without running anything that is in them."""
+"""Arrays in NumPy's own files, npz and npy, and in PyTorch's, read without running anything that is in them."""
 
 from __future__ import annotations
 
 import io
+import math
 import pickle
 import struct
 import warnings
@@ -98,31 +99,71 @@ def _explained(path: Path, kind: str, remedy: str) -> Iterator[None]:
         ) from error
 
 
+_STORAGES: Final = {
+    "ByteStorage": "u1",
+    "CharStorage": "i1",
+    "BoolStorage": "?",
+    "ShortStorage": "<i2",
+    "IntStorage": "<i4",
+    "LongStorage": "<i8",
+    "HalfStorage": "<f2",
+    "FloatStorage": "<f4",
+    "DoubleStorage": "<f8",
+}
+"""The numbers that a tensor of PyTorch lies in, and what they are to NumPy."""
+
+
+def _tensor(storage: Array, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Array:
+    """A tensor as PyTorch pickles it, as an array: a window on its storage."""
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True) if n)
+    if min((offset, *size, *stride)) < 0 or math.prod(size) > storage.size or (0 not in size and last >= storage.size):
+        raise ValueError("a tensor does not fit its numbers")
+    steps = [step * storage.itemsize for step in stride]
+    return np.lib.stride_tricks.as_strided(storage[offset:], size, steps).copy()
+
+
 _PLAIN: Final = {
     ("numpy.core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,  # type: ignore[attr-defined]
     ("numpy._core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,  # type: ignore[attr-defined]
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
     ("_codecs", "encode"): lambda text, encoding: text.encode(encoding),
+    ("collections", "OrderedDict"): dict,
+    ("torch._utils", "_rebuild_tensor_v2"): _tensor,
+    **{("torch", name): np.dtype(numbers) for name, numbers in _STORAGES.items()},
 }
-"""All that a pickle of plain arrays names."""
+"""All that a pickle of plain arrays or tensors names."""
 
 
 class _Arrays(pickle.Unpickler):
-    """Reads a pickle of plain arrays, and refuses one that would run anything else."""
+    """Reads a pickle of plain arrays and tensors, and refuses one that would run anything else."""
+
+    def __init__(self, archive: zipfile.ZipFile, inside: str) -> None:
+        super().__init__(io.BytesIO(archive.read(inside)))
+        self.archive, self.folder = archive, inside.removesuffix("data.pkl")
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _PLAIN:
             raise pickle.UnpicklingError(f"it names {module}.{name}, which is no plain array")
         return _PLAIN[module, name]
 
+    def persistent_load(self, pid: Any) -> Array:
+        """The numbers of a tensor, which lie in a file of the archive."""
+        _, numbers, key, *_ = pid
+        return np.frombuffer(self.archive.read(f"{self.folder}data/{key}"), numbers)
+
 
 def read_pt(path: Path, *, remedy: str = "download it again") -> dict[str, Array]:
-    """The arrays, by name, of a file that PyTorch saved and that holds NumPy arrays alone; nothing in it is run."""
+    """The arrays of a file that PyTorch saved and that holds arrays or tensors alone; nothing in it is run.
+
+    They are called as in the file; an array that the file holds by itself is called ''.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             inside = next(name for name in archive.namelist() if name.endswith("data.pkl"))
-            held = _Arrays(io.BytesIO(archive.read(inside))).load()
-        return {str(name): np.asarray(array) for name, array in held.items()}
-    except (OSError, StopIteration, pickle.UnpicklingError, AttributeError, *UNREADABLE) as error:
+            held = _Arrays(archive, inside).load()
+        return {
+            str(name): np.asarray(array) for name, array in (held if isinstance(held, dict) else {"": held}).items()
+        }
+    except (OSError, StopIteration, IndexError, pickle.UnpicklingError, *UNREADABLE) as error:
         raise InputError(f"{path}: cannot be read as a file of plain arrays ({error}); {remedy}") from None

@@ -258,8 +258,9 @@ def open_file(path: str | Path) -> Path:
     compression = COMPRESSIONS.get(path.suffix.lower())
     if compression is not None and not first.startswith(compression):
         raise InputError(f"{path}: the file is not compressed as its name says; rename it, or download it again")
-    # An npz, an xlsx and a pt are zip archives by nature.
-    if first.startswith(_ARCHIVES) and compression is None and path.suffix.lower() not in (".npz", ".xlsx", ".pt"):
+    # Some files are zip archives by nature: an npz, an xlsx, a pt, a log of Inspect.
+    archives = (".npz", ".xlsx", ".pt", ".eval")
+    if first.startswith(_ARCHIVES) and compression is None and path.suffix.lower() not in archives:
         raise InputError(f"{path}: the file is compressed; decompress it first, or let its name end in .gz or .zst")
     return path
 

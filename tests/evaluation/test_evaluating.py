@@ -18,6 +18,7 @@ from dissensus.evaluation.metrics.distances import kl, tvd
 from dissensus.evaluation.metrics.ranking import accuracy
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.metrics.set_level import entropy_spearman
+from dissensus.evaluation.predictions import read_predictions
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.votes.reading import read_votes
 from dissensus.votes.table import Votes, votes_from_counts
@@ -547,3 +548,27 @@ def test_the_published_numbers_of_roberta_and_the_constant_that_beats_it(data: P
         assert marginal.value < roberta.value
         # Three seeds that differ this much leave room for others; on these three the constant is always closer.
         assert result.difference("marginal").get("roberta", "kl").seeds_closer == 0
+
+
+def test_hard_labels_are_all_probability_on_one_class() -> None:
+    people = frequency(votes_from_counts(np.array([[3, 1], [0, 4]]), classes=("no", "yes")))
+    by_name = evaluate(people, np.array(["no", "yes"]), resamples=0).to_dict()
+    by_place = evaluate(people, [0, 1], classes=["no", "yes"], resamples=0).to_dict()
+    in_full = evaluate(people, np.eye(2), classes=["no", "yes"], resamples=0).to_dict()
+    assert by_name["overall"] == by_place["overall"] == in_full["overall"]
+    with pytest.raises(InputError, match="model: 'maybe' is none of the classes no, yes"):
+        evaluate(people, ["no", "maybe"])
+
+
+def test_answers_that_name_no_class_cost_the_scale_and_nothing_else(tmp_path: Path) -> None:
+    people = frequency(votes_from_counts(np.array([[3, 1], [0, 4]]), classes=("1", "2"), ordered=True))
+    (tmp_path / "p.csv").write_text("item,answer\n0,1\n0,perhaps\n1,2\n1,2\n", encoding="utf-8")
+    found = evaluate(people, read_predictions(tmp_path / "p.csv", people.classes), resamples=0)
+    assert any("no distances along it are shown" in each for each in found.warnings)
+    assert any("gives 25.0% of its probability to classes that nobody voted for" in each for each in found.warnings)
+    score = next(row for row in found.overall.rows if (row.system, row.metric) == ("model", "tvd"))
+    assert score.value is not None
+    assert score.value.value == pytest.approx(np.mean([0.5 * (0.25 + 0.25 + 0.5), 0]))
+    nothing = next(row for row in found.overall.rows if (row.system, row.metric) == ("uniform", "soft_nll"))
+    assert nothing.value is not None
+    assert nothing.value.value == pytest.approx(np.log(2))

@@ -8,13 +8,31 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from dissensus.errors import InputError
-from dissensus.labels.distribution import LabelDistribution
+from dissensus.labels.distribution import LabelDistribution, TieRule, one_hot
 from dissensus.labels.schemes import frequency
 from dissensus.votes.table import votes_from_counts
 
 TABLES = hnp.arrays(np.int64, st.tuples(st.integers(1, 8), st.integers(1, 5)), elements=st.integers(0, 6)).filter(
     lambda table: bool((table.sum(axis=1) > 0).all())
 )
+
+
+@pytest.mark.parametrize("tie", ["first", "split", "random"])
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_many_items_are_decided_like_few(tie: TieRule, kind: type) -> None:
+    shares: np.ndarray = np.random.default_rng(0).integers(0, 4, (40_000, 3)).astype(kind)
+    found = one_hot(shares, tie=tie)
+    top = shares == shares.max(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert (found[~top] == 0).all()
+    if tie == "first":
+        np.testing.assert_array_equal(found.argmax(axis=1), shares.argmax(axis=1))
+    elif tie == "split":
+        np.testing.assert_allclose(found, top / top.sum(axis=1, keepdims=True))
+    else:
+        # Of two tied classes each is drawn about as often.
+        pair = top[:, 0] & top[:, 1] & ~top[:, 2]
+        assert 0.47 < found[pair, 0].mean() < 0.53
 
 
 @given(TABLES)

@@ -17,7 +17,8 @@ from dissensus.labels.reading import read_labels
 from dissensus.labels.release import write_release
 from dissensus.labels.schemes import weighted
 from dissensus.labels.writing import judgement_table, write_labels
-from dissensus.votes.croissant import croissant
+from dissensus.table_file import columns_of
+from dissensus.votes.croissant import REQUIRED, croissant
 from dissensus.votes.reading import read_votes
 from dissensus.votes.simulate import simulate_responses
 from dissensus.votes.writing import write_votes
@@ -99,6 +100,60 @@ class TestProbabilities:
     def test_what_is_no_distribution_is_refused(self, row: dict[str, Any], sentence: str) -> None:
         with pytest.raises(InputError, match=sentence):
             read_labels([{"item": "a", "cat": 0.5, "dog": 0.5}, {"item": "b", **row}])
+
+
+@pytest.mark.parametrize("name", ["votes.csv", "votes.tsv", "votes.jsonl", "votes.parquet"])
+def test_croissants_own_checker_accepts_what_we_write_and_reads_the_votes(
+    name: str, votes: Votes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    checker = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed: Croissant's own checker")
+    moments = np.datetime64("2024-05-31T17:45:00", "us") + np.arange(votes.n_judgements).astype("timedelta64[m]")
+    votes = replace(votes, time=moments)
+    write_votes(votes, tmp_path / name)
+    about = {"licence": "MIT", "url": "https://example.org/digits", "citation": "Somebody 2026"}
+    metadata = croissant(votes, tmp_path / name, name="digits", **about)
+    (tmp_path / "votes.json").write_text(json.dumps(metadata))
+    dataset = checker.Dataset(jsonld=str(tmp_path / "votes.json"))
+    assert not dataset.metadata.issues.errors
+    assert "not standard" not in caplog.text
+    rows = list(dataset.records("votes"))
+    table = votes.to_polars()
+    assert len(rows) == table.height
+    assert rows[0]["votes/label"].decode() == str(table["label"][0])
+
+
+def test_croissant_holds_what_the_specification_requires(votes: Votes, tmp_path: Path) -> None:
+    """The required keys of Croissant 1.1, read off its specification; `REQUIRED` names those that only people know."""
+    votes = replace(votes, time=np.full(votes.n_judgements, np.datetime64("2024-05-31T17:45:00", "us")))
+    for name, media in (("votes.csv", "text/csv"), ("votes.parquet", "application/x-parquet")):
+        write_votes(votes, tmp_path / name)
+        about = {"licence": "MIT", "url": "https://example.org/digits"}
+        found = croissant(votes, tmp_path / name, name="digits", **about)
+        assert {"@context", "@type", "conformsTo", "name", "description", "license", "url", "distribution"} <= set(
+            found
+        )
+        assert [key for key in REQUIRED if key not in found] == ["creator", "datePublished"]
+        (file,) = found["distribution"]
+        assert {"@type", "@id", "name", "contentUrl", "encodingFormat", "sha256"} <= set(file)
+        assert file["encodingFormat"] == media
+        (records,) = found["recordSet"]
+        fields = records["field"]
+        assert len({each["@id"] for each in fields}) == len(fields)
+        assert all({"@type", "@id", "name", "description", "dataType", "source"} <= set(each) for each in fields)
+        assert {each["source"]["fileObject"]["@id"] for each in fields} == {file["@id"]}
+        held = [name for name in columns_of(tmp_path / name) if name != "dissensus"]
+        assert [each["source"]["extract"]["column"] for each in fields] == held
+        assert found["rai:dataCollectionTimeFrame"] == ["2024-05-31T17:45:00Z"] * 2
+    kinds = {each["name"]: each["dataType"] for each in fields}
+    assert (kinds["timestamp"], kinds["seconds"], kinds["item"]) == ("sc:DateTime", "sc:Float", "sc:Integer")
+
+
+def test_croissant_says_which_columns_hold_lists(tmp_path: Path) -> None:
+    rows = [{"item": "a", "annotator": "x", "label": ["cat", "dog"]}, {"item": "a", "annotator": "y", "label": ["cat"]}]
+    votes = read_votes(rows)
+    write_votes(votes, tmp_path / "votes.parquet")
+    fields = croissant(votes, tmp_path / "votes.parquet", name="sets")["recordSet"][0]["field"]
+    assert [each.get("isArray", False) for each in fields] == [False, False, True]
 
 
 def test_croissant_describes_the_file_and_its_annotators(votes: Votes, tmp_path: Path) -> None:

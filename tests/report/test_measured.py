@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from dissensus.ood import MEASURES
 from dissensus.report.landscape import basin_tables, landscape
-from dissensus.report.ood import detection, score_histograms
+from dissensus.report.ood import detection, roc_figures, score_histograms
 from dissensus.studies.measuring import study_basins, study_ood
 
 if TYPE_CHECKING:
@@ -58,12 +59,24 @@ def test_spectra_lines_and_surfaces_show_what_was_measured(basins: StudyBasins) 
 
 
 def test_detection_shows_aurocs_with_intervals_and_keeps_every_measure(ood: OodResult) -> None:
-    (table,) = detection(ood)
+    table, every = detection(ood)
+    assert every.header[1:] == tuple(measure.title for measure in MEASURES.values())
+    fpr = ood.get("<u>far</u>", "energy", system="soft", measure="fpr95-ood-positive").value
+    row = next(row for row in every.rows if row.name == "soft: energy")
+    assert row.cells[3].under == f"[{fpr.low:.3f}, {fpr.high:.3f}]"
     assert table.header == ("method", "msp", "energy")
     found = ood.get("<u>far</u>", "energy", system="soft").value
     assert table.rows[1].cells[1].text.split()[0] == f"{found.value:.3f}"
     assert table.rows[1].cells[1].under == f"[{found.low:.3f}, {found.high:.3f}]"
     assert {record["measure"] for record in table.records} == {row.measure for row in ood.measures}
+
+
+def test_roc_curves_enclose_the_auroc(ood: OodResult) -> None:
+    section = roc_figures(ood)
+    assert [figure.slug for figure in section.figures] == ["roc-0-msp", "roc-0-energy"]
+    rows = [row for row in section.data["roc-0-energy"] if row["method"] == "soft"]
+    area = np.trapezoid([row["hits"] for row in rows], [row["alarms"] for row in rows])
+    assert area == pytest.approx(ood.get("<u>far</u>", "energy", system="soft").value.value, abs=0.03)
 
 
 def test_histograms_hold_shares_of_both_kinds_of_items(ood: OodResult) -> None:
@@ -81,4 +94,12 @@ def test_the_page_has_both_parts_and_their_files(page: Path) -> None:
     assert "Does the model notice out-of-distribution items?" in text
     assert "<u>far</u>:" not in text
     files = {path.name for path in (page.parent / "report-files").iterdir()}
-    assert {"basins.csv", "basin-pairs.md", "ood-0.tex", "spectra.svg", "surface-1.png", "ood-0-energy.pdf"} <= files
+    assert {
+        "basins.csv",
+        "basin-pairs.md",
+        "ood-0.tex",
+        "spectra.svg",
+        "surface-1.png",
+        "ood-0-energy.pdf",
+        "roc-0-msp.png",
+    } <= files

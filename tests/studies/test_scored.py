@@ -17,10 +17,12 @@ from dissensus.errors import InputError
 from dissensus.evaluation.metrics import kl
 from dissensus.report.subject import study_subject
 from dissensus.report.tables import comparisons
-from dissensus.studies import OpenStudy, open_study, plan_study, read_study, run_plan, score_study
+from dissensus.studies import OpenStudy, Study, open_study, plan_study, read_study, run_plan, score_study, study_toml
+from dissensus.studies.measuring import study_basins, study_ood
 from dissensus.studies.opening import runs_by_system
 from dissensus.training import run as run_module
 from dissensus.training.store import RunStore
+from tests.report.studies import make_study
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,12 +126,12 @@ def test_runs_of_several_machines_are_told(opened: OpenStudy) -> None:
     path = opened.store.folder / "runs" / opened.runs[0].key / "run.json"
     whole = path.read_text()
     about = json.loads(whole)
-    about["versions"]["torch"], about["timing"]["device"] = "1.0", "cuda"
+    about["versions"]["torch"], about["timing"] = "1.0", {**about["timing"], "device": "cuda", "machine": "NVIDIA H200"}
     path.write_text(json.dumps(about))
     (caution,) = score_study(opened, resamples=20).cautions
     path.write_text(whole)
-    assert "7 runs by loop on cpu, PyTorch" in caution
-    assert "1 runs by loop on cuda, PyTorch 1.0" in caution
+    assert f"7 runs by loop on cpu ({run_module.machine('cpu')}), PyTorch" in caution
+    assert "1 runs by loop on cuda (NVIDIA H200), PyTorch 1.0" in caution
 
 
 def test_smaller_panels_of_other_seeds_are_systems_of_their_own(opened: OpenStudy, tmp_path: Path) -> None:
@@ -218,3 +220,31 @@ def test_a_shuffled_votes_file_is_the_same_study(tmp_path: Path) -> None:
         (tmp_path / "votes.csv").write_text("\n".join(lines) + "\n")
         keys.append([run.key for run in open_study(read_study(path), tmp_path / "store").runs])
     assert keys[0] == keys[1]
+
+
+def test_the_reference_is_the_method_that_the_study_names(tmp_path: Path) -> None:
+    path = make_study(tmp_path, measured=True)
+    text = path.read_text().replace("seeds = 2", 'seeds = 2\nreference = "soft"')
+    path.write_text(text)
+    plan = plan_study(read_study(path), tmp_path / "store", engine="loop", device="cpu")
+    list(run_plan(plan))
+    plan.writer.close()
+    scored = score_study(plan.opened, resamples=20)
+    assert scored.references == {"linear": "soft"}
+    assert scored.evaluation.reference == "soft"
+    assert {row.system for row in scored.evaluation.difference().rows} >= {"majority"}
+    # The baselines are still those of the model trained on majority labels.
+    assert "majority + temperature" in scored.evaluation.baselines
+    assert study_basins(plan.opened).reference == "soft"
+    assert study_ood(plan.opened).systems[0] == "soft"
+    assert read_study_text(study_toml(plan.opened.study), tmp_path).reference == "soft"
+    path.write_text(text.replace('reference = "soft"', 'reference = "softer"'))
+    with pytest.raises(
+        InputError, match="reference is 'softer', which no system is called; choose one of majority, soft"
+    ):
+        open_study(read_study(path), tmp_path / "store")
+
+
+def read_study_text(text: str, folder: Path) -> Study:
+    (folder / "again.toml").write_text(text)
+    return read_study(folder / "again.toml")

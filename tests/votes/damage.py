@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,7 +48,12 @@ SHAPES = (
     *(Shape(ending, "long", "long") for ending in ("txt", "json")),
     *(Shape("csv", rows, rows) for rows in ("long", "wide", "counts")),
     Shape("npy", "counts"),
+    *(Shape(ending, "timed") for ending in ("csv", "jsonl", "parquet")),
+    Shape("csv", "goemotions", "goemotions"),
+    Shape("json", "varierr", "varierr"),
 )
+EMOTIONS = ("admiration", "anger", "neutral")
+NLI = ("entailment", "neutral", "contradiction")
 
 CELLS = (
     "",
@@ -80,6 +86,22 @@ def table(rows: str, random: Random) -> list[list[str]]:
         return [["item", *classes], *([f"i{k}", *map(str, each)] for k, each in enumerate(split.tolist()))]
     if rows == "wide":
         return [["item", "ann1", "ann2", "ann3"], *([f"i{k}", *random.choice(classes, 3).tolist()] for k in range(n))]
+    if rows == "timed":
+        said = [
+            [f"i{k}", f"w{a}", classes[random.integers(3)], f"2024-05-{k + 1:02d}T1{a}:00:00"]
+            for k in range(n)
+            for a in range(3)
+        ]
+        return [["item", "annotator", "label", "timestamp"], *said]
+    if rows == "goemotions":
+        flags = [random.integers(0, 2, 3).astype(str).tolist() for _ in range(3 * n)]
+        said = [["so", f"i{k // 3}", f"{k % 3}", "False", *each] for k, each in enumerate(flags)]
+        return [["text", "id", "rater_id", "example_very_unclear", *EMOTIONS], *said]
+    if rows == "varierr":
+        return [
+            ["item", "annotator", "label"],
+            *([f"i{k}", str(a), NLI[random.integers(3)]] for k in range(n) for a in (0, 1)),
+        ]
     if rows == "rating":
         said = [[f"i{k}", f"w{a}", str(random.integers(1, 6))] for k in range(n) for a in range(3)]
         return [["item", "worker", "rating"], *said]
@@ -129,6 +151,8 @@ def hurt_table(cells: list[list[str]], random: Random) -> list[list[str]]:
 def written(cells: list[list[str]], shape: Shape) -> bytes:
     """The table as a file, by writers that are not ours."""
     ending = shape.ending.partition(".")[0]
+    if shape.rows == "varierr":
+        return _varierr(cells)
     if ending == "npy":
         file = io.BytesIO()
         np.save(file, np.array([[int(cell) for cell in row[1:]] for row in cells[1:]]))
@@ -153,6 +177,18 @@ def written(cells: list[list[str]], shape: Shape) -> bytes:
     return zstandard.compress(content) if shape.ending.endswith("zst") else content
 
 
+def _varierr(cells: list[list[str]]) -> bytes:
+    """Rows of item, annotator and label in the layout of VariErr's own file."""
+    lines = []
+    for item in dict.fromkeys(row[0] for row in cells[1:]):
+        given = {name: [row[1] for row in cells[1:] if row[0] == item and row[2] == name] for name in NLI}
+        about = {"id": item, "context": "c", "statement": "s", "idk": [2, 3]}
+        said = {name: [{"annotator": int(who), "self_corrected": False} for who in given[name]] for name in NLI}
+        stated = [name for name in NLI if given[name]]
+        lines.append(json.dumps({**about, **said, "label_set_round_1": stated, "label_set_round_2": stated}))
+    return ("\n".join(lines) + "\n").encode()
+
+
 def hurt_bytes(content: bytes, random: Random) -> bytes:
     """The file with one wound of its bytes."""
     at = int(random.integers(len(content)))
@@ -175,6 +211,8 @@ def hurt_bytes(content: bytes, random: Random) -> bytes:
 def independent(content: bytes, shape: Shape) -> Said | None:
     """What the file says, read strictly by other tools; None where it says nothing certain."""
     try:
+        if shape.rows == "varierr":
+            return _said_in_varierr(content)
         found = _cells(content, shape)
     except Exception:
         return None
@@ -184,9 +222,41 @@ def independent(content: bytes, shape: Shape) -> Said | None:
     if any(len(row) != len(header) for row in rows):
         return None
     try:
+        if shape.rows == "goemotions":
+            return _flags(header, rows)
         return _grid(header, rows, shape) if shape.rows in ("wide", "counts") else _long(header, rows, shape)
     except ValueError:
         return None
+
+
+def _said_in_varierr(content: bytes) -> Said | None:
+    said: Said = Counter()
+    for line in content.decode().split("\n"):
+        if line.strip():
+            entry = json.loads(line)
+            labels = {(entry["id"], str(each["annotator"]), name) for name in NLI for each in entry[name]}
+            if {name for *_, name in labels} != set(entry["label_set_round_1"]) or any(
+                entry["id"] == one[0] for one in said
+            ):
+                return None
+            said.update(labels)
+    return said
+
+
+def _flags(header: list[str], rows: list[list[Any]]) -> Said | None:
+    """One row per judgement; every column that does not describe the comment is an emotion."""
+    item, who = header.index("id"), header.index("rater_id")
+    emotions = [k for k, name in enumerate(header) if name not in ("text", "id", "rater_id", "example_very_unclear")]
+    said: Said = Counter()
+    judged: set[tuple[str, str]] = set()
+    for row in rows:
+        pair = str(row[item]), str(row[who])
+        if pair in judged or "" in pair or any(float(row[k]) not in (0, 1) for k in emotions):
+            return None
+        judged.add(pair)
+        for name in [header[k] for k in emotions if float(row[k]) == 1] or ["none"]:
+            said[(*pair, name)] += 1
+    return said
 
 
 def _cells(content: bytes, shape: Shape) -> list[list[Any]] | None:
@@ -212,6 +282,9 @@ def _cells(content: bytes, shape: Shape) -> list[list[Any]] | None:
         if "\0" in text:
             return None
         return list(csv.reader(io.StringIO(text, newline=""), delimiter="\t" if ending == "tsv" else ",", strict=True))
+    if shape.rows == "timed" and any("timestamp" in each for each in objects):
+        # An object without the key says that the time is not known.
+        objects = [{**each, "timestamp": each.get("timestamp", "")} for each in objects]
     header = list(objects[0])
     if any(not isinstance(each, dict) or set(each) != set(header) for each in objects):
         return None
@@ -265,9 +338,17 @@ def _long(header: list[str], rows: list[list[Any]], shape: Shape) -> Said | None
         ):
             return None
         judged.add(pair)
+        if shape.rows == "timed":
+            moment = _moment(row[header.index("timestamp")]) if "timestamp" in header else ""
+            labels = [f"{_number(labels[0])} at {moment}" if moment else labels[0]]
         for each in labels:
             said[(*pair, _number(each))] += 1
     return said
+
+
+def _moment(cell: Any) -> str:
+    """A date and time as Python reads it, '' for an empty cell."""
+    return "" if cell in ("", None) else datetime.fromisoformat(str(cell)).isoformat()
 
 
 def ours(path: Path, shape: Shape) -> tuple[Said, tuple[str, ...], str] | str:
@@ -282,6 +363,9 @@ def ours(path: Path, shape: Shape) -> tuple[Said, tuple[str, ...], str] | str:
         who = [str(name) for name in votes.annotators[votes.annotator].tolist()]
     items = [str(name) for name in votes.items[votes.item].tolist()]
     labels = [_number(votes.classes[k]) for k in votes.label]
+    if votes.time is not None:
+        when = ["" if np.isnat(each) else str(each.astype("datetime64[s]")) for each in votes.time]
+        labels = [f"{label} at {each}" if each else label for label, each in zip(labels, when, strict=True)]
     return Counter(zip(items, who, labels, strict=True)), reading.notes, reading.format
 
 
@@ -289,7 +373,7 @@ def judge(seed: int, folder: Path) -> tuple[str, str]:
     """One damaged file: refused, right, told, or WRONG; and what there is to say about it."""
     random = np.random.default_rng(seed)
     shape = SHAPES[seed % len(SHAPES)]
-    by_cell = shape.ending != "npy" and random.random() < 0.6
+    by_cell = shape.ending != "npy" and shape.rows != "varierr" and random.random() < 0.6
     cells = table(shape.rows, random)
     try:
         content = written(hurt_table(cells, random) if by_cell else cells, shape)

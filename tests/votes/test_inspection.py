@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from dissensus.errors import InputError
 from dissensus.votes.agreement import agreement, class_alpha
 from dissensus.votes.annotators import annotator_agreement
 from dissensus.votes.inspection import inspect
+from dissensus.votes.page import write_page
 from dissensus.votes.reliability import split_half_reliability
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import Votes, votes_from_counts
@@ -102,6 +104,44 @@ def test_responses_report_seconds_doubt_and_judgements() -> None:
     assert quartiles == pytest.approx(np.percentile(votes.seconds, [25, 50, 75]))
     assert found.unsure_rate == len(set(votes.judgement[votes.unsure].tolist())) / 240
     assert sum(each.unsure or 0 for each in found.classes) == votes.unsure.sum()
+
+
+@pytest.mark.parametrize(("days", "length"), [(2.9, 13), (90, 10), (900, 7)])
+@pytest.mark.parametrize("votes", [ratings(), responses()], ids=["single choices", "responses"])
+def test_judgements_over_time_are_counted_and_compared_with_the_rest(votes: Votes, days: float, length: int) -> None:
+    random = np.random.default_rng(1)
+    n = votes.n_judgements
+    span = (random.random(n) * days * 86_400e6).astype("timedelta64[us]")
+    moments = np.datetime64("2024-02-28T22:30:00", "us") + span
+    moments[::7] = np.datetime64("NaT")
+    found = inspect(replace(votes, time=moments), resamples=0).over_time
+    # By hand, a judgement at a time: the share of its item's other judgements that choose the same classes.
+    own = np.zeros((n, len(votes.classes)))
+    own[np.arange(n) if votes.judgement is None else votes.judgement, votes.label] = 1
+    own /= own.sum(axis=1, keepdims=True)
+    by_start: dict[str, list[float]] = {}
+    for j in np.flatnonzero(~np.isnat(moments)):
+        rest = [own[other] for other in np.flatnonzero(votes.judgement_item == votes.judgement_item[j]) if other != j]
+        by_start.setdefault(str(moments[j])[:length], []).append(float(np.mean([own[j] @ each for each in rest])))
+    assert [each.start for each in found] == sorted(by_start)
+    assert [each.judgements for each in found] == [len(by_start[each.start]) for each in found]
+    assert [each.agreement for each in found] == pytest.approx([np.mean(by_start[each.start]) for each in found])
+
+
+def test_without_times_nothing_is_said_about_them() -> None:
+    assert inspect(ratings(), resamples=0).over_time == ()
+    unknown = np.full(ratings().n_judgements, np.datetime64("NaT", "us"))
+    assert inspect(replace(ratings(), time=unknown), resamples=0).over_time == ()
+
+
+def test_the_page_draws_votes_over_time(tmp_path: Path) -> None:
+    votes = ratings()
+    moments = np.datetime64("2024-02-28T22:30:00", "us") + np.arange(votes.n_judgements).astype("timedelta64[m]")
+    for known in (replace(votes, time=moments), votes):
+        write_page(inspect(known, resamples=0), known, tmp_path / "page.html", title="t")
+        page = (tmp_path / "page.html").read_text()
+        assert ("Votes over time" in page) == (known.time is not None)
+        assert ("2024-02-29T03" in page) == (known.time is not None)
 
 
 def test_equal_weighted_judgements_decide_ties_and_unanimity() -> None:

@@ -155,6 +155,66 @@ def lewidi_nli() -> dict[str, Any]:
     }
 
 
+def varierr_items() -> Rows:
+    def said(annotator: int, *, corrected: bool = False) -> dict[str, Any]:
+        judged = [{"annotator": who, "makes_sense": not corrected} for who in range(4)]
+        return {"annotator": annotator, "judgments": judged, "reason": "because", "self_corrected": corrected}
+
+    more = {"context": "It rains.", "statement": "It is wet.", "chaosnli_labels": {"e": 61, "n": 39, "c": 0}}
+    return [
+        {
+            "id": "54811c",
+            **more,
+            "entailment": [],
+            # Annotator 0 has two reasons for one label, and takes neither back.
+            "neutral": [said(0), said(0), said(1), said(3)],
+            "contradiction": [said(1, corrected=True)],
+            "idk": [2],
+            "label_set_round_1": ["neutral", "contradiction"],
+            "label_set_round_2": ["neutral"],
+        },
+        {
+            "id": "7449e",
+            **more,
+            "entailment": [said(2)],
+            "neutral": [],
+            "contradiction": [],
+            "idk": [0, 1, 3],
+            "label_set_round_1": ["entailment"],
+            "label_set_round_2": ["entailment"],
+        },
+        {
+            "id": "1e",
+            **more,
+            "entailment": [],
+            "neutral": [],
+            "contradiction": [],
+            "idk": [0, 1, 2, 3],
+            "label_set_round_1": [],
+            "label_set_round_2": [],
+        },
+    ]
+
+
+GO_EMOTIONS = ("admiration", "amusement", "anger", "neutral")
+
+
+def goemotions_rows() -> Rows:
+    """Rows in the columns of goemotions_1.csv, with four of its 28 emotions."""
+
+    def row(item: str, rater: int, *chosen: str, unclear: bool = False) -> dict[str, Any]:
+        about: dict[str, Any] = {"text": 'so, "good"', "id": item, "author": "a", "subreddit": "r", "link_id": "t3_1"}
+        about |= {"parent_id": "t1_1", "created_utc": 1548381039.0, "rater_id": rater}
+        flags = {name: int(name in chosen) for name in GO_EMOTIONS}
+        return {**about, "example_very_unclear": unclear, **flags}
+
+    return [
+        row("eew5j0j", 1, "admiration", "amusement"),
+        row("eew5j0j", 37, "neutral"),
+        row("eemcysk", 37, unclear=True),
+    ]
+
+
 def write_csv(path: Path, rows: Rows) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
@@ -188,6 +248,8 @@ SMALL: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "json-min": ("label-studio", lambda folder: write_json(folder / "project-2.json", json_min_records())),
     "lewidi": ("lewidi", lambda folder: write_json(folder / "HS-Brexit_dev.json", lewidi_2023())),
     "lewidi-nli": ("lewidi", lambda folder: write_json(folder / "VariErrNLI_dev.json", lewidi_nli())),
+    "varierr": ("varierr", lambda folder: write_jsonl(folder / "varierr.json", varierr_items())),
+    "goemotions": ("goemotions", lambda folder: write_csv(folder / "goemotions_1.csv", goemotions_rows())),
 }
 """For each small file: its format, and how it is written into a folder."""
 
@@ -370,7 +432,18 @@ def test_label_studio_skips_cancelled_unanswered_and_predicted(tmp_path: Path) -
     assert votes.n_judgements == 3
     assert votes.seconds is not None
     np.testing.assert_array_equal(votes.seconds, [2.5, np.nan, 2.5])
+    assert votes.time is None
     assert not votes.ordered
+
+
+def test_label_studio_says_when_an_annotation_was_created(tmp_path: Path) -> None:
+    given = [
+        annotation(7, choices("sport"), created_at="2024-05-31T17:45:00.5Z"),
+        annotation(8, choices("arts"), created_at=None, id=2),
+    ]
+    votes = read_label_studio(write_json(tmp_path / "export.json", [{"id": 1, "annotations": given}]))
+    assert votes.time is not None
+    np.testing.assert_array_equal(votes.time, np.array(["2024-05-31T17:45:00.5", "NaT"], dtype="datetime64[us]"))
 
 
 def test_label_studio_reads_old_completions_and_users_as_objects(tmp_path: Path) -> None:
@@ -448,6 +521,22 @@ def test_lewidi_2023_pairs_annotators_with_annotations(tmp_path: Path) -> None:
     assert not votes.ordered
 
 
+def test_lewidi_2023_reads_the_groups_of_annotators_that_items_name(tmp_path: Path) -> None:
+    entries = lewidi_2023()
+    groups = {"1": "group1,group2,group2", "2": "group2,group1"}
+    for item, codes in groups.items():
+        entries[item]["other_info"] = {"annotators group": codes, "group1": "target group", "group2": "control group"}
+    votes = OFFICIAL["lewidi"].read(write_json(tmp_path / "HS-Brexit_dev.json", entries))
+    assert votes.annotators is not None
+    assert dict(zip(votes.annotators.tolist(), votes.attributes["group"].tolist(), strict=True)) == {
+        "Ann1": "target group",
+        "Ann2": "control group",
+        "Ann3": "control group",
+    }
+    del entries["2"]["other_info"]
+    assert "group" not in OFFICIAL["lewidi"].read(write_json(tmp_path / "HS-Brexit_dev.json", entries)).attributes
+
+
 def test_lewidi_scales_are_ordered_with_the_classes_nobody_chose(tmp_path: Path) -> None:
     soft = {str(k): 0.0 for k in range(-5, 6)} | {"-5": 0.5, "3": 0.5}
     entry = {"annotators": "Ann1,Ann2", "annotations": {"Ann1": "-5", "Ann2": 3}, "soft_label": soft}
@@ -484,6 +573,69 @@ def test_varierr_gives_several_votes_in_one_judgement(tmp_path: Path) -> None:
     assert votes.counts.tolist() == [[0, 1, 3], [0, 1, 0]]
     assert votes.panel_size.tolist() == [3, 1]
     assert ("76947", "Ann3", "entailment") in said(votes)
+
+
+def test_varierr_of_the_shared_task_is_what_the_real_file_says(data: Path) -> None:
+    folder = data / "lewidi-2025"
+    for split, items in (("train", 388), ("dev", 50), ("test", 50)):
+        path = folder / f"VariErrNLI_{split}.json"
+        votes = OFFICIAL["lewidi"].read(path)
+        entries = json.loads(path.read_bytes())
+        assert len(votes.items) == len(entries) == items
+        assert said(votes) == {
+            (item, annotator, label)
+            for item, entry in entries.items()
+            for annotator, labels in entry["annotations"].items()
+            for label in labels.split(",")
+        }
+        assert votes.n_judgements == sum(len(entry["annotations"]) for entry in entries.values())
+
+
+def test_varierrs_own_file_gives_sets_and_leaves_out_who_does_not_know(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "varierr.json", varierr_items())
+    notes: list[str] = []
+    votes = OFFICIAL["varierr"].read(path, notes=notes)
+    once = {("54811c", "0", "neutral"), ("54811c", "1", "neutral"), ("54811c", "3", "neutral")}
+    assert said(votes) == {*once, ("54811c", "1", "contradiction"), ("7449e", "2", "entailment")}
+    assert votes.n_judgements == 4
+    assert votes.classes == ("entailment", "neutral", "contradiction")
+    assert votes.item_attributes["statement"].tolist() == ["It is wet."] * 2
+    assert notes == ['8 answers of "I don\'t know" left out', "1 item without a label left out"]
+    assert said(OFFICIAL["varierr"].read(path, label="round_2")) == {*once, ("7449e", "2", "entailment")}
+    with pytest.raises(InputError, match="choose 'round_1', 'round_2'"):
+        OFFICIAL["varierr"].read(path, label="round_3")
+
+
+def test_goemotions_gives_sets_of_emotions_and_none_for_an_unclear_comment(tmp_path: Path) -> None:
+    votes = OFFICIAL["goemotions"].read(write_csv(tmp_path / "goemotions_1.csv", goemotions_rows()))
+    assert votes.classes == (*GO_EMOTIONS, "none")
+    assert said(votes) == {
+        ("eew5j0j", 1, "admiration"),
+        ("eew5j0j", 1, "amusement"),
+        ("eew5j0j", 37, "neutral"),
+        ("eemcysk", 37, "none"),
+    }
+    assert votes.n_judgements == 3
+
+
+def test_a_row_that_was_cut_short_does_not_move_its_cells(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "goemotions_1.csv", goemotions_rows())
+    path.write_text(path.read_text().replace(",37,False", ",False"))
+    with pytest.raises(InputError, match=r"goemotions_1.csv, line 3: 12 cells, and the first line has 13"):
+        OFFICIAL["goemotions"].read(path)
+
+
+def test_label_studio_says_which_results_are_no_votes(tmp_path: Path) -> None:
+    notes: list[str] = []
+    tasks = label_studio_tasks()
+    tasks[1]["annotations"][0]["result"] += [
+        {"type": "textarea", "from_name": "why", "to_name": "text", "value": {"text": ["hm"]}},
+        {"type": "brushlabels", "from_name": "paint", "to_name": "img", "value": {}},
+    ]
+    tasks[1]["annotations"][1]["result"].append({"type": "textarea", "from_name": "why", "value": {"text": ["no"]}})
+    votes = read_label_studio(write_json(tmp_path / "export.json", tasks), notes=notes)
+    assert len(votes) == 4
+    assert notes == ["results that are no votes are left out: 2 textarea, 1 rectanglelabels, 1 brushlabels"]
 
 
 def test_lewidi_annotators_are_described_by_the_file_beside(tmp_path: Path) -> None:
@@ -689,6 +841,19 @@ REFUSED: dict[str, tuple[str, str, Any, str]] = {
         "annotator 'Ann1', item '1'",
     ),
     "odd soft label": ("lewidi", "HS-Brexit_dev.json", entry(soft_label={"0": "most"}), "not a share for each class"),
+    "labels against the set": (
+        "varierr",
+        "varierr.jsonl",
+        first(varierr_items(), label_set_round_1=["neutral"]),
+        r"line 1: label_set_round_1 is \['neutral'\], unlike the labels",
+    ),
+    "item twice": ("varierr", "varierr.jsonl", varierr_items() * 2, "line 4: item '54811c' stands in the file already"),
+    "emotion of two": (
+        "goemotions",
+        "goemotions_1.csv",
+        first(goemotions_rows(), anger=2),
+        "line 2: .* in column 'anger' is not a whole number from 0 to 1",
+    ),
     "a list": ("lewidi", "HS-Brexit_dev.json", [1, 2], "expected an object with an entry for each item"),
     "odd item": ("lewidi", "HS-Brexit_dev.json", {"1": "text"}, "item 1: there are no annotations"),
 }
@@ -776,6 +941,7 @@ JSON_FILES: dict[str, tuple[str, str, Callable[[], Any], Callable[[Path, Any], P
     "json-min": ("label-studio", "export.json", json_min_records, write_json),
     "lewidi-2023": ("lewidi", "HS-Brexit_dev.json", lewidi_2023, write_json),
     "lewidi-nli": ("lewidi", "VariErrNLI_dev.json", lewidi_nli, write_json),
+    "varierr": ("varierr", "varierr.json", varierr_items, write_jsonl),
 }
 
 OTHER_VALUES = [None, True, 0, -1, 1.5, 10**30, float("nan"), "", "x", [], {}, [None], ["a"], [["a"]], [1], {"a": 1}]

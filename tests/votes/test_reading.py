@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -120,9 +121,18 @@ class TestLong:
         votes = read_votes(write("item,worker,label,lead_time\n1,a,x,1.5\n1,b,y,\n"))
         np.testing.assert_array_equal(votes.seconds, [1.5, np.nan])
 
-    def test_a_time_of_day_is_not_taken_for_seconds(self, write: Any) -> None:
-        reading = understand(write("item,worker,label,time\n1,a,x,2024-05-01 10:00\n"))
+    @pytest.mark.parametrize("cell", ["2024-05-01 10:00", "1714557600"])
+    def test_a_time_of_day_is_not_taken_for_seconds(self, write: Any, cell: str) -> None:
+        reading = understand(write(f"item,worker,label,time\n1,a,x,{cell}\n"))
         assert reading.votes.seconds is None
+        assert reading.columns["time"] == "time"
+        assert reading.votes.time is not None
+        assert reading.votes.time.tolist() == [datetime(2024, 5, 1, 10)]
+
+    def test_what_is_neither_seconds_nor_a_time_is_not_used(self, write: Any) -> None:
+        reading = understand(write("item,worker,label,time\n1,a,x,noon\n"))
+        assert reading.votes.seconds is None
+        assert reading.votes.time is None
         assert reading.notes == ("column 'time' holds no seconds and is not used",)
 
 
@@ -483,3 +493,82 @@ def test_a_column_has_one_role(write: Any) -> None:
 def test_every_format_says_what_it_holds() -> None:
     assert {"long", "wide", "counts", "sets"} <= set(FORMATS)
     assert all(FORMATS.values())
+
+
+MOMENTS = {
+    "2024-05-31T17:45:00Z": "2024-05-31T17:45:00",
+    "2024-05-31 17:45": "2024-05-31T17:45:00",
+    "2024-05-31": "2024-05-31T00:00:00",
+    "2024-05-31T17:45:00.123456789": "2024-05-31T17:45:00.123456",
+    "2024-05-31 17:45:00 UTC": "2024-05-31T17:45:00",
+    "2024-05-31T17:45:00+02:00": "2024-05-31T15:45:00",
+    "2024-05-31T17:45:00-0530": "2024-05-31T23:15:00",
+    "1717177500": "2024-05-31T17:45:00",
+    "1717177500.25": "2024-05-31T17:45:00.25",
+    "1717177500250": "2024-05-31T17:45:00.25",
+    "1717177500250000": "2024-05-31T17:45:00.25",
+}
+
+
+@pytest.mark.parametrize("cell", MOMENTS)
+@pytest.mark.parametrize("column", ["timestamp", "submitted_at", "done_at"])
+def test_the_time_of_a_judgement_is_found_by_its_name(cell: str, column: str, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(f"item,annotator,label,{column}\na,x,cat,{cell}\na,y,dog,\n")
+    reading = understand(path)
+    assert reading.columns["time"] == column
+    assert reading.votes.time is not None
+    expected = np.array([MOMENTS[cell], "NaT"], dtype="datetime64[us]")
+    np.testing.assert_array_equal(reading.votes.time, expected)
+
+
+@pytest.mark.parametrize("cell", ["03/04/2024 10:00", "2024-13-01", "2024-05-31T25:00:00", "noon", "12", "x1717177500"])
+def test_what_is_no_moment_is_refused_beside_others_and_not_used_alone(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(f"item,annotator,label,timestamp\na,x,cat,2024-05-31T17:45:00Z\na,y,dog,{cell}\n")
+    with pytest.raises(InputError, match=rf"line 3: '{cell}' in column 'timestamp' is no moment; write it as"):
+        read_votes(path)
+    path.write_text(f"item,annotator,label,timestamp\na,x,cat,{cell}\na,y,dog,{cell}\n")
+    reading = understand(path)
+    assert reading.votes.time is None
+    assert "column 'timestamp' holds no moments and is not used" in reading.notes
+    with pytest.raises(InputError, match=rf"line 2: '{cell}' in column 'timestamp' is no moment"):
+        read_votes(path, time="timestamp")
+
+
+@pytest.mark.parametrize("column", ["timestamp", "seconds"])
+def test_a_row_that_was_cut_short_is_refused_where_its_last_cell_may_be_empty(column: str, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(f"item,annotator,label,{column}\na,x,cat,1717177500\na,y,dog,\n")
+    assert len(read_votes(path)) == 2
+    path.write_text(f"item,annotator,label,{column}\na,x,cat,1717177500\na,y,dog\n")
+    with pytest.raises(InputError, match=r"line 3: 3 cells, and the first line has 4"):
+        read_votes(path)
+
+
+def test_units_of_unix_time_are_not_mixed(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("item,annotator,label,timestamp\na,x,cat,1717177500\na,y,dog,1717177500250\n")
+    with pytest.raises(InputError, match=r"line 3: '1717177500250' in column 'timestamp' is no moment"):
+        read_votes(path)
+
+
+def test_moments_of_a_frame_keep_their_time_zone(tmp_path: Path) -> None:
+    moment = datetime(2024, 5, 31, 17, 45, tzinfo=ZoneInfo("Europe/Amsterdam"))
+    votes = read_votes(
+        [{"item": "a", "label": "cat", "at": moment}, {"item": "a", "label": "dog", "at": None}], time="at"
+    )
+    assert votes.time is not None
+    np.testing.assert_array_equal(votes.time, np.array(["2024-05-31T15:45:00", "NaT"], dtype="datetime64[us]"))
+
+
+def test_responses_of_one_judgement_have_the_time_of_its_first_row(tmp_path: Path) -> None:
+    rows = [
+        {"item": "a", "annotator": who, "label": name, "response": "yes", "done_at": 1_717_177_500 + second}
+        for second, (who, name) in enumerate((who, name) for who in "xy" for name in ("cat", "dog"))
+    ]
+    votes = read_votes(rows)
+    assert votes.time is not None
+    expected = np.array(["2024-05-31T17:45:00", "2024-05-31T17:45:02"], dtype="datetime64[us]")
+    np.testing.assert_array_equal(votes.time, expected)
+    np.testing.assert_array_equal(votes.take_judgements(np.array([1])).time, expected[1:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import tempfile
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def by_appearance(votes: Votes) -> Votes:
 
 
 def assert_same(found: Votes, expected: Votes) -> None:
-    for name in ("item", "label", "items", "annotator", "annotators", "unsure", "judgement", "seconds"):
+    for name in ("item", "label", "items", "annotator", "annotators", "unsure", "judgement", "seconds", "time"):
         one, other = getattr(found, name), getattr(expected, name)
         assert (one is None) == (other is None), name
         if one is not None:
@@ -99,6 +100,9 @@ def choices(draw: st.DrawFn, *, anonymous: bool | None = None) -> Votes:
     if draw(st.booleans()):
         seconds = draw(st.lists(st.floats(0, 1e6) | st.just(float("nan")), min_size=n, max_size=n))
         votes = replace(votes, seconds=np.array(seconds))
+    if draw(st.booleans()):
+        moments = st.datetimes(datetime(1974, 1, 1), datetime(2100, 1, 1)) | st.none()
+        votes = replace(votes, time=np.array(draw(st.lists(moments, min_size=n, max_size=n)), dtype="datetime64[us]"))
     if draw(st.booleans()) if anonymous is None else anonymous:
         return votes
     votes = replace(votes, annotator=annotator.copy(), annotators=annotators)
@@ -169,7 +173,7 @@ def test_sets_round_trip(name: str, votes: Votes) -> None:
 @pytest.mark.parametrize("name", FILES)
 @given(votes=choices(anonymous=False))
 def test_wide_tables_round_trip(name: str, votes: Votes) -> None:
-    votes = replace(by_appearance(votes), seconds=None, attributes={})
+    votes = replace(by_appearance(votes), seconds=None, time=None, attributes={})
     assert votes.annotators is not None
     assert votes.annotator is not None
     assume({"item", "dissensus", "text"}.isdisjoint(votes.annotators.tolist()))
@@ -180,7 +184,7 @@ def test_wide_tables_round_trip(name: str, votes: Votes) -> None:
 @pytest.mark.parametrize("name", FILES)
 @given(votes=choices(anonymous=True))
 def test_counts_round_trip(name: str, votes: Votes) -> None:
-    votes = replace(by_appearance(votes), seconds=None)
+    votes = replace(by_appearance(votes), seconds=None, time=None)
     assume({"item", "dissensus", "text"}.isdisjoint(votes.classes))
     found = round_trip(votes, name, form="counts")
     np.testing.assert_array_equal(found.counts, votes.counts)

@@ -6,7 +6,21 @@ import sys
 
 import typer
 
-from dissensus.cli import basins, collect, curate, data, demo, evaluate, labels, ood, predict, report, study, votes
+from dissensus.cli import (
+    basins,
+    collect,
+    curate,
+    data,
+    demo,
+    evaluate,
+    labels,
+    ood,
+    predict,
+    report,
+    reproduce,
+    study,
+    votes,
+)
 from dissensus.errors import InputError
 
 app = typer.Typer(
@@ -30,6 +44,7 @@ study.app.command("export")(predict.export)
 app.add_typer(curate.app, name="curate")
 app.add_typer(collect.app, name="collect")
 app.command("demo")(demo.demo)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def main() -> None:

@@ -44,6 +44,10 @@ def list_(json: opt.JsonTo = None) -> None:
         )
         table.add_row(*cells[: len(columns)])
     out.print(table)
+    out.print("\n[bold]Unverified[/], for want of the real file or of the authors' word:")
+    for each in DATASETS.values():
+        if each.unverified:
+            out.print(f"[bold]{each.name}[/]: {each.unverified}")
 
 
 @app.command()
@@ -66,7 +70,8 @@ def show(name: Name) -> None:
         ("address", dataset.address or dataset.page),
         ("file", dataset.path()),
         ("sha256", dataset.sha256),
-        ("votes", dataset.contents() if dataset.present() else None),
+        ("unverified", dataset.unverified),
+        ("holds", dataset.contents() if dataset.present() else None),
     ):
         if value:
             facts.add_row(title, str(value))

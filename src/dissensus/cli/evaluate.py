@@ -66,6 +66,7 @@ def evaluate(
         bool, typer.Option("--list-metrics", help="Show the metrics and stop.", is_eager=True)
     ] = False,
     given: opt.Given = None,
+    answers: opt.Answers = None,
     only_common: opt.OnlyCommon = False,
     scheme: Annotated[
         str,
@@ -148,8 +149,10 @@ def evaluate(
     """How close a model is to people: a verdict, and scores with intervals, baselines and worth in people."""
     from dissensus.errors import InputError
     from dissensus.evaluation.evaluating import evaluate as score
+    from dissensus.evaluation.model_outputs import read_answers
     from dissensus.evaluation.predictions import align_predictions, read_predictions
     from dissensus.labels.labelling import label as make
+    from dissensus.labels.reading import labels_beside
 
     if list_metrics:
         _print_metrics()
@@ -192,8 +195,9 @@ def evaluate(
     if majority is not None:
         hard = next((name for name, path in systems.items() if path == majority), MAJORITY_MODEL)
     files = systems if hard is None or hard in systems else {**systems, hard: majority}
+    meaning = None if answers is None else read_answers(answers)
     found = {
-        name: read_predictions(path, labels.classes, order=order, item=item, given=given)
+        name: read_predictions(path, labels.classes, order=order, item=item, given=given, answers=meaning)
         for name, path in files.items()
         if path
     }
@@ -215,7 +219,7 @@ def evaluate(
     held = None
     if against is not None:
         held = score(
-            _labels_of(against, human, read, item=item),
+            labels_beside(against, human, item=item),
             {name: models[name].probabilities for name in systems},
             metrics=chosen or AGAINST,
             strata=made,
@@ -250,32 +254,6 @@ def evaluate(
         how.append(f"{of_kind[0] if len(of_kind) == 1 else f'{len(of_kind)} files'} as {kind}")
     _print_screen(result, [*left_out, *result.warnings], how, strata=strata or (), notes=len(notes))
     _print_against(held, against)
-
-
-def _labels_of(path: Path, human: LabelDistribution, votes: Votes, *, item: str | None) -> Any:
-    """(items, classes) the labels of a file, in the order of the judged items: distributions, or one class an item."""
-    import numpy as np
-
-    from dissensus.arrays import places_of
-    from dissensus.errors import InputError
-    from dissensus.labels.reading import read_labels
-    from dissensus.table_file import open_table
-
-    if set(human.classes) <= set(open_table(path).columns):
-        read = read_labels(path, item=item, classes=human.classes)
-        place, rows = places_of(human.items, read.items), read.probabilities
-    else:
-        gold = opt.read_gold(path, votes, None)
-        names = np.array(list(gold), dtype=np.dtypes.StringDType())
-        place = places_of(human.items, names)
-        rows = np.eye(len(human.classes))[[human.classes.index(name) for name in gold.values()]]
-    missing = np.flatnonzero(place < 0)
-    if missing.size:
-        raise InputError(
-            f"{path}: no label for item {human.items[missing[0]]}, and {missing.size:,} lack one in all; give a label "
-            "to each item that is evaluated"
-        )
-    return rows[place]
 
 
 def _print_against(held: Evaluation | None, path: Path | None) -> None:

@@ -71,6 +71,7 @@ def labels(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    time: opt.Time = None,
     keep: opt.Keep = None,
     annotators: opt.Annotators = None,
     columns: opt.ColumnNames = None,
@@ -82,10 +83,11 @@ def labels(
     seed: opt.Seed = 0,
 ) -> None:
     """Label distributions from votes, by a weighting scheme or an annotator model."""
+    from dissensus.datasets import DATASETS
     from dissensus.errors import InputError
     from dissensus.labels.labelling import SCHEMES
     from dissensus.labels.labelling import label as make
-    from dissensus.labels.reading import read_labels
+    from dissensus.labels.reading import read_classes, read_labels
     from dissensus.labels.release import write_release
     from dissensus.labels.schemes import UNSURE_WEIGHT
     from dissensus.labels.writing import annotator_table, judgement_table, write_labels
@@ -107,12 +109,17 @@ def labels(
     if max_iterations is not None:
         options["max_iterations"] = max_iterations
     reading = opt.reading_options(locals())
-    if probabilities:
+    published = opt.is_known(source) and DATASETS[source].read_labelled is not None
+    if probabilities or published:
         if release is not None or by != "item" or gold is not None or scheme != "frequency":
             raise InputError(
-                "--probabilities reads distributions without votes; leave out --scheme, --by, --gold, --release"
+                f"{source}: there are distributions without votes; leave out --scheme, --by, --gold, --release"
             )
-        made = read_labels(Path(source), item=item, classes=reading["classes"], ordered=bool(ordered))
+        made = (
+            DATASETS[source].load_labelled().human
+            if published
+            else read_labels(Path(source), item=item, classes=reading["classes"], ordered=bool(ordered))
+        )
     elif stream:
         if release is not None or by != "item":
             raise InputError("--stream counts votes without looking at judgements; leave out --by and --release")
@@ -121,7 +128,11 @@ def labels(
         votes, understood = opt.votes_named(source, reading)
         opt.show_reading(understood)
         if gold is not None:
-            options["gold"] = opt.read_gold(gold, votes, gold_columns)
+            named = None if gold_columns is None else tuple(name.strip() for name in gold_columns.split(","))
+            told: list[str] = []
+            options["gold"] = read_classes(gold, votes.items, votes.classes, columns=named, notes=told)
+            for sentence in told:
+                note(sentence)
         if scheme in UNSURE_WEIGHT and votes.unsure is None:
             note(f"the votes hold no responses of unsure: {scheme} makes no difference to equal-weighted")
         if release is not None:

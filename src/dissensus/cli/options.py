@@ -24,6 +24,9 @@ Response = Annotated[
     str | None, typer.Option(help="Column of yes / no / unsure, one row per class.", rich_help_panel="Columns")
 ]
 Seconds = Annotated[str | None, typer.Option(help="Column of seconds per judgement.", rich_help_panel="Columns")]
+Time = Annotated[
+    str | None, typer.Option(help="Column that says when a judgement was given.", rich_help_panel="Columns")
+]
 Attributes = Annotated[
     list[str] | None,
     typer.Option("--attribute", help="Column that describes annotators; repeat for more.", rich_help_panel="Columns"),
@@ -80,7 +83,12 @@ VotesFile = Annotated[
 ]
 PredictionsFile = Annotated[
     Path | None,
-    typer.Option("--predictions", metavar="FILE", help="A model's predictions: .csv, .tsv, .parquet, .jsonl, .npz."),
+    typer.Option(
+        "--predictions",
+        metavar="FILE",
+        help="A model's predictions: probabilities or logits as .csv, .tsv, .parquet, .jsonl, .npz, .npy; or outputs: "
+        "hard labels, sampled answers, pipeline scores, log-probabilities, harness samples, Inspect logs.",
+    ),
 ]
 Compared = Annotated[
     list[Path] | None,
@@ -109,13 +117,17 @@ LeastPeople = Annotated[
         rich_help_panel="Privacy",
     ),
 ]
+Answers = Annotated[
+    Path | None,
+    typer.Option("--answers", metavar="FILE", help="What a model's answers mean: a table with columns answer, class."),
+]
 OnlyCommon = Annotated[bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")]
 
 
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a command that say how to read a votes file."""
     names = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "duplicates")
-    chosen = {name: given[name] for name in names}
+    chosen = {name: given[name] for name in names} | {"time": given.get("time")}
     chosen["classes"] = (
         None if given["classes"] is None else tuple(name.strip() for name in given["classes"].split(","))
     )
@@ -176,53 +188,6 @@ def reading_dict(reading: Reading | None) -> dict[str, Any]:
     if reading is None:
         return {}
     return {"format": reading.format, "columns": dict(reading.columns), "reading_notes": list(reading.notes)}
-
-
-def read_gold(path: Path, votes: Votes, columns: str | None) -> dict[str, str]:
-    """The known class of items that have votes, from a table; items without votes are left out and told.
-
-    Args:
-        path: a table with a column of items and one of classes.
-        votes: the votes.
-        columns: the names of the two columns, separated by a comma; None guesses them, or takes the only two.
-    """
-    from dissensus.errors import InputError
-    from dissensus.table_file import open_table
-    from dissensus.votes.cells import arrange_classes, distinct_names, encode_names
-    from dissensus.votes.columns import choose, guess, guess_gold, listed
-
-    table = open_table(path)
-    if columns is not None:
-        item, _, label = (name.strip() for name in columns.partition(","))
-        for name in (item, label):
-            choose("gold-columns", name, table.columns, path=path)
-    else:
-        item, label = guess("item", table.columns) or "", guess_gold(table.columns) or ""
-        if len(table.columns) == 2 and (item or label):
-            item = item or next(name for name in table.columns if name != label)
-            label = next(name for name in table.columns if name != item)
-    if not item or not label:
-        raise InputError(
-            f"{path}: none of the columns {listed(table.columns)} is known to hold the item or its class; name both "
-            "with --gold-columns ITEM,CLASS"
-        )
-    rows = table.rows([item, label])
-    items = [str(name) for name in distinct_names(rows.table[item], where=rows.where).tolist()]
-    code, names = encode_names(rows.table[label], where=rows.where)
-    known = {str(name) for name in votes.items.tolist()}
-    asked = [k for k, name in enumerate(items) if name in known]
-    if not asked:
-        raise InputError(f"{path}: none of the {len(items):,} gold items has votes; check their names")
-    if len(asked) < len(items):
-        note(f"{len(items) - len(asked):,} of {len(items):,} gold items have no votes and are left out")
-    used = sorted({int(code[k]) for k in asked})
-    rank, order = arrange_classes(
-        [str(names[k]) for k in used],
-        votes.classes,
-        where=lambda k: rows.where(next(row for row in asked if code[row] == used[k])),
-    )
-    classes = dict(zip(used, rank.tolist(), strict=True))
-    return {items[k]: order[classes[int(code[k])]] for k in asked}
 
 
 def study_and_store(source: str, store: Path, *, command: str) -> tuple[str, Path]:

@@ -33,6 +33,7 @@ def report(
         typer.Option("--texts", metavar="FILE", help="A table with the columns item and text, to show items by."),
     ] = None,
     given: opt.Given = None,
+    answers: opt.Answers = None,
     only_common: opt.OnlyCommon = False,
     pseudonyms: opt.Pseudonyms = None,
     least_people: opt.LeastPeople = LEAST_PEOPLE,
@@ -76,6 +77,7 @@ def report(
             opt.reading_options(locals()),
             texts=texts,
             given=given,
+            answers=answers,
             only_common=only_common,
             pseudonyms=pseudonyms,
             least_people=least_people,
@@ -111,6 +113,7 @@ def _of_files(
     *,
     texts: Path | None,
     given: Literal["probabilities", "logits"] | None,
+    answers: Path | None,
     only_common: bool,
     pseudonyms: str | None,
     least_people: int,
@@ -120,6 +123,7 @@ def _of_files(
 ) -> Subject:
     from dissensus.cli.evaluate import system_files, votes_and_reading
     from dissensus.evaluation.evaluating import evaluate
+    from dissensus.evaluation.model_outputs import read_answers
     from dissensus.evaluation.predictions import align_predictions, read_column, read_predictions
     from dissensus.labels.labelling import label as make
     from dissensus.report.subject import files_subject
@@ -131,8 +135,11 @@ def _of_files(
         read = pseudonymous(read, pseudonyms)
     labels = make(read, scheme)
     files = system_files(paths)
+    meaning = None if answers is None else read_answers(answers)
     found = {
-        name: read_predictions(path, labels.classes, order=reading["classes"], item=reading["item"], given=given)
+        name: read_predictions(
+            path, labels.classes, order=reading["classes"], item=reading["item"], given=given, answers=meaning
+        )
         for name, path in files.items()
     }
     human, models, left_out = align_predictions(labels, found, only_common=only_common)

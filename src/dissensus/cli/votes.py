@@ -35,6 +35,7 @@ def inspect(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    time: opt.Time = None,
     attribute: opt.Attributes = None,
     keep: opt.Keep = None,
     annotators: opt.Annotators = None,
@@ -126,6 +127,7 @@ def convert(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    time: opt.Time = None,
     attribute: opt.Attributes = None,
     keep: opt.Keep = None,
     annotators: opt.Annotators = None,
@@ -137,6 +139,8 @@ def convert(
     duplicates: opt.Duplicates = "refuse",
 ) -> None:
     """Read any votes file and write it as another kind; Parquet reads back fastest."""
+    from dissensus.datasets import DATASETS
+    from dissensus.votes.croissant import REQUIRED
     from dissensus.votes.croissant import croissant as describe
     from dissensus.votes.writing import write_votes
 
@@ -145,8 +149,19 @@ def convert(
     write_votes(votes, out, format=to)
     note(f"{len(votes):,} votes on {len(votes.items):,} items written to {out}")
     if croissant is not None:
-        json_to(croissant, describe(votes, out, name=Path(source).stem, licence=licence))
+        about = {"licence": licence}
+        if opt.is_known(source):
+            known = DATASETS[source]
+            about = {
+                "licence": licence or known.licence,
+                "url": known.page or known.address,
+                "citation": known.reference,
+            }
+        found = describe(votes, out, name=Path(source).stem, **about)
+        json_to(croissant, found)
         note(f"Croissant metadata written to {croissant}")
+        lacking = ", ".join(name for name in REQUIRED if name not in found)
+        note(f"add {lacking} to it before you publish the set: Croissant requires them")
 
 
 def _print(found: Inspection, source: str) -> None:

@@ -14,8 +14,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dissensus.datasets.cifar_10s import read_cifar_10s
 from dissensus.datasets.images import read_cifar_votes
 from dissensus.datasets.soft_digits import read_soft_digits
+from dissensus.datasets.sources import read_source
 from dissensus.datasets.words import PACKAGE, read_words
 from dissensus.errors import InputError
 
@@ -23,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.datasets.labelled import LabelledItems
+    from dissensus.datasets.sources import Source
     from dissensus.votes.table import Votes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A known set of votes, or of label distributions where no votes were published.
+    """A known set of votes, of label distributions where no votes were published, or of items alone.
 
     Attributes:
         name: what it is called on the command line.
@@ -40,7 +43,8 @@ class Dataset:
         address: where its authors publish it: the file itself, or a zip archive that holds it.
         page: where a person can download it, where there is no address that stays the same.
         read: from the file to votes; None where it holds none.
-        read_labelled: from the file to items with label distributions; None for a set of votes.
+        read_labelled: from the file to items with label distributions; None where it holds none, or votes.
+        read_items: from the file to items; None where people judged them.
         items: how many it has; None where that is not known for certain.
         votes: likewise.
         annotators: how many annotators are told apart; None where votes are anonymous.
@@ -48,6 +52,7 @@ class Dataset:
         language: of the texts; None for images and sounds.
         sha256: of the file that this entry was checked with; None where there was none.
         columns: which column or key of the file holds what.
+        unverified: what of this entry could not be checked with the real file; empty where all was.
     """
 
     name: str
@@ -56,6 +61,7 @@ class Dataset:
     reference: str
     read: Callable[[Path], Votes] | None = None
     read_labelled: Callable[[Path], LabelledItems] | None = None
+    read_items: Callable[[Path], Source] | None = None
     file: str | None = None
     package: str | None = None
     address: str | None = None
@@ -67,6 +73,7 @@ class Dataset:
     language: str | None = None
     sha256: str | None = None
     columns: str = ""
+    unverified: str = ""
 
     def facts(self) -> dict[str, Any]:
         """What is known of the set, ready for JSON."""
@@ -86,22 +93,31 @@ class Dataset:
 
     def load(self) -> Votes:
         """The votes; where the file is missing, the refusal says how to get it."""
+        if self.read_items is not None:
+            raise InputError(f"{self.name}: the set holds items without votes; give its file to curate, ood or collect")
         if self.read is None:
             raise InputError(
-                f"{self.name}: the set was published as label distributions, without votes; use it in a study, or "
-                "use dissensus.datasets.load_labelled"
+                f"{self.name}: the set was published as label distributions, without votes; use it in a study, with "
+                "`dissensus labels`, or with dissensus.datasets.load_labelled"
             )
         return self.read(self.found())
 
     def load_labelled(self) -> LabelledItems:
         """The items with their label distributions, of a set that was published in this form."""
         if self.read_labelled is None:
-            raise InputError(f"{self.name}: this is a set of votes; use dissensus.datasets.load")
+            holds = "items without labels of people" if self.read is None else "votes; use dissensus.datasets.load"
+            raise InputError(f"{self.name}: this is a set of {holds}")
         return self.read_labelled(self.found())
 
-    def contents(self) -> Votes | LabelledItems:
+    def contents(self) -> Votes | LabelledItems | Source:
         """What the set holds, read and checked."""
-        return self.load_labelled() if self.read is None else self.load()
+        return self.held(self.found())
+
+    def held(self, path: Path) -> Votes | LabelledItems | Source:
+        """What a file of the set holds, wherever it lies."""
+        read = self.read or self.read_labelled or self.read_items
+        assert read is not None, self.name
+        return read(path)
 
     def found(self) -> Path:
         """The file; where it is missing, the refusal says how to get it."""
@@ -267,6 +283,7 @@ DATASETS: Final = {
             kind="ratings",
             language="English",
             columns="item = instance_id, annotator = user_id, label = politeness",
+            unverified="the address; the reader, which is tested on a made file",
         ),
         Dataset(
             name="fer+",
@@ -294,6 +311,7 @@ DATASETS: Final = {
             annotators=2_571,
             columns="item = cifar10_test_test_idx, annotator = annotator_id, label = chosen_category, "
             "seconds = reaction_time / 1000",
+            unverified="the address and the sizes; the reader, which is tested on a made file",
         ),
         Dataset(
             name="cifar-10n",
@@ -307,6 +325,8 @@ DATASETS: Final = {
             votes=150_000,
             sha256="873e69c39cb9b5e97fb6bae2d60bb59b38a5cbc31d2b868f7903dcb2b9dd2310",
             columns="labels = random_label1 to 3, original = clean_label",
+            unverified="who gave which label: side_info_cifar10N.csv names workers by batch of ten images, but in no "
+            "published order of images do workers differ more than by chance, so the votes are anonymous",
         ),
         Dataset(
             name="imagenet-real",
@@ -337,6 +357,7 @@ DATASETS: Final = {
                 kind="yes / no / unsure",
                 language="English",
                 columns="item = id, labels = individual_human_scores",
+                unverified="that Yes means unsafe: the copy's own words say safe, the original's unsafe",
             )
             for size, per, votes, file in (
                 (990, "69 to 76", 72_103, "dices_990.json"),
@@ -346,7 +367,7 @@ DATASETS: Final = {
         Dataset(
             name="crehate",
             what="about 27 votes, hate or not, for each of 1,580 posts by annotators of five countries",
-            licence="none stated",
+            licence="CC BY-SA 4.0",
             reference="Lee, Jung, Myung, Jin, Camacho-Collados, Kim, Oh 2024, Exploring Cross-Cultural Differences ...",
             file="crehate/CREHate_raw_annotations.csv",
             page="https://github.com/nlee0212/CREHate",
@@ -356,7 +377,9 @@ DATASETS: Final = {
             annotators=1_064,
             language="English",
             sha256="2f5227cadc49be1895cb307738e3fb2fd0e12a5169f0e1f563697d19df9b4bbb",
-            columns="item = ID, annotator = annotator_id, label = annotation (0 not hate, 1 hate, 2 unsure)",
+            columns="item = ID, annotator = annotator_id, label = annotation (0 not hate, 1 hate, 2 neither)",
+            unverified="what label 2, read as unsure, means: the file does not say; the authors' country labels "
+            "are the majority of 0 and 1 alone in all 7,900 cases",
         ),
         *(
             Dataset(
@@ -505,6 +528,7 @@ DATASETS: Final = {
             kind="sets",
             language="English",
             columns="item = id, annotator = rater_id, classes = admiration ... neutral",
+            unverified="the reader, which is tested on a made file; the sizes",
         ),
         Dataset(
             name="product",
@@ -554,6 +578,111 @@ DATASETS: Final = {
             file="soft-digits/soft-digits.parquet",
             page="https://huggingface.co/datasets/majapavlo/image-level-soft-label-digits",
             read_labelled=read_soft_digits,
+            unverified="the address; the reader, which is tested on a made file",
+        ),
+        Dataset(
+            name="cifar-10s",
+            what="probabilities that 6 or more people stated for each of 1,000 CIFAR-10 test images; no votes",
+            licence="none stated",
+            reference="Collins, Bhatt, Weller 2022, Eliciting and Learning with Soft Labels from Every Annotator",
+            file="cifar-10s/cifar10s_t2clamp_redist10.json",
+            address="https://raw.githubusercontent.com/cambridge-mlg/cifar-10s/main/cifar10s_data/"
+            "cifar10s_t2clamp_redist10.json",
+            read_labelled=read_cifar_10s,
+            items=1_000,
+            kind="probabilities",
+            columns="item = key (place in the test set), probabilities = one list of ten a person",
+            unverified="the sizes; the reader, which is tested on a made file; the branch in the address",
+        ),
+        Dataset(
+            name="varierr",
+            what="sets of entailment, neutral, contradiction for 500 pairs, as four annotators explained them",
+            licence="none stated",
+            reference="Weber-Genzel, Peng, de Marneffe, Plank 2024, VariErr NLI",
+            file="varierr/varierr.json",
+            address="https://raw.githubusercontent.com/mainlp/VariErr-NLI/main/varierr.json",
+            read=_official("varierr"),
+            annotators=4,
+            kind="sets",
+            language="English",
+            columns="item = id, annotator and label = entailment, neutral, contradiction; --label round_1 or round_2",
+            unverified="the sizes; the reader, which is tested on a made file; the branch in the address",
+        ),
+        *(
+            Dataset(
+                name=name,
+                what=what,
+                licence=licence,
+                reference=reference,
+                file=file,
+                page=page,
+                read_items=read_source,
+                items=items,
+                kind="items",
+                unverified=unverified,
+            )
+            for name, what, licence, reference, file, page, items, unverified in (
+                (
+                    "mnist",
+                    "60,000 training digits, 28 x 28; the 10,000 test digits lie beside them",
+                    "CC BY-SA 3.0",
+                    "LeCun, Bottou, Bengio, Haffner 1998, Gradient-Based Learning Applied to Document Recognition",
+                    "mnist/train-images-idx3-ubyte.gz",
+                    "http://yann.lecun.com/exdb/mnist/",
+                    60_000,
+                    "",
+                ),
+                (
+                    "fashion-mnist",
+                    "10,000 test images of clothes, 28 x 28: out of distribution for digits",
+                    "MIT",
+                    "Xiao, Rasul, Vollgraf 2017, Fashion-MNIST",
+                    "fashion-mnist/t10k-images-idx3-ubyte.gz",
+                    "https://github.com/zalandoresearch/fashion-mnist",
+                    10_000,
+                    "",
+                ),
+                (
+                    "cifar-100",
+                    "10,000 test images, 32 x 32, of 100 classes in 20 coarse ones",
+                    "none stated",
+                    "Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images",
+                    "cifar-100-binary/test.bin",
+                    "https://www.cs.toronto.edu/~kriz/cifar.html",
+                    10_000,
+                    "the reader, which is tested on a made file",
+                ),
+                (
+                    "svhn",
+                    "26,032 test digits of house numbers, 32 x 32",
+                    "none stated",
+                    "Netzer, Wang, Coates, Bissacco, Wu, Ng 2011, Reading Digits in Natural Images",
+                    "svhn/test_32x32.mat",
+                    "http://ufldl.stanford.edu/housenumbers/",
+                    26_032,
+                    "the reader, which is tested on a made file; the size",
+                ),
+                (
+                    "ardis",
+                    "1,000 test digits of Swedish church records, 28 x 28 (dataset IV)",
+                    "none stated",
+                    "Kusetogullari, Yavariabdi, Cheddad, Grahn, Hall 2019, ARDIS",
+                    "ardis/ARDIS_test_2828.csv",
+                    "https://ardisdataset.github.io/ARDIS/",
+                    1_000,
+                    "the reader, which is tested on a made file; the terms of use",
+                ),
+                (
+                    "ambiguous-mnist",
+                    "blended digits, 28 x 28, with several plausible digits drawn for each",
+                    "none stated",
+                    "Mukhoti, Kirsch, van Amersfoort, Torr, Gal 2021, Deterministic Neural Networks ...",
+                    "ambiguous-mnist/amnist_samples.pt",
+                    "https://github.com/BlackHC/ddu_dirty_mnist",
+                    None,
+                    "the reader, which is tested on a made file; the size",
+                ),
+            )
         ),
     )
 }
@@ -622,8 +751,7 @@ def get(
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         candidate = Path(folder) / path.name
         part.replace(candidate)
-        if dataset.read is not None:
-            dataset.read(candidate)
+        dataset.held(candidate)
         notes += _compared(dataset, candidate)
         candidate.replace(path)
     return path

@@ -1,23 +1,26 @@
-"""Images in their official formats: the CIFAR-10 binary version and MNIST's idx files. NumPy only."""
+"""Images in their official formats: CIFAR, MNIST and its kin, SVHN, ARDIS, Ambiguous-MNIST. NumPy and SciPy only."""
 
 from __future__ import annotations
 
 import gzip
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.array_file import read_npy
+from dissensus.array_file import UNREADABLE, read_npy, read_pt
 from dissensus.errors import InputError
 from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
+    from dissensus.arrays import Names
     from dissensus.items.pictures import Images
     from dissensus.votes.table import Votes
 
 CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _CIFAR_RECORD = 1 + 3 * 32 * 32
+_CIFAR_100_RECORD = 2 + 3 * 32 * 32
 
 
 def read_cifar_batch(path: str | Path) -> tuple[Images, np.ndarray[Any, np.dtype[np.uint8]]]:
@@ -33,6 +36,147 @@ def read_cifar_batch(path: str | Path) -> tuple[Images, np.ndarray[Any, np.dtype
     if labels.max() > 9:
         raise InputError(f"{path}: record {int((labels > 9).argmax()) + 1} has label {labels.max()}; labels are 0 to 9")
     return records[:, 1:].reshape(-1, 3, 32, 32), labels
+
+
+def read_cifar_100(path: str | Path) -> tuple[Images, Names, Names]:
+    """Images, classes and coarse classes of a file of the CIFAR-100 binary version.
+
+    A record has 1 byte for the coarse class, 1 for the class and 3,072 of pixels. Classes have their names where
+    `fine_label_names.txt` and `coarse_label_names.txt` lie beside the file, as in the official archive; else numbers.
+    """
+    path = Path(path)
+    raw = _bytes(path)
+    if not raw or len(raw) % _CIFAR_100_RECORD:
+        raise InputError(
+            f"{path}: {len(raw):,} bytes are not a whole number of {_CIFAR_100_RECORD:,}-byte records; give train.bin "
+            "or test.bin of the CIFAR-100 binary version"
+        )
+    records = np.frombuffer(raw, np.uint8).reshape(-1, _CIFAR_100_RECORD)
+    named = []
+    for column, size, names in ((1, 100, "fine_label_names.txt"), (0, 20, "coarse_label_names.txt")):
+        label = records[:, column]
+        if label.max() >= size:
+            wrong = int((label >= size).argmax())
+            raise InputError(f"{path}: record {wrong + 1} has label {label[wrong]}; labels are 0 to {size - 1}")
+        beside = path.with_name(names)
+        known = beside.read_text(encoding="utf-8").split() if beside.is_file() else [str(k) for k in range(size)]
+        if len(known) != size:
+            raise InputError(f"{beside}: {len(known)} names for {size} classes; unpack the official archive again")
+        named.append(np.array(known)[label])
+    return records[:, 2:].reshape(-1, 3, 32, 32), named[0], named[1]
+
+
+def is_cifar_100(path: Path) -> bool:
+    """Whether a binary file is of CIFAR-100: its size, and where that fits both versions its labels, say so."""
+    size = path.stat().st_size if path.is_file() else 0
+    if size % _CIFAR_100_RECORD or not size:
+        return False
+    return bool(size % _CIFAR_RECORD) or bool(np.fromfile(path, np.uint8)[::_CIFAR_RECORD].max() > 9)
+
+
+def read_svhn(path: str | Path) -> tuple[Images, Names]:
+    """Images and digits of SVHN's cropped files, such as `test_32x32.mat`; the file's label 10 is the digit 0."""
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            held = loadmat(path, variable_names=["X", "y"])
+        images, digit = held["X"], held["y"].ravel()
+    except (OSError, NotImplementedError, IndexError, MatReadError, Warning, *UNREADABLE) as error:
+        raise InputError(
+            f"{path}: cannot be read as MATLAB arrays X and y ({_first_line(error)}); give train_32x32.mat, "
+            "test_32x32.mat or extra_32x32.mat"
+        ) from None
+    whole = images.dtype == np.uint8 and images.ndim == 4 and images.shape[2] == 3 and digit.dtype.kind in "iuf"
+    if not whole or digit.shape != images.shape[3:] or not np.isin(digit, np.arange(1, 11)).all():
+        raise InputError(
+            f"{path}: X of shape {images.shape} and y of {digit.shape} are not images with a label 1 to 10 each; "
+            "give the cropped digits unchanged"
+        )
+    return np.ascontiguousarray(images.transpose(3, 2, 0, 1)), (digit.astype(np.int64) % 10).astype(np.str_)
+
+
+def read_ardis(path: str | Path) -> tuple[Images, Names | None]:
+    """Images and digits of ARDIS's dataset IV, such as `ARDIS_test_2828.csv`: 784 numbers a line, apart by blanks.
+
+    The digits stand in the file beside it, `ARDIS_test_labels.csv`, ten numbers a line with a 1 for the digit; None
+    where it is not there.
+    """
+    path = Path(path)
+    pixels = _numbers_of(path, 784)
+    if pixels.min() < 0 or pixels.max() > 255 or (pixels != np.floor(pixels)).any():
+        raise InputError(
+            f"{path}: pixels are whole numbers from 0 to 255; give the file of ARDIS's dataset IV unchanged"
+        )
+    images = pixels.astype(np.uint8).reshape(-1, 1, 28, 28)
+    beside = path.with_name(path.name.replace("_2828", "_labels"))
+    if beside == path or not beside.is_file():
+        return images, None
+    chosen = _numbers_of(beside, 10)
+    if len(chosen) != len(images) or not np.isin(chosen, (0, 1)).all() or (chosen.sum(axis=1) != 1).any():
+        raise InputError(
+            f"{beside}: expected {len(images):,} lines of ten numbers, one of them 1 and the others 0; unpack the "
+            "official archive again"
+        )
+    return images, chosen.argmax(axis=1).astype(np.str_)
+
+
+def read_ambiguous_mnist(path: str | Path) -> tuple[Images, np.ndarray[Any, Any] | None]:
+    """Images of Ambiguous-MNIST's `amnist_samples.pt`, and the (images, draws) digits of `amnist_labels.pt` beside it.
+
+    The first holds brightness from 0 to 1; the second several digits drawn for each image, as likely as it looks like
+    each. Both are tensors that PyTorch saved; nothing in them is run.
+    """
+    path = Path(path)
+    pixels = _tensor(path)
+    flat = pixels.reshape(len(pixels), -1) if pixels.ndim >= 2 else pixels
+    brightness = pixels.dtype.kind == "f" and pixels.size and np.isfinite(pixels).all() and pixels.min() >= 0
+    if flat.shape[1:] != (784,) or not brightness or pixels.max() > 1:
+        raise InputError(
+            f"{path}: {pixels.dtype} of shape {pixels.shape} is not 28 x 28 brightness from 0 to 1; give "
+            "amnist_samples.pt unchanged"
+        )
+    images = np.rint(flat * 255).astype(np.uint8).reshape(-1, 1, 28, 28)
+    beside = path.with_name(path.name.replace("samples", "labels"))
+    if beside == path or not beside.is_file():
+        return images, None
+    digits = _tensor(beside)
+    whole = digits.dtype.kind in "iu" and digits.ndim == 2 and len(digits) == len(images) and digits.size > 0
+    if not whole or digits.min() < 0 or digits.max() > 9:
+        raise InputError(
+            f"{beside}: {digits.dtype} of shape {digits.shape} is not several digits for each of {len(images):,} "
+            "images; give amnist_labels.pt unchanged"
+        )
+    return images, digits
+
+
+def _numbers_of(path: Path, width: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Numbers apart by blanks, the same number of them in each line."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            numbers = np.loadtxt(path, dtype=np.float64, ndmin=2, comments=None, encoding="utf-8")
+    except (OSError, UserWarning, *UNREADABLE) as error:
+        raise InputError(
+            f"{path}: cannot be read as lines of {width} numbers ({_first_line(error)}); unpack the official archive "
+            "again"
+        ) from None
+    if numbers.shape[1] != width or not np.isfinite(numbers).all():
+        raise InputError(f"{path}: {numbers.shape[1]} numbers a line, not {width}; unpack the official archive again")
+    return numbers
+
+
+def _tensor(path: Path) -> np.ndarray[Any, Any]:
+    held = read_pt(path, remedy="give the published file unchanged")
+    if list(held) != [""]:
+        raise InputError(f"{path}: it holds several arrays, not one tensor; give the published file unchanged")
+    return held[""]
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
 def read_cifar_votes(path: str | Path) -> Votes:

@@ -1,18 +1,26 @@
-"""Anybody's items without votes: images in a folder, an npz, idx or CIFAR batch; texts in a table.
+"""Anybody's items without votes: images in a folder, an npz, or an official file; texts in a table.
 
 Duplicates are looked for among them, out-of-distribution items are drawn from them, and annotators are shown them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dissensus.array_file import read_npz
-from dissensus.datasets.images import read_cifar_batch, read_idx
+from dissensus.datasets.images import (
+    is_cifar_100,
+    read_ambiguous_mnist,
+    read_ardis,
+    read_cifar_100,
+    read_cifar_batch,
+    read_idx,
+    read_svhn,
+)
 from dissensus.errors import InputError
 from dissensus.items.pictures import IMAGE_SUFFIXES, brought_to, image_paths, read_picture
 from dissensus.table_file import KINDS, open_file, read_rows
@@ -28,7 +36,7 @@ TEXT_COLUMNS: Final = ("text", "sentence", "comment", "content", "tweet", "docum
 LABEL_COLUMNS: Final = ("label", "labels", "class", "gold", "original_label")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Source:
     """Items from one place, with what can be seen of them.
 
@@ -51,6 +59,10 @@ class Source:
     def __len__(self) -> int:
         return len(self.items)
 
+    def __repr__(self) -> str:
+        shown = "texts" if self.images is None else f"images of {' x '.join(map(str, self.images.shape[1:]))}"
+        return f"Source({len(self):,} {shown}, {'without' if self.labels is None else 'with'} labels)"
+
     def take(self, members: np.ndarray[Any, Any]) -> Source:
         """The items at the given places, in that order."""
         return Source(
@@ -72,7 +84,11 @@ def read_source(
     text: str | None = None,
     label: str | None = None,
 ) -> Source:
-    """Items from a folder of images, an `.npz` or idx file, a CIFAR-10 batch, or a table of texts.
+    """Items from a folder of images, an `.npz`, the official file of an image set, or a table of texts.
+
+    Official files are idx (MNIST and its kin), CIFAR-10 and CIFAR-100 binary batches, SVHN's cropped `.mat`, ARDIS's
+    dataset IV (`ARDIS_train_2828.csv`) and Ambiguous-MNIST (`amnist_samples.pt`). Labels that lie in a file of their
+    own are found beside the images; of Ambiguous-MNIST's several digits an image the most frequent is the label.
 
     Args:
         path: the folder or file.
@@ -87,23 +103,44 @@ def read_source(
     called = name or (path.name if path.is_dir() else path.name.split(".")[0])
     if path.is_dir():
         source = _folder(path, called, shape)
+    elif path.suffix == ".csv" and path.stem.endswith("_2828"):
+        images, digits = read_ardis(path)
+        source = _pictures(called, images, digits)
     elif path.suffix.lower() in KINDS:
         return _table(path, called, item=item, text=text, label=label)
     elif path.suffix == ".npz":
         source = _npz(path, called)
+    elif path.suffix == ".bin" and is_cifar_100(path):
+        images, fine, coarse = read_cifar_100(path)
+        source = replace(_pictures(called, images, fine), columns={"coarse": coarse})
     elif path.suffix == ".bin":
         images, classes = read_cifar_batch(path)
-        source = Source(name=called, items=_numbers(len(images)), images=images, labels=classes.astype(np.str_))
+        source = _pictures(called, images, classes.astype(np.str_))
+    elif path.suffix == ".mat":
+        source = _pictures(called, *read_svhn(path))
+    elif path.suffix == ".pt":
+        images, draws = read_ambiguous_mnist(path)
+        source = _pictures(called, images, None if draws is None else _most_frequent(draws))
     elif "idx" in path.name:
         source = _idx(path, called)
     else:
         raise InputError(
-            f"{path}: not a folder of images and not a kind of file that is known; give a folder, .npz, idx, CIFAR-10 "
-            f".bin, or a table ({', '.join(KINDS)})"
+            f"{path}: not a folder of images and not a kind of file that is known; give a folder, .npz, idx, CIFAR "
+            f".bin, SVHN .mat, Ambiguous-MNIST .pt, or a table ({', '.join(KINDS)})"
         )
     if shape is None or source.images is None or source.images.shape[1:] == shape:
         return source
-    return Source(name=called, items=source.items, images=brought_to(source.images, shape), labels=source.labels)
+    return replace(source, images=brought_to(source.images, shape))
+
+
+def _pictures(name: str, images: Images, labels: Names | None) -> Source:
+    return Source(name=name, items=_numbers(len(images)), images=images, labels=labels)
+
+
+def _most_frequent(draws: np.ndarray[Any, Any]) -> Names:
+    """(images,) the digit that was drawn most often for each image, the smaller of equals."""
+    count = np.stack([(draws == digit).sum(axis=1) for digit in range(10)], axis=1)
+    return np.asarray(count.argmax(axis=1).astype(np.str_))
 
 
 def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None) -> Source:

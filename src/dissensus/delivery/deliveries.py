@@ -112,8 +112,8 @@ class Noisy:
     """Soft labels with sls's noise of other items: p_i + (one-hot y_j - p_j), y_j drawn from p_j, j a permutation of i.
 
     The noise is centred, so the mean of what is delivered is p_i; summed over the items it is exactly as strong as that
-    of sls (1 - ||p||^2 an item), but it does not know which items people disagree about. What is delivered need not be a
-    distribution: entries may be below 0, and sum to 1 all the same.
+    of sls (1 - ||p||^2 an item), but it does not know which items people disagree about. What is delivered need not be
+    a distribution: entries may be below 0, and sum to 1 all the same.
 
     Attributes:
         probabilities: (items, classes) distributions.

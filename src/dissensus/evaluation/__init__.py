@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from dissensus.evaluation.people.map import people_map as people_map
     from dissensus.evaluation.people.vote_scores import VotePredictions as VotePredictions
     from dissensus.evaluation.predictions import read_predictions as read_predictions
+    from dissensus.evaluation.streaming import Evaluator as Evaluator
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "Evaluation": "evaluating",
+        "Evaluator": "streaming",
         "METRICS": "metrics.registry",
         "Metric": "metrics.metric",
         "VotePredictions": "people.vote_scores",

@@ -14,7 +14,9 @@ from scipy.optimize import minimize_scalar
 
 from dissensus.evaluation.calibration import fit_calibrator
 from dissensus.evaluation.metrics.distances import FLOOR
+from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
+from dissensus.labels.distribution import LabelDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +76,7 @@ def make_baselines(
         seed: of the folds where there is no validation split.
     """
     p = checked_human(human)
-    made = [uniform(p)]
+    made = [uniform(human)]
     notes = []
     if training is None and len(p) < 2:
         notes.append("marginal is missing: with one item and no training labels there are no others to take a mean of")
@@ -93,9 +95,11 @@ def make_baselines(
 
 
 def uniform(human: Any) -> Baseline:
-    """Every class equally likely: the score of saying nothing."""
+    """Every class that people can choose equally likely: the score of saying nothing."""
     p = checked_human(human)
-    constant = np.full(p.shape[1], 1 / p.shape[1])
+    names = human.classes if isinstance(human, LabelDistribution) else range(p.shape[1])
+    able = np.array([name != NO_CLASS for name in names])
+    constant = able / able.sum()
     return Baseline(name="uniform", runs=_everywhere(constant, p), constant=constant, note="1 / classes")
 
 

@@ -25,7 +25,8 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
     with_annotators,
 )
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.evaluation.predictions import Predictions
+from dissensus.evaluation.model_outputs import NO_CLASS
+from dissensus.evaluation.predictions import MODEL, Predictions
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 from dissensus.evaluation.scoring import (
     BY_VOTES,
@@ -64,9 +65,6 @@ LEGEND: Final = (
     "people's votes would forecast the other people's as well (people ruler, by soft NLL)"
 )
 """How a table is read."""
-
-MODEL: Final = "model"
-"""What a system is called that came without a name."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -354,7 +352,8 @@ def evaluate(
     Args:
         human: label distributions, or (items, classes) probabilities; only the former know how many votes there were,
             and so have corrected scores, what is best achievable, and the people ruler.
-        model: (items, classes) probabilities, or (seeds, items, classes), or `Predictions`; or several systems by name.
+        model: (items, classes) probabilities, or (seeds, items, classes), or `Predictions`; or a label for each item;
+            or several systems by name.
         classes: the names of the model's classes in the order of its last axis. Needed where `human` has names and an
             array has none, since no order of names can be taken for granted; names that count from 0 or 1 are their own
             order. Classes that nobody voted for may be among them.
@@ -376,7 +375,7 @@ def evaluate(
         resamples: of items, behind each interval.
         seed: of everything random.
     """
-    people = _labels(human)
+    people = labels_of(human)
     named = dict(model) if isinstance(model, Mapping) else {MODEL: model}
     numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
     labels, models, warnings = _models(named, people, classes, named_people=isinstance(human, LabelDistribution))
@@ -507,7 +506,7 @@ class _Scorer:
         return rows, resampled
 
 
-def _labels(human: LabelDistribution | Any) -> LabelDistribution:
+def labels_of(human: LabelDistribution | Any) -> LabelDistribution:
     """Label distributions; those of bare probabilities have no votes."""
     if isinstance(human, LabelDistribution):
         return human
@@ -544,21 +543,28 @@ def _models(
         raise InputError("evaluation: there are no predictions; give at least one system")
     own: dict[str, tuple[Runs, tuple[str, ...]]] = {}
     for name, each in given.items():
-        runs = each.probabilities if isinstance(each, Predictions) else checked_probabilities(each, str(name))
-        own[name] = runs, _classes_of(name, each, people, stated, named_people=named_people)
+        if _is_hard(each):
+            own[name] = _hard(str(name), each, people, stated), people.classes
+        else:
+            runs = each.probabilities if isinstance(each, Predictions) else checked_probabilities(each, str(name))
+            own[name] = runs, _classes_of(name, each, people, stated, named_people=named_people)
+        runs = own[name][0]
         if runs.shape[1:] != (len(people), len(own[name][1])):
             raise InputError(
                 f"{name}: predictions for {runs.shape[1]:,} items and {runs.shape[2]} classes, and people judged "
                 f"{len(people):,} items and {len(own[name][1])} classes; give one row for each item that people judged"
             )
     unvoted = tuple(dict.fromkeys(each for _, names in own.values() for each in names if each not in people.classes))
+    warnings = []
+    if unvoted == (NO_CLASS,) and people.ordered:
+        people = replace(people, ordered=False)
+        warnings.append("answers that name no class have no place on the scale, so no distances along it are shown")
     if unvoted and people.ordered:
         raise InputError(
             f"evaluation: '{unvoted[0]}' has no place on the scale {', '.join(people.classes)}; say where it stands "
             "among the classes of the votes"
         )
     classes = (*people.classes, *unvoted)
-    warnings = []
     models = {}
     for name, (runs, names) in own.items():
         full = np.zeros((*runs.shape[:2], len(classes)))
@@ -571,6 +577,30 @@ def _models(
                 "which count with no votes"
             )
     return with_classes(people, classes), models, warnings
+
+
+def _is_hard(given: Any) -> bool:
+    """Whether these are labels, one for each item, and no probabilities."""
+    if isinstance(given, Predictions) or np.ndim(given) != 1 or not np.size(given):
+        return False
+    return np.asarray(given.cpu() if hasattr(given, "cpu") else given).dtype.kind != "f"
+
+
+def _hard(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Runs:
+    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes."""
+    labels = np.asarray(given.cpu() if hasattr(given, "cpu") else given)
+    names = [str(each) for each in labels.tolist()]
+    if stated is not None and labels.dtype.kind in "iu":
+        unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
+        names = [str(stated[place]) for place in labels] if not unknown.size else names
+    lacking = [each for each in dict.fromkeys(names) if each not in people.classes]
+    if lacking:
+        remedy = "give a class name for each item" if labels.dtype.kind not in "iu" else "state classes="
+        raise InputError(
+            f"{name}: '{lacking[0]}' is none of the classes {', '.join(people.classes)}; {remedy}, or one row of "
+            "probabilities for each item"
+        )
+    return np.asarray(np.eye(len(people.classes))[[people.classes.index(each) for each in names]][None])
 
 
 def _classes_of(

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 from scipy.special import softmax
 
-from dissensus.array_file import read_npz
+from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
+from dissensus.evaluation.model_outputs import read_outputs
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
 from dissensus.table_file import kind_of, open_file, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import polars as pl
@@ -29,6 +31,8 @@ ROUNDING: Final = 1e-3
 """How far from 1 a row of a file may sum: numbers in text are rounded. Each row is divided by its sum."""
 
 NPZ: Final = ".npz"
+NPY: Final = ".npy"
+EVAL: Final = ".eval"
 
 SAYS: Final[dict[str, Given]] = {
     **dict.fromkeys(("probabilities", "probs", "probability", "prob", "proba"), "probabilities"),
@@ -44,6 +48,9 @@ ITEMS: Final = ("items", "item", "ids", "id", "uid", "uids")
 
 SEED: Final = "seed"
 """The column that tells several seeds of one system apart."""
+
+MODEL: Final = "model"
+"""What a system is called that came without a name."""
 
 SEEDS: Final = "seeds"
 """The array of an npz file that numbers its runs."""
@@ -77,13 +84,18 @@ def read_predictions(
     order: Sequence[str] | None = None,
     item: str | None = None,
     given: Given | None = None,
+    answers: Mapping[str, str] | None = None,
 ) -> Predictions:
-    """Predictions of a file: one row for each item, with its name and a number for each class.
+    """Predictions of a file: one row for each item, with its name and a number for each class; or a model's outputs.
 
     A CSV, TSV, Parquet or JSONL file has a column of item names, and one column for each class in any order, or one
     column with a list of numbers or an object (by class name). A column `seed` tells several seeds apart. An npz file
     has the arrays `items`, and `probabilities` or `logits` of shape (items, classes) or (seeds, items, classes); it may
-    have `classes`, their names in order, and `seeds`. Files that `write_labels` wrote are read too.
+    have `classes`, their names in order, and `seeds`. Files that `write_labels` wrote are read too. An npy file has
+    such an array alone, and its rows are items 0, 1, 2, ...
+
+    Outputs are hard labels, sampled answers, log-probabilities of tokens and answers in words, as `model_outputs` reads
+    them; what names no class counts as one more class, which nobody voted for.
 
     A class that nobody voted for counts: its column is recognised because rows sum to 1 only with it, or because
     `order` names it.
@@ -97,13 +109,27 @@ def read_predictions(
         given: probabilities or logits. None takes the name of the column or array where that says it, and else looks
             at the numbers: rows in [0, 1] that sum to 1 are probabilities; rows with negative numbers, most of which
             do not sum to 1, are logits; anything else is refused. The notes say what was decided.
+        answers: of outputs, by answer the class that it means; without it an answer is the class that it names.
     """
     if given is not None and given not in get_args(Given):
         raise InputError(f"{path}: predictions are given as probabilities or as logits, not as '{given}'")
     path = open_file(path)
     names = _Names(tuple(map(str, classes)), None if order is None else tuple(map(str, order)))
-    npz = kind_of(path, also=(NPZ,)) == "npz"
-    found = _from_npz(path, names) if npz else _from_table(path, names, item)
+    kind = kind_of(path, also=(NPZ, NPY, EVAL))
+    outputs = read_outputs(path, names.all, answers=answers, item=item)
+    if outputs is not None:
+        return Predictions(
+            probabilities=outputs.probabilities[None],
+            items=outputs.items,
+            classes=outputs.classes,
+            given="probabilities",
+            seeds=(0,),
+            notes=tuple(f"{path}: {sentence}" for sentence in outputs.notes),
+        )
+    if answers is not None:
+        raise InputError(f"{path}: it holds numbers for each class, and no answers; leave out --answers")
+    in_arrays = kind in ("npz", "npy")
+    found = _from_arrays(path, _arrays(path, kind), names) if in_arrays else _from_table(path, names, item)
     _refuse_repeated(path, found.items)
     return _settled(path, found, given)
 
@@ -156,6 +182,30 @@ def _settled(path: Path, found: _Found, given: Given | None) -> Predictions:
         seeds=found.seeds or tuple(range(len(probabilities))),
         notes=tuple(f"{path}: {sentence}" for sentence in notes),
     )
+
+
+def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] | None) -> dict[str, Predictions]:
+    """Systems by name from what `evaluate` takes: probabilities, or `Predictions`, of one system or of several by name.
+
+    Args:
+        given: the systems; one without a name is called `model`.
+        human: the items that they are of, in order.
+        classes: the names of an array's classes in order; None takes those of the votes, which `evaluate` refuses where
+            their order says nothing of the model's.
+    """
+    named = given if isinstance(given, Mapping) else {MODEL: given}
+    names = human.classes if classes is None else tuple(map(str, classes))
+    made: dict[str, Predictions] = {}
+    for name, each in named.items():
+        if isinstance(each, Predictions):
+            made[name] = each
+            continue
+        runs = checked_probabilities(each, str(name))
+        seeds = tuple(range(len(runs)))
+        made[name] = Predictions(
+            probabilities=runs, items=human.items, classes=names, given="probabilities", seeds=seeds
+        )
+    return made
 
 
 def read_column(path: str | Path, column: str, items: Names, *, item: str | None = None) -> Names:
@@ -369,8 +419,15 @@ def _look(path: Path, found: _Found) -> tuple[Given, str]:
     return "probabilities", "as all rows sum to 1"
 
 
-def _from_npz(path: Path, classes: _Names) -> _Found:
-    arrays = read_npz(path)
+def _arrays(path: Path, kind: str) -> Mapping[str, np.ndarray[Any, Any]]:
+    """The arrays of a file; the rows of an array that stands alone are numbered."""
+    if kind == "npz":
+        return read_npz(path)
+    values = read_npy(path)
+    return {"predictions": values, "items": np.arange(values.shape[-2] if values.ndim > 1 else 0)}
+
+
+def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], classes: _Names) -> _Found:
     source = next((name for name in arrays if name.lower() in (*SAYS, *SAYS_NOTHING)), None)
     named = next((name for name in ITEMS if name in arrays), None)
     if source is None or named is None:

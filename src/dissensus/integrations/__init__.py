@@ -1,4 +1,4 @@
-"""Recorders for training loops that are not ours."""
+"""Deliveries and recorders for training loops that are not ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus.integrations.loading import Delivered as Delivered
+    from dissensus.integrations.loading import Loader as Loader
+    from dissensus.integrations.loading import loader as loader
     from dissensus.integrations.recorder import Recorder as Recorder
     from dissensus.integrations.recorder import recorded_items as recorded_items
 
-__getattr__, __dir__ = lazy_names(__name__, {"Recorder": "recorder", "recorded_items": "recorder"})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Delivered": "loading",
+        "Loader": "loading",
+        "Recorder": "recorder",
+        "loader": "loading",
+        "recorded_items": "recorder",
+    },
+)

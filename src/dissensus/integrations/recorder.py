@@ -88,6 +88,11 @@ class Recorder:
         self._epochs: list[np.ndarray[Any, np.dtype[np.float16]]] = []
 
     @property
+    def ended(self) -> int:
+        """How many epochs have ended."""
+        return len(self._epochs)
+
+    @property
     def dynamics(self) -> dict[str, np.ndarray[Any, np.dtype[np.float16]]]:
         """By split, (epochs, items, classes) probabilities after each ended epoch."""
         if not self._epochs:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.extras import installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,11 +46,14 @@ def hf_folder(name: str, *, beside: Path) -> Path:
     """The folder that holds a Hugging Face model: one beside the study file, or the hub's copy on this machine.
 
     Args:
-        name: a folder, or a name on the hub, which is downloaded where it is not here yet.
+        name: a folder, or `minilm` for the installed one, or a name on the hub, which is downloaded where it is not
+            here yet.
         beside: the folder that a relative one is looked for in.
     """
-    _installed("transformers", "text", name=f"hf:{name}")
+    installed("transformers", "text", wanted_by=f"hf:{name}")
     folder = beside / Path(name).expanduser()
+    if name == "minilm" and not folder.is_dir():
+        return minilm_folder()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise InputError(f"hf:{name}: {folder} holds no config.json; give a folder that save_pretrained wrote")
@@ -166,7 +170,7 @@ def embed_images(items: Items, told: Callable[[int, int], None], *, name: str, b
 
 def timm_folder(name: str, *, beside: Path) -> Path | None:
     """The folder of a timm network beside the study file; None for a name that timm is to find."""
-    _installed("timm", "images", name=f"timm:{name}")
+    installed("timm", "images", wanted_by=f"timm:{name}")
     folder = beside / Path(name).expanduser()
     return folder if (folder / "config.json").is_file() else None
 
@@ -174,8 +178,3 @@ def timm_folder(name: str, *, beside: Path) -> Path | None:
 def versions(*packages: str) -> dict[str, str]:
     """The versions of installed packages, which decide what an encoder makes."""
     return {package: version(package) for package in packages}
-
-
-def _installed(package: str, extra: str, *, name: str) -> None:
-    if importlib.util.find_spec(package) is None:
-        raise InputError(f'{name}: {package} is not installed; get it with `pip install "dissensus[{extra}]"`')

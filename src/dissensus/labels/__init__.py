@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dissensus.labels.distribution import Majority as Majority
     from dissensus.labels.labelling import SCHEMES as SCHEMES
     from dissensus.labels.labelling import label as label
+    from dissensus.labels.reading import read_classes as read_classes
     from dissensus.labels.reading import read_labels as read_labels
     from dissensus.labels.schemes import label_counts as label_counts
     from dissensus.labels.updating import update as update
@@ -25,6 +26,7 @@ __getattr__, __dir__ = lazy_names(
         "Majority": "distribution",
         "SCHEMES": "labelling",
         "label": "labelling",
+        "read_classes": "reading",
         "read_labels": "reading",
         "label_counts": "schemes",
         "update": "updating",

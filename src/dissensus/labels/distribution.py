@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from scipy.special import entr
 
-from dissensus.arrays import row_max, row_sum
+from dissensus.arrays import row_argmax, row_max, row_sum
 from dissensus.errors import InputError
+from dissensus.votes.table import SHOWN
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Table
+
+_BLOCK: Final = 1 << 14
 
 TieRule = Literal["first", "random", "split"]
 """How a majority decides between classes with equally many votes: the first in class order, one at random (seeded),
@@ -71,7 +75,8 @@ class LabelDistribution:
                 f"label distribution: probabilities {self.probabilities.shape} and counts {self.counts.shape} "
                 f"must both be items by classes, {shape}"
             )
-        off = np.abs(row_sum(self.probabilities) - 1.0)
+        off = row_sum(self.probabilities)
+        off = np.abs(np.subtract(off, 1.0, out=off), out=off)
         worst = int(off.argmax()) if off.size else 0
         if off.size and not off[worst] < 1e-6:
             raise InputError(
@@ -84,6 +89,10 @@ class LabelDistribution:
 
     def __repr__(self) -> str:
         return f"LabelDistribution({len(self):,} items, {len(self.classes)} classes, {self.scheme})"
+
+    def _repr_html_(self) -> str:
+        shown = self.take(np.arange(min(len(self), SHOWN)))
+        return f"<p>{escape(repr(self))}</p>{shown.to_polars()._repr_html_()}"
 
     def to_polars(self) -> Any:
         """A Polars frame with a row per item: a column per class, majority, entropy and judgements."""
@@ -152,10 +161,16 @@ def one_hot(shares: Table | Counts, *, tie: TieRule = "first", seed: int = 0) ->
     if tie == "split":
         top = _top(shares).astype(np.float64)
         return np.asarray(top / row_sum(top)[:, None])
-    n_items, n_classes = shares.shape
-    out = np.zeros(n_items * n_classes)
-    out[np.arange(0, n_items * n_classes, n_classes) + _winner(shares, tie=tie, seed=seed)] = 1.0
-    return out.reshape(n_items, n_classes)
+    out = np.zeros(shares.shape)
+    if tie == "random":
+        out[np.arange(len(out)), _winner(shares, tie=tie, seed=seed)] = 1.0
+        return out
+    # Block by block what is made on the way stays in the cache; it need not be fetched from the system page by page.
+    place = np.arange(0, min(len(out), _BLOCK) * out.shape[1], out.shape[1])
+    for start in range(0, len(out), _BLOCK):
+        winner = _winner(shares[start : start + _BLOCK], tie=tie, seed=seed)
+        out[start : start + _BLOCK].reshape(-1)[place[: winner.size] + winner] = 1.0
+    return out
 
 
 def _winner(shares: Table | Counts, *, tie: TieRule, seed: int) -> Codes:
@@ -165,7 +180,7 @@ def _winner(shares: Table | Counts, *, tie: TieRule, seed: int) -> Codes:
     elif tie not in ("first", "split"):
         raise InputError(f"majority: unknown tie rule '{tie}'; choose first, random or split")
     elif shares.dtype.kind == "i":
-        winner = shares.argmax(axis=1)
+        winner = row_argmax(shares)
     else:
         winner = _top(shares).argmax(axis=1)
     return np.asarray(winner, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Label distributions that were published or elicited without votes, from any table."""
+"""Labels that did not come from votes: distributions that were published or elicited, and known classes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from dissensus.arrays import places_of
 from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.table_file import open_table, table_in_memory
-from dissensus.votes.cells import distinct_names
-from dissensus.votes.columns import ABOUT_ITEMS, choose, listed, plain
+from dissensus.votes.cells import arrange_classes, distinct_names, encode_names
+from dissensus.votes.columns import ABOUT_ITEMS, choose, guess, guess_gold, listed, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from dissensus.arrays import Names
+    from dissensus.arrays import Table as Shares
 
 ROUNDING: Final = 1e-3
 """How far from 1, or by share from 100, a row may sum: numbers in text are rounded. Each row is divided by its sum."""
@@ -75,3 +79,85 @@ def read_labels(
         scheme="given",
         ordered=ordered,
     )
+
+
+def read_classes(
+    path: str | Path,
+    items: Names,
+    classes: Sequence[str],
+    *,
+    columns: Sequence[str] | None = None,
+    notes: list[str] | None = None,
+) -> dict[str, str]:
+    """The known class of items, by name: gold labels, or those that items had before people judged them.
+
+    Args:
+        path: a table with a column of items and one of classes.
+        items: (items,) names of the items that are asked about; others in the table are left out and told.
+        classes: names; a label of an item that is asked about must be one of them.
+        columns: the column of items and that of classes; None guesses them, or takes the only two.
+        notes: takes a sentence on items that were left out.
+    """
+    table = open_table(path)
+    item, label = _gold_columns(table.columns) if columns is None else _two(columns, path=table.path)
+    for name in columns or ():
+        choose("gold-columns", name, table.columns, path=table.path)
+    if not item or not label:
+        raise InputError(
+            f"{table.path}: none of the columns {listed(table.columns)} is known to hold the item or its class; name "
+            "both with --gold-columns ITEM,CLASS"
+        )
+    rows = table.rows([item, label])
+    names = distinct_names(rows.table[item], where=rows.where)
+    code, labels = encode_names(rows.table[label], where=rows.where)
+    asked = np.flatnonzero(places_of(names, items) >= 0)
+    if not asked.size:
+        raise InputError(f"{table.path}: none of the {len(names):,} gold items has votes; check their names")
+    if asked.size < len(names) and notes is not None:
+        notes.append(f"{len(names) - asked.size:,} of {len(names):,} gold items have no votes and are left out")
+    used, first = np.unique(code[asked], return_index=True)
+    rank, order = arrange_classes(
+        [str(name) for name in labels[used].tolist()], classes, where=lambda k: rows.where(int(asked[first[k]]))
+    )
+    named = np.array(order, dtype=object)[np.asarray(rank)[np.searchsorted(used, code[asked])]]
+    return dict(zip((str(name) for name in names[asked].tolist()), named.tolist(), strict=True))
+
+
+def labels_beside(path: str | Path, human: LabelDistribution, *, item: str | None = None) -> Shares:
+    """(items, classes) the labels of a file for the same items: a distribution each, or all on one known class.
+
+    Args:
+        path: a table with a column of probabilities for each class, or with one of classes, as `read_classes` takes it.
+        human: what people said; items and classes are taken from it, and each item must have a label.
+        item: the column of items in a table of probabilities; None guesses it.
+    """
+    if set(human.classes) <= set(open_table(path).columns):
+        read = read_labels(path, item=item, classes=human.classes)
+        names, rows = read.items, read.probabilities
+    else:
+        known = read_classes(path, human.items, human.classes)
+        names = np.array(list(known), dtype=np.dtypes.StringDType())
+        rows = np.eye(len(human.classes))[[human.classes.index(name) for name in known.values()]]
+    place = places_of(human.items, names)
+    missing = np.flatnonzero(place < 0)
+    if missing.size:
+        raise InputError(
+            f"{path}: no label for item {human.items[missing[0]]}, and {missing.size:,} lack one in all; give a label "
+            "to each item that is evaluated"
+        )
+    return rows[place]
+
+
+def _gold_columns(available: Sequence[str]) -> tuple[str, str]:
+    """The columns of items and of their classes, '' where one is not known."""
+    item, label = guess("item", available) or "", guess_gold(available) or ""
+    if len(available) == 2 and (item or label):
+        item = item or next(name for name in available if name != label)
+        label = next(name for name in available if name != item)
+    return item, label
+
+
+def _two(columns: Sequence[str], *, path: Path) -> tuple[str, str]:
+    if len(columns) != 2:
+        raise InputError(f"{path}: --gold-columns names {len(columns)} columns; name that of items and that of classes")
+    return columns[0], columns[1]

@@ -14,7 +14,7 @@ from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution, TieRule, one_hot
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Counts, Floats, Table
+    from dissensus.arrays import Counts, Floats, Ints, Table
     from dissensus.votes.counting import CountedVotes
     from dissensus.votes.table import Votes
 
@@ -92,7 +92,7 @@ def dirichlet(votes: Votes, *, concentration: float | Floats | None = None) -> L
     return _distribution(votes, _shrunk(votes.counts, total, concentration), "dirichlet")
 
 
-def _shrunk(counts: Counts, total: Floats, concentration: float | Floats | None) -> Table:
+def _shrunk(counts: Counts, total: Ints, concentration: float | Floats | None) -> Table:
     a = fit_concentration(counts) if concentration is None else np.asarray(concentration, dtype=np.float64)
     a = np.broadcast_to(a, (counts.shape[1],))
     if not (np.isfinite(a).all() and (a >= 0).all() and a.sum() > 0):
@@ -171,7 +171,7 @@ def label_counts(
     raise InputError(f"labels: {scheme} needs to know who voted; from counts choose frequency, majority or dirichlet")
 
 
-def _votes_of_each_item(votes: Votes) -> Floats:
+def _votes_of_each_item(votes: Votes) -> Ints:
     total = votes.panel_size if votes.judgement is None else row_sum(votes.counts)
     empty = np.flatnonzero(total == 0)
     if empty.size:
@@ -180,7 +180,7 @@ def _votes_of_each_item(votes: Votes) -> Floats:
             f"{f', and {empty.size - 1:,} more items have none' if empty.size > 1 else ''}; "
             "remove them, or collect at least one vote for each"
         )
-    return np.asarray(total, dtype=np.float64)
+    return np.asarray(total)
 
 
 def _distribution(votes: Votes, probabilities: Table, scheme: str) -> LabelDistribution:

@@ -185,7 +185,7 @@ def files_subject(
     people: LabelDistribution,
     predictions: Mapping[str, Predictions],
     *,
-    votes: Votes,
+    votes: Votes | None,
     title: str,
     texts: Names | None = None,
     files: Sequence[tuple[str, str]] = (),
@@ -199,7 +199,7 @@ def files_subject(
         evaluation: of the systems.
         people: what people said of the evaluated items.
         predictions: by name, of the same items in the same order.
-        votes: all votes.
+        votes: all votes; None where only label distributions are known.
         title: a short name.
         texts: (items,) the text of each evaluated item; None shows their names.
         files: what was read, as names and values.

@@ -10,6 +10,10 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.resampling import ENOUGH
+from dissensus.evaluation.evaluating import evaluate
+from dissensus.evaluation.predictions import as_predictions
+from dissensus.labels.distribution import LabelDistribution
+from dissensus.labels.labelling import label
 from dissensus.report import figures
 from dissensus.report.citation import bibliography
 from dissensus.report.dots import dots
@@ -19,10 +23,10 @@ from dissensus.report.gains import differences_by_stratum, disagreement, gains, 
 from dissensus.report.glossary import glossary
 from dissensus.report.items import cards, contested, largest_gaps
 from dissensus.report.landscape import basin_tables, landscape
-from dissensus.report.ood import detection, score_histograms
+from dissensus.report.ood import detection, roc_figures, score_histograms
 from dissensus.report.page import Page, render
 from dissensus.report.people import who_disagrees
-from dissensus.report.subject import Subject, study_subject
+from dissensus.report.subject import Subject, files_subject, study_subject
 from dissensus.report.tables import annotators, class_table, comparisons, mode_shift_table
 from dissensus.report.training_dynamics import (
     confidence_by_stratum,
@@ -34,13 +38,15 @@ from dissensus.report.training_dynamics import (
 from dissensus.report.words import answer
 from dissensus.studies.measuring import stored_basins, stored_ood
 from dissensus.studies.original import mode_shift_audit
+from dissensus.studies.scored import METRICS, ScoredStudy
 from dissensus.votes.annotators import annotator_agreement
+from dissensus.votes.table import Votes
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dissensus.report.tables import Table
-    from dissensus.studies import ScoredStudy
-    from dissensus.votes.table import Votes
 
 ITEMS: Final = 6
 """How many contested items the page shows, and how many of the largest gaps."""
@@ -48,19 +54,32 @@ ITEMS: Final = 6
 ANNOTATORS: Final = 30
 
 
-def write_report(about: Subject | ScoredStudy, path: str | Path, *, seed: int = 0) -> Path:
+def write_report(
+    about: Subject | ScoredStudy | Votes | LabelDistribution,
+    path: str | Path = "report.html",
+    *,
+    predictions: Any | None = None,
+    classes: Sequence[str] | None = None,
+    texts: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Path:
     """Write a report: one HTML page that needs no network, and beside it a folder `NAME-files`.
 
     Args:
-        about: what the page is about (`subject.files_subject`), or a scored study.
+        about: a scored study; or votes or label distributions, with predictions for their items; or what a page is
+            about (`subject.files_subject`).
         path: of the page.
+        predictions: of votes or label distributions: probabilities, `Predictions`, or several systems by name, as
+            `dissensus.evaluate` takes them.
+        classes: the names of the predictions' classes in order, where these are arrays.
+        texts: (items,) what to show of each item; None shows its name.
         seed: of resamples, and of which points are shown where there are too many.
 
     Returns:
         The path of the page.
     """
     path = Path(path)
-    subject = about if isinstance(about, Subject) else study_subject(about)
+    subject = _subject(about, predictions, classes, texts, seed=seed)
     page = make_page(subject, files=f"{path.stem}-files", seed=seed)
     drawings = {
         figure.slug: drawn(figure, section.data[figure.data]) for section in page.sections for figure in section.figures
@@ -76,6 +95,26 @@ def write_report(about: Subject | ScoredStudy, path: str | Path, *, seed: int = 
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
     return path
+
+
+def _subject(
+    about: Any, predictions: Any | None, classes: Sequence[str] | None, texts: Sequence[str] | None, *, seed: int
+) -> Subject:
+    if isinstance(about, Subject):
+        return about
+    if isinstance(about, ScoredStudy):
+        return study_subject(about)
+    if not isinstance(about, Votes | LabelDistribution) or predictions is None:
+        raise InputError(
+            f"report: about {type(about).__name__} {'without' if predictions is None else 'with'} predictions there is "
+            "no page; give a scored study, or votes or label distributions with predictions="
+        )
+    votes = about if isinstance(about, Votes) else None
+    people = label(about) if isinstance(about, Votes) else about
+    evaluation = evaluate(people, predictions, classes=classes, votes=votes, metrics=METRICS, seed=seed)
+    systems = as_predictions(predictions, people, classes)
+    shown = None if texts is None else np.array(list(texts), dtype=np.dtypes.StringDType())
+    return files_subject(evaluation, people, systems, votes=votes, title="Report", texts=shown)
 
 
 def make_page(subject: Subject, *, files: str, seed: int) -> Page:
@@ -124,6 +163,7 @@ def _of_training(scored: ScoredStudy | None, *, shown: tuple[str, ...], resample
         "basins": [] if basins is None else basin_tables(basins),
         "landscape": None if basins is None else landscape(basins),
         "ood": [] if ood is None else detection(ood),
+        "roc": None if ood is None else roc_figures(ood),
         "histograms": None if ood is None else score_histograms(ood),
         "curves": None if scored is None else figures.learning_curves(scored),
         "maps": {},

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dissensus.studies.opening import open_study as open_study
     from dissensus.studies.running import Plan as Plan
     from dissensus.studies.running import plan_study as plan_study
+    from dissensus.studies.running import run as run
     from dissensus.studies.running import run_plan as run_plan
     from dissensus.studies.scored import ScoredStudy as ScoredStudy
     from dissensus.studies.scored import score_study as score_study
@@ -29,6 +30,7 @@ __getattr__, __dir__ = lazy_names(
         "open_study": "opening",
         "plan_study": "running",
         "read_study": "spec",
+        "run": "running",
         "run_plan": "running",
         "score_study": "scored",
         "shipped_studies": "spec",

@@ -9,7 +9,7 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.studies.opening import runs_by_system
-from dissensus.studies.scored import AGREEMENT, METRICS
+from dissensus.studies.scored import AGREEMENT, METRICS, trains_on_majority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,8 @@ TESTED = "test"
 def score_folds(folds: Sequence[OpenStudy], *, resamples: int = 1000, seed: int = 0) -> Evaluation:
     """Score the systems of a study on all its items, each predicted in the fold that tests on it.
 
-    The runs of a seed in all folds count as one run. A seed that failed in a fold is left out.
+    The runs of a seed in all folds count as one run. A seed that failed in a fold is left out. Baselines are fitted
+    across fifths of the items, no item on itself.
 
     Args:
         folds: all parts of a study with `folds`, their runs stored.
@@ -48,12 +49,15 @@ def score_folds(folds: Sequence[OpenStudy], *, resamples: int = 1000, seed: int 
             systems[name] = np.stack(whole)
     if not systems:
         raise InputError(f"study {first.study.name}: no seed trained in all folds; lower the learning rate")
+    human = first.data.human.take(members)
+    majority = {name for name, runs in runs_by_system(first).items() if trains_on_majority(runs[0])}
     return evaluate(
-        first.data.human.take(members).probabilities,
+        human,
         systems,
+        classes=human.classes,
         metrics=METRICS,
         strata=AGREEMENT,
-        baselines=False,
+        majority=next((name for name in systems if name in majority), None),
         resamples=resamples,
         seed=seed,
     )

@@ -176,8 +176,7 @@ def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device:
     chosen = settings or opened.study.ood
     if chosen is None:
         raise InputError(
-            f"study {opened.study.name}: no out-of-distribution sets; give --ood-set PATH, or an [ood] table in "
-            "its file"
+            f"study {opened.study.name}: no out-of-distribution sets; give --ood PATH, or an [ood] table in its file"
         )
     systems = _reference_first(opened)
     key = _ood_key(systems, chosen)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
 from dissensus.studies.data import study_data
+from dissensus.studies.spec import Study, read_study
 from dissensus.training.run import people_run, run_on
 from dissensus.training.store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dissensus.studies.spec import Study
     from dissensus.training.data import TrainingData
     from dissensus.training.run import Run
 
+STORE: Final = "dissensus-runs"
+"""The folder of runs where none is named."""
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class OpenStudy:
     """A study with its data, and the store that its runs are looked for in.
 
@@ -35,20 +38,28 @@ class OpenStudy:
     runs: tuple[Run, ...]
     store: RunStore
 
+    def __repr__(self) -> str:
+        done = len(self.runs) - len(self.waiting)
+        return f"OpenStudy({self.study.name}, {done} of {len(self.runs)} runs stored in {self.store.folder})"
+
     @property
     def waiting(self) -> tuple[Run, ...]:
         """The runs that are not in the store now."""
         return tuple(run for run in self.runs if run not in self.store)
 
 
-def open_study(study: Study, store: str | Path, *, told: Callable[[int, int], None] | None = None) -> OpenStudy:
+def open_study(
+    study: Study | str | Path, store: str | Path = STORE, *, told: Callable[[int, int], None] | None = None
+) -> OpenStudy:
     """Read a study's data and see which of its runs are stored; a folder that can only be read will do.
 
     Args:
-        study: one that has no parts.
+        study: one that has no parts; or its file, or the name of a shipped one.
         store: the folder of its runs.
         told: called with how many items are encoded, and how many there are.
     """
+    if not isinstance(study, Study):
+        study = read_study(study)
     data = replace(study_data(study, told=told), folder=study.folder)
     runs = study_runs(study, data)
     opened = OpenStudy(study, data, runs, RunStore(Path(store)))

@@ -7,7 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dissensus.studies.opening import OpenStudy, open_study
+from dissensus.studies.opening import STORE, OpenStudy, open_study
+from dissensus.studies.scored import ScoredStudy, score_study
+from dissensus.studies.spec import Study, read_study
 from dissensus.training.engine import choose_engine, loop_only, train
 from dissensus.training.losses import loss_of
 from dissensus.training.models import network_of
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from dissensus.studies.spec import Study
     from dissensus.training.data import TrainingData
     from dissensus.training.engine import Choice
     from dissensus.training.events import EpochEnded
@@ -114,3 +115,27 @@ def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -
             standing.finish(result.run.key)
             say()
         yield result
+
+
+def run(
+    study: Study | str | Path,
+    store: str | Path = STORE,
+    *,
+    engine: str = "auto",
+    device: str = "auto",
+    told: Callable[[Standing], None] = lambda _: None,
+) -> ScoredStudy:
+    """Train what a study has left to do, and score all of it: what `dissensus study run` does.
+
+    Args:
+        study: one that has no parts; or its file, or the name of a shipped one.
+        store: the folder that results are kept in; runs that are there are not trained again.
+        engine: how runs are trained: loop, fleet, or auto.
+        device: cpu, cuda, or auto.
+        told: called with where the study stands when an epoch or a run has ended.
+    """
+    plan = plan_study(study if isinstance(study, Study) else read_study(study), store, engine=engine, device=device)
+    with plan.writer:
+        for _ in run_plan(plan, told=told):
+            pass
+    return score_study(plan.opened)

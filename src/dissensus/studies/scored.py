@@ -66,7 +66,7 @@ class System:
         return np.asarray(self.predictions[split].mean(axis=0, dtype=np.float64))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ScoredStudy:
     """A study whose runs were read and scored against people.
 
@@ -76,8 +76,8 @@ class ScoredStudy:
         human: what people said of that split's items.
         systems: by name, in the order of the grid, with the runs that trained.
         failed: by system, the seeds whose runs failed, and why; they are scored nowhere.
-        references: by model, the system that the model's others are compared with: the one that the study names, or else
-            the one trained on majority labels where there is one.
+        references: by model, the system that the model's others are compared with: the one that the study names, or
+            else the one trained on majority labels where there is one.
         evaluation: of all systems and baselines.
         by_vote: by system, how well it predicts single votes; empty where votes are anonymous.
         cautions: what a reader must know before any number: that data are simulated, say.
@@ -92,6 +92,16 @@ class ScoredStudy:
     evaluation: Evaluation
     cautions: tuple[str, ...]
     by_vote: Mapping[str, VoteScore] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        runs = sum(len(system.runs) for system in self.systems.values())
+        held = f"{len(self.systems)} systems, {runs} runs, {len(self.human):,} items"
+        return "\n".join([f"ScoredStudy({self.opened.study.name}, {held})", *self.cautions, *self.evaluation.verdict])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return "".join(f"<p>{escape(each)}</p>" for each in self.cautions) + self.evaluation._repr_html_()
 
     @property
     def recorded(self) -> bool:
@@ -117,11 +127,14 @@ class ScoredStudy:
         return self.opened.data.human.take(self.opened.data.splits[TRAIN])
 
 
-def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> ScoredStudy:
+def score_study(
+    opened: OpenStudy, *, strata: str | tuple[str, ...] = AGREEMENT, resamples: int = 1000, seed: int = 0
+) -> ScoredStudy:
     """Read every run of a study and score it on the test split, or the last one that is not trained on.
 
     Args:
         opened: a study whose runs are all in its store.
+        strata: ideas of strata, as `evaluate` takes them.
         resamples: of items and seeds, behind each interval.
         seed: of everything random.
     """
@@ -144,7 +157,7 @@ def score_study(opened: OpenStudy, *, resamples: int = 1000, seed: int = 0) -> S
         seeds={name: [run.seed for run in system.runs] for name, system in systems.items()},
         votes=data.votes,
         metrics=METRICS,
-        strata=AGREEMENT,
+        strata=strata,
         majority=majority,
         reference=reference,
         training=data.human.take(data.splits[TRAIN]) if split != TRAIN else None,
@@ -203,8 +216,9 @@ def _told_failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[s
 
 def _trained_on(result: RunResult) -> str:
     timing, versions = result.timing, result.versions
+    machine = f" ({timing['machine']})" if "machine" in timing else ""
     return (
-        f"{timing.get('engine', 'unknown engine')} on {timing.get('device', 'unknown device')}, "
+        f"{timing.get('engine', 'unknown engine')} on {timing.get('device', 'unknown device')}{machine}, "
         f"PyTorch {versions.get('torch', 'unknown')}"
     )
 

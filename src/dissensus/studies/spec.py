@@ -485,8 +485,9 @@ class _StudyFile(TomlFile):
                 "ood", "sets", 'must name out-of-distribution sets and their places: { letters = "letters.npz" }'
             )
         made = {**given, "sets": {name: self.found(path) for name, path in sets.items()}}
-        if isinstance(given.get("scores"), list):
-            made["scores"] = tuple(given["scores"])
+        for listed in ("near", "far", "scores"):
+            if isinstance(given.get(listed), list):
+                made[listed] = tuple(given[listed])
         return self.settings("ood", OodSettings, made)
 
     def found(self, path: str) -> Path:

@@ -15,6 +15,7 @@ from dissensus.randomness import Purpose, stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dissensus.arrays import Ints
     from dissensus.delivery import Delivery
     from dissensus.training.inputs import SparseRows
     from dissensus.training.run import Run
@@ -44,11 +45,16 @@ class Epoch:
     who: Tensor | None = None
 
 
+def example_order(examples: int, *, seed: int, epoch: int) -> Ints:
+    """(examples,) the order in which an epoch visits its examples."""
+    return stream(seed, Purpose.ORDER, epoch).permutation(examples)
+
+
 def epoch_of(run: Run, delivery: Delivery, epoch: int, *, classes: int) -> Epoch:
     """The epoch of a run, on the CPU or wherever its delivery lies."""
     examples = delivery.examples
     device, n_examples = examples.device, examples.shape[0]
-    order = torch.from_numpy(stream(run.seed, Purpose.ORDER, epoch).permutation(n_examples)).to(device)
+    order = torch.from_numpy(example_order(n_examples, seed=run.seed, epoch=epoch)).to(device)
     target = delivery(epoch)[order]
     if target.ndim == 1:
         target = F.one_hot(target, classes)

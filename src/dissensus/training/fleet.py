@@ -18,7 +18,7 @@ from dissensus.training.loop import same_bits
 from dissensus.training.models import network_of
 from dissensus.training.people import TRUST, most_trusted
 from dissensus.training.progress import Progress, ended
-from dissensus.training.run import Run, RunResult, answers_by_vote, delivery_of, held_out_votes
+from dissensus.training.run import Run, RunResult, answers_by_vote, delivery_of, held_out_votes, machine
 from dissensus.training.stacked import StackedRuns, draws_itself, stackable
 from dissensus.training.streams import StreamedRuns
 from dissensus.training.workers import train_in_workers
@@ -123,7 +123,13 @@ def train_together(
             ),
             dynamics={name: values[r, : lengths[r]] for name, values in recorded.items()},
             weights=weights[r],
-            timing={"seconds": seconds, "engine": "fleet", "device": str(device), "together": len(runs)},
+            timing={
+                "seconds": seconds,
+                "engine": "fleet",
+                "device": str(device),
+                "together": len(runs),
+                "machine": machine(device),
+            },
             failed=why_failed(
                 run, data, history={"train_loss": columns["train_loss"][r, : lengths[r]]}, weights=weights[r]
             ),

@@ -30,6 +30,7 @@ from dissensus.training.run import (
     class_weights,
     delivery_of,
     held_out_votes,
+    machine,
     selection_of,
 )
 
@@ -141,7 +142,13 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         by_vote=answers_by_vote(run, data, own, predictions),
         dynamics={name: np.stack(epochs) for name, epochs in dynamics.items() if epochs},
         weights=weights,
-        timing={"seconds": time.perf_counter() - began, "engine": "loop", "device": str(place), "together": 1},
+        timing={
+            "seconds": time.perf_counter() - began,
+            "engine": "loop",
+            "device": str(place),
+            "together": 1,
+            "machine": machine(place),
+        },
         failed=why_failed(run, data, history=columns, weights=weights),
     )
 

@@ -1,4 +1,8 @@
-"""Losses: (..., items, classes) logits and delivered targets to (..., items) values; entropies are in nats."""
+"""Losses: (..., items, classes) logits and delivered targets to (..., items) values; entropies are in nats.
+
+A target is delivered as distributions p, (..., items, classes), or as class indices, (..., items), which stand for all
+probability on one class.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 
 def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """-sum_k p_k log q_k."""
-    return -(target * logits.log_softmax(dim=-1)).sum(dim=-1)
+    return -(spread(target, logits) * logits.log_softmax(dim=-1)).sum(dim=-1)
 
 
 def kl(logits: Tensor, target: Tensor) -> Tensor:
@@ -30,12 +34,13 @@ def kl(logits: Tensor, target: Tensor) -> Tensor:
 
     What differs is the value, 0 where people are met exactly, and with it the selection by loss under another target.
     """
+    target = spread(target, logits)
     return _p_log_p(target).sum(dim=-1) + cross_entropy(logits, target)
 
 
 def jsd(logits: Tensor, target: Tensor) -> Tensor:
     """Jensen-Shannon divergence (KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2, from 0 to ln 2."""
-    log_q = logits.log_softmax(dim=-1)
+    target, log_q = spread(target, logits), logits.log_softmax(dim=-1)
     q = log_q.exp()
     middle = (target + q) / 2
     # The least positive number where both are 0: 0 log 0 = 0, and its slope stays finite.
@@ -45,12 +50,19 @@ def jsd(logits: Tensor, target: Tensor) -> Tensor:
 
 def brier(logits: Tensor, target: Tensor) -> Tensor:
     """sum_k (p_k - q_k)^2, from 0 to 2."""
-    return (target - logits.softmax(dim=-1)).square().sum(dim=-1)
+    return (spread(target, logits) - logits.softmax(dim=-1)).square().sum(dim=-1)
 
 
 def emd(logits: Tensor, target: Tensor) -> Tensor:
     """Earth mover's distance, sum_k |P_k - Q_k| of cumulated probabilities: classes are ordered, a step of 1 apart."""
-    return (target - logits.softmax(dim=-1)).cumsum(dim=-1)[..., :-1].abs().sum(dim=-1)
+    return (spread(target, logits) - logits.softmax(dim=-1)).cumsum(dim=-1)[..., :-1].abs().sum(dim=-1)
+
+
+def spread(target: Tensor, logits: Tensor) -> Tensor:
+    """(..., items, classes) a delivered target as distributions, whichever way it was delivered."""
+    if target.ndim == logits.ndim:
+        return target
+    return F.one_hot(target, logits.shape[-1]).to(logits.dtype)
 
 
 def _p_log_p(p: Tensor) -> Tensor:

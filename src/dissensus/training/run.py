@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from dissensus.cores import available_cores
 from dissensus.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
 from dissensus.errors import InputError
 from dissensus.own_code import own_source
@@ -39,6 +40,14 @@ MEANING = 2
 
 VERSIONS: Final = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
 """Of what trains runs in this process."""
+
+
+def machine(device: torch.device | str) -> str:
+    """What trains runs in this process, in words: the GPU, or the cores."""
+    place = torch.device(device)
+    if place.type == "cuda":
+        return torch.cuda.get_device_name(place)
+    return f"{available_cores()} cores, {platform.machine()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +114,7 @@ class RunResult:
         weights: by name, the kept parameters and buffers.
         by_vote: by split that is not trained on, (votes, classes) float32 probabilities of each vote on its items,
             given who cast it, in the order of the votes; empty where the model does not know people.
-        timing: seconds of wall clock by part, the engine and the device.
+        timing: seconds of wall clock, the engine, the device and the machine.
         versions: of Python, PyTorch and NumPy that trained it; recorded, and not part of the key, so that what a GPU
             machine trained is found on a laptop.
         failed: why the run counts as failed and is not scored; empty where it trained.

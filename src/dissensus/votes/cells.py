@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Codes, Floats, Names
+    from dissensus.arrays import Codes, Floats, Names, Times
 
     Where = Callable[[int], str]
     """The file and the line of a row, for a sentence."""
@@ -182,6 +182,75 @@ def not_seconds(cells: pl.Series) -> pl.Series:
     # NaN is how many tools write an empty cell.
     right = values.is_nan() | (values.is_finite() & (values >= 0))
     return cells.is_not_null() & ~right.fill_null(value=False)
+
+
+def parse_times(cells: pl.Series, *, where: Where) -> Times:
+    """(rows,) moments in UTC, NaT where a cell is empty."""
+    found = times_of(cells)
+    wrong = found.is_null() & ~_is_empty(cells)
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        value = cells.dtype if cells.dtype.is_nested() else cells[row]
+        raise InputError(
+            f"{where(row)}: '{value}' in column '{cells.name}' is no moment; write it as 2024-05-31 17:45:00, in UTC "
+            "or with its offset, or as UNIX seconds, or leave the cell empty"
+        )
+    return found.to_numpy().astype("datetime64[us]")
+
+
+def holds_times(cells: pl.Series) -> bool:
+    """Whether a column has cells, and all of them are moments."""
+    empty = _is_empty(cells)
+    return bool((times_of(cells).is_not_null() | empty).all() and not empty.all())
+
+
+def holds_no_times(cells: pl.Series) -> bool:
+    """Whether a column has cells, and none of them is a moment."""
+    return bool(times_of(cells).is_null().all() and not _is_empty(cells).all())
+
+
+def times_of(cells: pl.Series) -> pl.Series:
+    """(rows,) moments in UTC; null where a cell is empty or none: a date and time as ISO 8601 writes it, or UNIX time.
+
+    UNIX time is in seconds, milliseconds or microseconds, the same for the whole column: which of them is told by the
+    size of its numbers, which lie between 1973 and 5138. `03/04/2024` is no moment here: it has two readings.
+    """
+    if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
+        moments = cells.cast(pl.Datetime("us"))
+        zone = getattr(cells.dtype, "time_zone", None)
+        return (
+            moments
+            if zone is None
+            else cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None).cast(moments.dtype)
+        )
+    if not (cells.dtype.is_numeric() or cells.dtype == pl.String):
+        return pl.Series(cells.name, [None] * len(cells), dtype=pl.Datetime("us"))
+    numbers = cells.cast(pl.Float64, strict=False)
+    for unit in (1, 1_000, 1_000_000):
+        known = numbers.is_between(1e8 * unit, 1e11 * unit, closed="left").fill_null(value=False)
+        if known.any():
+            moments = (numbers.filter(known) * (1_000_000 // unit)).round().cast(pl.Int64).cast(pl.Datetime("us"))
+            return moments.gather(known.cum_sum().cast(pl.Int64) - 1).zip_with(
+                known, pl.Series([None] * len(cells), dtype=pl.Datetime("us"))
+            )
+    if cells.dtype != pl.String:
+        return pl.Series(cells.name, [None] * len(cells), dtype=pl.Datetime("us"))
+    parts = cells.str.strip_chars().str.extract_groups(_MOMENT).struct.unnest()
+    day, clock, seconds, offset = (parts[name] for name in parts.columns)
+    text = day + " " + clock.fill_null("00:00") + seconds.fill_null(":00")
+    moments = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
+    digits = offset.str.replace_all(":", "").cast(pl.Int64, strict=False).fill_null(0)
+    minutes = (digits.abs() // 100 * 60 + digits.abs() % 100) * digits.sign()
+    return moments - (minutes * 60_000_000).cast(pl.Duration("us"))
+
+
+_MOMENT: Final = r"^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)?\s*(?:Z|UTC|([+-]\d{2}:?\d{2}))?)?$"
+"""Date, hours and minutes, seconds, and offset from UTC."""
+
+
+def _is_empty(cells: pl.Series) -> pl.Series:
+    empty = cells.is_null()
+    return empty | (cells == "").fill_null(value=False) if cells.dtype == pl.String else empty
 
 
 def describe(cells: pl.Series, code: Codes, *, names: Names, what: str, where: Where) -> Names:

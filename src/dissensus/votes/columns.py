@@ -35,6 +35,10 @@ SYNONYMS: Final = {
     "seconds": _words(
         "seconds duration rt time lead_time response_time reaction_time duration_seconds time_spent work_time elapsed"
     ),
+    "time": _words(
+        "timestamp submitted_at annotated_at judged_at answered_at completed_at done_at submit_time submission_time "
+        "created_at updated_at"
+    ),
 }
 """For each role, the names of columns that are taken for it, the surest first."""
 
@@ -65,6 +69,7 @@ class Columns:
         annotator: who said it.
         response: yes, no or unsure, where a row is one response.
         seconds: how long the judgement took, in seconds.
+        time: when the judgement was given.
         attributes: columns that describe the annotator.
         item_attributes: columns that describe the item.
     """
@@ -74,6 +79,7 @@ class Columns:
     annotator: str | None = None
     response: str | None = None
     seconds: str | None = None
+    time: str | None = None
     attributes: tuple[str, ...] = ()
     item_attributes: tuple[str, ...] = ()
 

@@ -9,11 +9,22 @@ import numpy as np
 
 from dissensus.table_file import columns_of, kind_of, scan
 from dissensus.votes.own import OWN
+from dissensus.votes.writing import TIME
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    import polars as pl
+
     from dissensus.votes.table import Votes
+
+_OWN_WORDS: Final = (
+    *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field", "fileObject"),
+    *("fileProperty", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
+    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate", "separator"),
+    *("source", "subField", "transform"),
+)
 
 CONTEXT: Final = {
     "@language": "en",
@@ -23,71 +34,87 @@ CONTEXT: Final = {
     "sc": "https://schema.org/",
     "dct": "http://purl.org/dc/terms/",
     "conformsTo": "dct:conformsTo",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "md5": "cr:md5",
-    "recordSet": "cr:recordSet",
-    "source": "cr:source",
+    "description": {"@container": "@language"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "name": {"@container": "@language"},
+    **{word: f"cr:{word}" for word in _OWN_WORDS},
 }
-"""The JSON-LD context of Croissant, as far as our files use it."""
+"""The JSON-LD context of Croissant 1.1."""
+
+REQUIRED: Final = ("license", "url", "creator", "datePublished")
+"""What Croissant requires of a published dataset, and votes alone cannot say."""
 
 _MEDIA: Final = {
     "CSV": "text/csv",
     "TSV": "text/tab-separated-values",
     "JSONL": "application/jsonlines",
-    "Parquet": "application/vnd.apache.parquet",
+    "Parquet": "application/x-parquet",
 }
 
 
-def croissant(votes: Votes, path: Path, *, name: str, licence: str | None = None) -> dict[str, Any]:
+def croissant(
+    votes: Votes,
+    path: Path,
+    *,
+    name: str,
+    licence: str | None = None,
+    url: str | None = None,
+    citation: str | None = None,
+) -> dict[str, Any]:
     """The metadata of votes that were written to a file, ready for JSON.
+
+    Croissant's checker accepts it as it is; of `REQUIRED` it holds what is given here, and the rest is for whoever
+    publishes the set to add.
 
     Args:
         votes: the votes.
         path: the file that holds them, as `write_votes` wrote it.
         name: of the dataset.
-        licence: an address or an SPDX name; None leaves it out, which Croissant's checker warns about.
+        licence: an address or an SPDX name; None leaves it out.
+        url: the page of the dataset; None leaves it out.
+        citation: what to cite; None leaves it out.
     """
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    schema = scan(path).collect_schema()
     what = {
         "item": "The item that was judged.",
         "annotator": "Who judged it.",
         "label": "The class that was chosen, or the classes.",
         "response": "Yes, no or unsure to the class in `label`.",
         "seconds": "How long the judgement took, in seconds.",
+        TIME: "When the judgement was given, in UTC.",
+        **dict.fromkeys(votes.attributes, "Describes the annotator."),
     }
-    fields = [
-        {
-            "@type": "cr:Field",
-            "@id": f"votes/{column}",
-            "name": column,
-            "description": what.get(
-                column, "Describes the annotator." if column in votes.attributes else "Describes the item."
-            ),
-            "dataType": "sc:Integer"
-            if schema[column].is_integer()
-            else "sc:Float"
-            if schema[column].is_float()
-            else "sc:Text",
-            "source": {"fileObject": {"@id": path.name}, "extract": {"column": column}},
-        }
-        for column in columns_of(path)
-        if column != OWN
-    ]
-    found: dict[str, Any] = {
+    return described(
+        path,
+        record_set("votes", path, what, times=(TIME,)),
+        name=name,
+        description=f"{len(votes):,} votes on {len(votes.items):,} items in {len(votes.classes)} classes.",
+        license=licence,
+        url=url,
+        citeAs=citation,
+        **_responsible(votes),
+    )
+
+
+def described(path: Path, records: dict[str, Any], *, name: str, description: str, **more: Any) -> dict[str, Any]:
+    """The metadata of a dataset in one file, ready for JSON; what is None is left out.
+
+    Args:
+        path: the file.
+        records: from `record_set`.
+        name: of the dataset.
+        description: of the dataset.
+        more: further fields of Croissant, by name.
+    """
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": name,
-        "description": f"{len(votes):,} votes on {len(votes.items):,} items in {len(votes.classes)} classes.",
-        **({} if licence is None else {"license": licence}),
+        "description": description,
         "distribution": [
             {
                 "@type": "cr:FileObject",
@@ -98,10 +125,41 @@ def croissant(votes: Votes, path: Path, *, name: str, licence: str | None = None
                 "sha256": digest,
             }
         ],
-        "recordSet": [{"@type": "cr:RecordSet", "@id": "votes", "name": "votes", "field": fields}],
-        **_responsible(votes),
+        "recordSet": [records],
+        **{key: value for key, value in more.items() if value is not None},
     }
-    return found
+
+
+def record_set(name: str, path: Path, what: Mapping[str, str], *, times: Sequence[str] = ()) -> dict[str, Any]:
+    """The columns of a table: what each holds, by its name, or else that it describes the item.
+
+    Args:
+        name: of the records.
+        path: the file that holds them.
+        what: by column, a sentence.
+        times: columns that hold a date and time.
+    """
+    schema = scan(path).collect_schema()
+    fields = [
+        {
+            "@type": "cr:Field",
+            "@id": f"{name}/{column}",
+            "name": column,
+            "description": what.get(column, "Describes the item."),
+            "dataType": "sc:DateTime" if column in times else _data_type(schema[column]),
+            **({"isArray": True, "arrayShape": "-1"} if schema[column].is_nested() else {}),
+            "source": {"fileObject": {"@id": path.name}, "extract": {"column": column}},
+        }
+        for column in columns_of(path)
+        if column != OWN
+    ]
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
+
+
+def _data_type(dtype: pl.DataType) -> str:
+    if dtype.is_integer():
+        return "sc:Integer"
+    return "sc:Float" if dtype.is_float() else "sc:Text"
 
 
 def _responsible(votes: Votes) -> dict[str, Any]:
@@ -113,6 +171,9 @@ def _responsible(votes: Votes) -> dict[str, Any]:
         "rai:annotationsPerItem": f"{per.min()} to {per.max()}, {per.mean():.2f} in the mean",
         "rai:machineAnnotationTools": [],
     }
+    if votes.time is not None and not np.isnat(votes.time).all():
+        known = votes.time[~np.isnat(votes.time)].astype("datetime64[s]")
+        found["rai:dataCollectionTimeFrame"] = [f"{known.min()}Z", f"{known.max()}Z"]
     if votes.annotators is None:
         found["rai:dataAnnotationPlatform"] = "not stated; the votes are anonymous"
         return found

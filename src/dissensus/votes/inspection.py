@@ -9,7 +9,15 @@ import numpy as np
 from scipy.special import entr
 
 from dissensus.errors import InputError
-from dissensus.votes.agreement import TITLES, ClassAlpha, agreement, class_alpha, class_mass, single_choice
+from dissensus.votes.agreement import (
+    TITLES,
+    ClassAlpha,
+    agreement,
+    class_alpha,
+    class_mass,
+    single_choice,
+    vote_weights,
+)
 from dissensus.votes.annotators import AnnotatorAgreement, annotator_agreement, unsure_judgements
 from dissensus.votes.reliability import SplitHalf, split_half_reliability
 
@@ -111,6 +119,22 @@ class Contested:
     counts: dict[str, int]
 
 
+@dataclass(frozen=True)
+class Period:
+    """The judgements of one hour, day or month, in UTC.
+
+    Attributes:
+        start: as `2024-05-31T17`, `2024-05-31` or `2024-05`.
+        judgements: how many were given.
+        agreement: mean share of the item's other judgements, of any time, that agree with one of these; None where
+            none of their items has another.
+    """
+
+    start: str
+    judgements: int
+    agreement: float | None
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Inspection:
     """What `inspect` found. A statistic that the votes cannot give is None, and `notes` says why.
@@ -136,6 +160,8 @@ class Inspection:
         annotator_agreement: each annotator beside the rest, by the upper end of the interval of their agreement.
         to_change: how many items would be expected to have another majority if very many people had judged them.
         seconds: time of judgements.
+        over_time: the judgements by hour, day or month, in the order of time, without periods in which there are none;
+            empty where their times are not known.
         unsure_rate: share of judgements with at least one unsure.
         contested: the items of highest entropy; among equals those with more judgements, then in item order.
         notes: why something is missing.
@@ -161,6 +187,7 @@ class Inspection:
     annotator_agreement: AnnotatorAgreement | None
     to_change: float
     seconds: Seconds | None
+    over_time: tuple[Period, ...]
     unsure_rate: float | None
     contested: tuple[Contested, ...]
     notes: tuple[str, ...]
@@ -205,6 +232,7 @@ class Inspection:
             "to_change": self.to_change,
             "sentences": list(self.sentences()),
             "seconds": None if self.seconds is None else asdict(self.seconds),
+            "over_time": [asdict(each) for each in self.over_time],
             "unsure_rate": self.unsure_rate,
             "contested": [asdict(each) for each in self.contested],
             "notes": list(self.notes),
@@ -258,6 +286,7 @@ def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: i
         annotator_agreement=_annotators(votes, notes),
         to_change=_to_change(mass[seen], seed=seed),
         seconds=_seconds(votes, notes),
+        over_time=_over_time(votes, mass),
         unsure_rate=_unsure_rate(votes, notes),
         contested=_contested(votes, entropy, contested),
         notes=tuple(notes),
@@ -399,10 +428,36 @@ def _annotators(votes: Votes, notes: list[str]) -> AnnotatorAgreement | None:
 def _seconds(votes: Votes, notes: list[str]) -> Seconds | None:
     known = np.empty(0) if votes.seconds is None else votes.seconds[~np.isnan(votes.seconds)]
     if not known.size:
-        notes.append("seconds: the time of judgements is not recorded")
+        notes.append("seconds: how long judgements took is not recorded")
         return None
     quartiles = np.quantile(known, [0.25, 0.5, 0.75])
     return Seconds(int(known.size), *(float(q) for q in quartiles))
+
+
+def _over_time(votes: Votes, mass: Table) -> tuple[Period, ...]:
+    """Judgements by hour where all lie within three days, by day within 120, else by month."""
+    known = np.empty(0, np.int64) if votes.time is None else np.flatnonzero(~np.isnat(votes.time))
+    if votes.time is None or not known.size:
+        return ()
+    moments = votes.time[known]
+    days = (moments.max() - moments.min()) / np.timedelta64(1, "D")
+    start, period = np.unique(
+        moments.astype(f"datetime64[{'h' if days <= 3 else 'D' if days <= 120 else 'M'}]"), return_inverse=True
+    )
+    weight = vote_weights(votes)
+    judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
+    same = np.bincount(
+        judgement, weights=weight * (mass[votes.item, votes.label] - weight), minlength=votes.n_judgements
+    )
+    others = votes.panel_size[votes.judgement_item] - 1
+    compared = others[known] > 0
+    share = same[known][compared] / others[known][compared]
+    size, trials = np.bincount(period), np.bincount(period[compared], minlength=start.size)
+    agreement = np.bincount(period[compared], weights=share, minlength=start.size) / np.maximum(trials, 1)
+    return tuple(
+        Period(str(each), int(n), float(mean) if some else None)
+        for each, n, mean, some in zip(start, size, agreement, trials, strict=True)
+    )
 
 
 def _unsure_rate(votes: Votes, notes: list[str]) -> float | None:

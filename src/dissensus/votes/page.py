@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dissensus.votes.inspection import Inspection
+    from dissensus.votes.inspection import Inspection, Period
     from dissensus.votes.table import Votes
 
 MOST_CLASSES: Final = 20
@@ -106,7 +106,36 @@ def figures(found: Inspection, votes: Votes) -> list[tuple[str, str, dict[str, A
                 _intervals(rows),
             )
         )
+    if found.over_time:
+        out.append(
+            (
+                "Votes over time",
+                "Judgements by when they were given, in UTC, and how far the other judgements of their items agree.",
+                _over_time(found.over_time),
+            )
+        )
     return out
+
+
+def _over_time(periods: Sequence[Period]) -> dict[str, Any]:
+    """Bars of judgements over a line of agreement, on one axis of time."""
+    values = [{"start": each.start, "judgements": each.judgements, "agreement": each.agreement} for each in periods]
+    # Text, not moments: the program that draws would move them to its own time zone.
+    x = {"field": "start", "type": "ordinal", "title": None, "axis": {"labelOverlap": True}}
+    judgements = {"field": "judgements", "type": "quantitative"}
+    agreement = {"field": "agreement", "type": "quantitative", "scale": {"domain": [0, 1]}}
+    return {
+        "data": {"values": values},
+        "vconcat": [
+            {"width": 640, "height": 160, "mark": "bar", "encoding": {"x": x, "y": judgements}},
+            {
+                "width": 640,
+                "height": 120,
+                "mark": {"type": "line", "point": True},
+                "encoding": {"x": x, "y": agreement},
+            },
+        ],
+    }
 
 
 def _histogram(values: Any, title: str) -> dict[str, Any]:
@@ -180,7 +209,8 @@ def _intervals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _svg(spec: dict[str, Any]) -> str:
     import vl_convert
 
-    whole = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "width": 640, "background": None, **spec}
+    size = {} if "vconcat" in spec else {"width": 640}
+    whole = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "background": None, **size, **spec}
     return str(vl_convert.vegalite_to_svg(whole))
 
 

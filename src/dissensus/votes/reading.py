@@ -17,6 +17,8 @@ from dissensus.votes.cells import (
     MISSING,
     SEPARATORS,
     describe,
+    holds_no_times,
+    holds_times,
     is_missing,
     not_seconds,
     separator_mark,
@@ -48,7 +50,7 @@ FORMATS: Final = {
 }
 """The formats that `read_votes` knows, and what each holds."""
 
-_LONG_COLUMNS: Final = ("annotator", "label", "response", "seconds", "attributes", "separator")
+_LONG_COLUMNS: Final = ("annotator", "label", "response", "seconds", "time", "attributes", "separator")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,7 @@ class Options:
     label: str | None = None
     response: str | None = None
     seconds: str | None = None
+    time: str | None = None
     attributes: tuple[str, ...] = ()
     item_attributes: tuple[str, ...] = ()
     annotators: tuple[str, ...] = ()
@@ -83,7 +86,7 @@ class Reading:
     Attributes:
         votes: the votes.
         format: the name of the format, one of `FORMATS`.
-        columns: the column of each role: item, annotator, label, response, seconds.
+        columns: the column of each role: item, annotator, label, response, seconds, time.
         notes: sentences on what else was worked out.
     """
 
@@ -102,6 +105,7 @@ def read_votes(
     label: str | None = None,
     response: str | None = None,
     seconds: str | None = None,
+    time: str | None = None,
     attributes: Sequence[str] = (),
     item_attributes: Sequence[str] = (),
     annotators: Sequence[str] = (),
@@ -130,6 +134,7 @@ def read_votes(
         label: the column of labels.
         response: the column of responses (yes, no, unsure) to the class in `label`.
         seconds: the column of seconds that a judgement took.
+        time: the column that says when a judgement was given: dates and times as ISO 8601 writes them, or UNIX time.
         attributes: columns that describe annotators, such as age.
         item_attributes: columns that describe items, such as the text, a source or an original label.
         annotators: the columns of a wide table that are annotators: names, or patterns such as `ann*`.
@@ -152,6 +157,7 @@ def read_votes(
         label=label,
         response=response,
         seconds=seconds,
+        time=time,
         attributes=tuple(attributes),
         item_attributes=tuple(item_attributes),
         annotators=tuple(annotators),
@@ -313,9 +319,14 @@ def _read_long(table: Table, options: Options, own: Own | None) -> Reading:
     notes = [] if columns.annotator is not None else ["no column names the annotators; the votes are anonymous"]
     if columns.seconds is not None and options.seconds is None:
         cells = rows.table[columns.seconds]
-        if (not_seconds(cells) == cells.is_not_null()).all() and cells.null_count() < len(cells):
+        if columns.time is None and holds_times(cells):
+            columns = replace(columns, seconds=None, time=columns.seconds)
+        elif (not_seconds(cells) == cells.is_not_null()).all() and cells.null_count() < len(cells):
             notes.append(f"column '{columns.seconds}' holds no seconds and is not used")
             columns = replace(columns, seconds=None)
+    if columns.time is not None and options.time is None and holds_no_times(rows.table[columns.time]):
+        notes.append(f"column '{columns.time}' holds no moments and is not used")
+        columns = replace(columns, time=None)
     unused = [name for name in table.columns if name not in rows.table.columns]
     if unused:
         notes.append(f"not used: {listed(unused)}")
@@ -328,7 +339,10 @@ def _read_long(table: Table, options: Options, own: Own | None) -> Reading:
         separator = options.separator
     else:
         separator = _choose_separator(rows, columns.label, options, notes)
-    if separator is not None and rows.table[columns.label].null_count():
+    may_be_empty = [columns.label] if separator is not None else []
+    may_be_empty += [name for name in (columns.seconds, columns.time) if name is not None]
+    if any(rows.table[name].null_count() for name in may_be_empty):
+        # An empty cell means something here, and a row that was cut short has none.
         refuse_short_rows(rows)
     lists = options.format == "lists"
     if lists:
@@ -441,8 +455,8 @@ def _choose_separator(rows: Rows, label: str, options: Options, notes: list[str]
 
 def _one_row_a_vote(rows: Rows, columns: Columns, separator: str | None, options: Options) -> tuple[Rows, Columns]:
     """Lists of several people's labels as anonymous votes; a null or missing label in a list is no vote."""
-    if columns.annotator is not None or columns.seconds is not None:
-        columns = replace(columns, annotator=None, seconds=None)
+    if columns.annotator is not None or columns.seconds is not None or columns.time is not None:
+        columns = replace(columns, annotator=None, seconds=None, time=None)
     cells = rows.table[columns.label]
     if cells.dtype != pl.List:
         cells = cells.cast(pl.String).str.split(separator or SEPARATORS[0])
@@ -465,7 +479,8 @@ def _read_flags(table: Table, options: Options) -> Reading:
     item = require("item", options.item, table.columns, path=table.path)
     annotator = choose("annotator", options.annotator, table.columns, path=table.path)
     seconds = choose("seconds", options.seconds, table.columns, path=table.path) if options.seconds else None
-    named = [name for name in (item, annotator, seconds) if name is not None]
+    time = choose("time", options.time, table.columns, path=table.path) if options.time else None
+    named = [name for name in (item, annotator, seconds, time) if name is not None]
     rest = [*options.attributes, *options.item_attributes]
     flags = list(options.classes or (name for name in table.columns if name not in {*named, *rest}))
     for name in flags:
@@ -491,6 +506,7 @@ def _read_flags(table: Table, options: Options) -> Reading:
         annotator=annotator,
         label="label",
         seconds=seconds,
+        time=time,
         attributes=options.attributes,
         item_attributes=options.item_attributes,
     )

@@ -17,6 +17,7 @@ from dissensus.votes.cells import (
     encode_names,
     encode_responses,
     parse_seconds,
+    parse_times,
 )
 from dissensus.votes.columns import RATING, Columns, plain
 from dissensus.votes.encoding import first_appearances
@@ -25,7 +26,7 @@ from dissensus.votes.table import NONE, Votes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dissensus.arrays import Codes, Floats, Ints, Mask, Names
+    from dissensus.arrays import Codes, Floats, Ints, Mask, Names, Times
     from dissensus.votes.cells import Where
 
 Duplicates = Literal["refuse", "first", "last"]
@@ -41,6 +42,7 @@ class _Rows:
     annotator: Codes | None
     annotators: Names | None
     seconds: Floats | None
+    time: Times | None
     label: pl.Series
     response: pl.Series | None
     where: Where
@@ -139,6 +141,7 @@ def votes_from_rows(
         annotator=annotator,
         annotators=annotators,
         seconds=None if columns.seconds is None else parse_seconds(table[columns.seconds], where=where),
+        time=None if columns.time is None else parse_times(table[columns.time], where=where),
         label=table[columns.label],
         response=None if columns.response is None else table[columns.response],
         where=where,
@@ -169,6 +172,7 @@ def votes_from_rows(
         unsure=selected.unsure,
         judgement=selected.judgement,
         seconds=selected.seconds,
+        time=None if rows.time is None else rows.time[selected.rows],
         attributes=attributes,
         item_attributes={
             name: describe(table[name], item, names=items, what="item", where=where) for name in columns.item_attributes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,7 +15,10 @@ from dissensus.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names
+    from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Times
+
+SHOWN: Final = 5
+"""Rows that a notebook shows of a table."""
 
 NONE: Final = "none"
 """The class of a judgement that says No to every class (the soft-digits paper's NaN class)."""
@@ -38,6 +42,7 @@ class Votes:
         judgement: (votes,) which judgement a vote belongs to, 0 to judgements - 1; None where every vote is a
             judgement of its own (single choice).
         seconds: (judgements,) time that each judgement took, in seconds; NaN where unknown.
+        time: (judgements,) when each judgement was given, in UTC; NaT where unknown.
         attributes: for each attribute of annotators (age, country), its (annotators,) values.
         item_attributes: for each attribute of items (text, source, original label), its (items,) values.
         ordered: whether the classes are a scale, lowest first.
@@ -54,6 +59,7 @@ class Votes:
     unsure: Mask | None = None
     judgement: Codes | None = None
     seconds: Floats | None = None
+    time: Times | None = None
     attributes: Mapping[str, Names] = field(default_factory=dict)
     item_attributes: Mapping[str, Names] = field(default_factory=dict)
     ordered: bool = False
@@ -75,11 +81,13 @@ class Votes:
             _check_codes("annotator", self.annotator, len(self.annotators))
         if len(set(self.classes)) != len(self.classes):
             raise InputError("votes: two classes have the same name; name each class once")
-        if self.seconds is not None and self.seconds.shape != (self.n_judgements,):
-            raise InputError(
-                f"votes: {self.seconds.shape[0]} seconds for {self.n_judgements} judgements; "
-                "give one value per judgement, NaN where it is unknown"
-            )
+        for name in ("seconds", "time"):
+            column = getattr(self, name)
+            if column is not None and column.shape != (self.n_judgements,):
+                raise InputError(
+                    f"votes: {column.shape[0]} values of '{name}' for {self.n_judgements} judgements; "
+                    "give one value per judgement, NaN or NaT where it is unknown"
+                )
         for name, values in self.attributes.items():
             if self.annotators is None or values.shape != self.annotators.shape:
                 raise InputError(f"votes: attribute '{name}' needs exactly one value per annotator")
@@ -100,6 +108,10 @@ class Votes:
     def __repr__(self) -> str:
         panel = "anonymous" if self.annotators is None else f"{len(self.annotators):,} annotators"
         return f"Votes({len(self):,} votes, {len(self.items):,} items, {len(self.classes)} classes, {panel})"
+
+    def _repr_html_(self) -> str:
+        first = self.take_judgements(np.arange(min(self.n_judgements, SHOWN)))
+        return f"<p>{escape(repr(self))}</p>{first.to_polars()._repr_html_()}"
 
     def to_polars(self) -> Any:
         """A Polars frame as a long file holds it: a row per vote or response, or per judgement that has several."""
@@ -198,6 +210,7 @@ class Votes:
             unsure=None if self.unsure is None else self.unsure[rows],
             judgement=judgement,
             seconds=None if self.seconds is None else self.seconds[chosen],
+            time=None if self.time is None else self.time[chosen],
         )
 
     def take_items(self, chosen: Ints) -> Votes:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from dissensus.arrays import Names
     from dissensus.votes.table import Votes
 
+TIME: Final = "timestamp"
+"""The column of moments; one called `time` could be taken for one of seconds."""
+
 WRITABLE: Final = ("long", "sets", "wide", "counts")
 
 
@@ -175,8 +178,8 @@ def _wide(votes: Votes, path: Path) -> pl.DataFrame:
         )
     if votes.judgement is not None or votes.unsure is not None or votes.none is not None:
         raise InputError(f"{path}: a cell of a wide table holds one plain vote; choose --format long or sets")
-    if votes.seconds is not None or votes.attributes:
-        raise InputError(f"{path}: a wide table has no place for seconds and attributes; choose --format long")
+    if votes.seconds is not None or votes.time is not None or votes.attributes:
+        raise InputError(f"{path}: a wide table has no place for seconds, times and attributes; choose --format long")
     _require_votes(votes, path)
     columns = [str(name) for name in votes.annotators.tolist()]
     grid = np.full((len(columns), len(votes.items)), -1, dtype=np.int64)
@@ -214,8 +217,8 @@ def _require_votes(votes: Votes, path: Path) -> None:
 
 
 def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
-    """One row per judgement: item, annotator, seconds and attributes, as far as they are known."""
-    taken = [name for name in (*votes.attributes, *votes.item_attributes) if name in SYNONYMS or name == OWN]
+    """One row per judgement: item, annotator, seconds, time and attributes, as far as they are known."""
+    taken = [name for name in (*votes.attributes, *votes.item_attributes) if name in (*SYNONYMS, TIME, OWN)]
     taken += [name for name in votes.item_attributes if name in votes.attributes]
     if taken:
         raise InputError(f"{path}: the attribute '{taken[0]}' has the name of another column; rename it")
@@ -226,6 +229,8 @@ def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
         columns |= {name: _named(values).gather(who) for name, values in votes.attributes.items()}
     if votes.seconds is not None:
         columns["seconds"] = pl.Series(votes.seconds).fill_nan(None)
+    if votes.time is not None:
+        columns[TIME] = pl.Series(votes.time)
     columns |= {name: _named(values).gather(votes.judgement_item) for name, values in votes.item_attributes.items()}
     return pl.DataFrame(columns)
 

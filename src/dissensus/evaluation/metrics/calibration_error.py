@@ -119,13 +119,25 @@ def calibration_curve(
     """The bins behind `ece`, which says what the arguments are."""
     _require_options(n_bins=n_bins, binning=binning, against=against)
     upper = _upper_edges(partial(_highest, model), n_bins=n_bins, binning=binning)
-    right = accuracy_by_class if against == "majority" else expected_accuracy_by_class
     sums = np.zeros((3, n_bins))
-    for _, rows_of_people, rows_of_model in blocks(human, model):
-        p, q = by_class(rows_of_people), by_class(rows_of_model)
-        sums += _binned(to_numpy(library(q).amax(q, 0)), to_numpy(right(p, q)), upper)
+    for _, p, q in blocks(human, model):
+        sums += _binned(*confidence_and_right(p, q, against=against), upper)
     edges = np.arange(1, n_bins + 1) / n_bins if binning == "equal_width" else upper / MILLION
     return _curve(sums, edges)
+
+
+def confidence_and_right(human: ArrayT, model: ArrayT, *, against: Against = "majority") -> tuple[Floats, Floats]:
+    """(items,) the largest probability of each row, and how right that class is: what `binned_curve` bins."""
+    p, q = by_class(human), by_class(model)
+    right = accuracy_by_class if against == "majority" else expected_accuracy_by_class
+    return to_numpy(library(q).amax(q, 0)), to_numpy(right(p, q))
+
+
+def binned_curve(confidence: Floats, right: Floats, *, n_bins: int = 10, binning: Binning) -> CalibrationCurve:
+    """The curve of items whose (items,) confidences, and how right these were, are known already."""
+    upper = _upper_edges(lambda: confidence, n_bins=n_bins, binning=binning)
+    edges = np.arange(1, n_bins + 1) / n_bins if binning == "equal_width" else upper / MILLION
+    return _curve(_binned(confidence, right, upper), edges)
 
 
 def _highest(table: ArrayT) -> np.ndarray[Any, Any]:

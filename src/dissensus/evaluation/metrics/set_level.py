@@ -24,7 +24,7 @@ def soft_micro_f1(human: ArrayT, model: ArrayT) -> float | None:
 
     For distributions this is the mean soft accuracy. None without items.
     """
-    shared, mass = _shared_and_mass(human, model)
+    shared, mass = shared_and_mass(human, model)
     return float(2 * shared.sum() / mass.sum()) if mass.sum() > 0 else None
 
 
@@ -33,7 +33,7 @@ def soft_macro_f1(human: ArrayT, model: ArrayT) -> float | None:
 
     Classes that neither people nor model ever used are left out. None without items.
     """
-    shared, mass = _shared_and_mass(human, model)
+    shared, mass = shared_and_mass(human, model)
     used = mass > 0
     return float(np.mean(2 * shared[used] / mass[used])) if used.any() else None
 
@@ -48,7 +48,7 @@ def entropy_pearson(human: ArrayT, model: ArrayT) -> float | None:
 
     None where it is undefined: fewer than two items, or all entropies of people, or of the model, equal.
     """
-    return correlation(_entropies(human), _entropies(model))
+    return correlation(entropies(human), entropies(model))
 
 
 def entropy_spearman(human: ArrayT, model: ArrayT) -> float | None:
@@ -56,7 +56,7 @@ def entropy_spearman(human: ArrayT, model: ArrayT) -> float | None:
 
     None where it is undefined: fewer than two items, or all entropies of people, or of the model, equal.
     """
-    return correlation(average_ranks(_entropies(human)), average_ranks(_entropies(model)))
+    return correlation(average_ranks(entropies(human)), average_ranks(entropies(model)))
 
 
 def mode_shift_rate(labels_a: Array, labels_b: Array) -> float | None:
@@ -74,7 +74,7 @@ def mode_shift_rate(labels_a: Array, labels_b: Array) -> float | None:
     return float(np.mean(a != b)) if len(a) else None
 
 
-def _shared_and_mass(human: Array, model: Array) -> tuple[Floats, Floats]:
+def shared_and_mass(human: Array, model: Array) -> tuple[Floats, Floats]:
     """(classes,) sums over items of min(p, q), and of p + q."""
     shared, mass = np.zeros(human.shape[1]), np.zeros(human.shape[1])
     for _, p, q in blocks(human, model):
@@ -84,7 +84,7 @@ def _shared_and_mass(human: Array, model: Array) -> tuple[Floats, Floats]:
     return shared, mass
 
 
-def _entropies(distribution: Array) -> Floats:
+def entropies(distribution: Array) -> Floats:
     """(items,) entropies in float64, equal where they differ by rounding only."""
     out = np.empty(len(distribution))
     for block, p in blocks(distribution):

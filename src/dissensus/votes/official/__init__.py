@@ -26,6 +26,7 @@ from dissensus.votes.official.tables import (
     read_emobank,
     read_goemotions,
 )
+from dissensus.votes.official.varierr import is_varierr, read_varierr
 
 _FORMATS: Final = (
     Format(
@@ -54,6 +55,13 @@ _FORMATS: Final = (
         read_lewidi,
         is_lewidi,
         ("duplicates", "notes"),
+    ),
+    Format(
+        "varierr",
+        "VariErr NLI: varierr.json; --label round_1 or round_2",
+        read_varierr,
+        is_varierr,
+        ("label", "notes"),
     ),
     Format("imagenet-real", "ImageNet-ReaL: raters.npz", read_imagenet_real, is_imagenet_real),
     Format(

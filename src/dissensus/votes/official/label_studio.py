@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import polars as pl
 
 from dissensus.errors import InputError
+from dissensus.votes.cells import times_of
 from dissensus.votes.columns import Columns, listed
 from dissensus.votes.official.opening import glance, official_file, read_json
 from dissensus.votes.rows import votes_from_rows
@@ -34,6 +35,7 @@ class _Answer(NamedTuple):
     item: Any
     annotator: Any
     seconds: Any
+    time: Any
     control: str
     kind: str
     labels: list[str]
@@ -47,7 +49,7 @@ def read_label_studio(
 
     Cancelled annotations, predictions, and annotations that leave the question unanswered are skipped; a task without
     any vote is not an item. Several choices are several votes in one judgement; ratings are a scale from 1 to the
-    highest one given; the levels of a taxonomy are joined by ' / '.
+    highest one given; the levels of a taxonomy are joined by ' / '. The time of a judgement is when it was created.
 
     Args:
         path: the file.
@@ -71,6 +73,7 @@ def read_label_studio(
             "regions of the task; votes are about whole tasks: choose another control"
         )
     annotator = _names([each.annotator for each in answers])
+    time = times_of(pl.Series([each.time if isinstance(each.time, str) else None for each in answers], dtype=pl.String))
     is_rating = all(each.kind == "rating" for each in answers)
     return votes_from_rows(
         pl.DataFrame(
@@ -78,6 +81,7 @@ def read_label_studio(
                 "task": _names([each.item for each in answers]),
                 "annotator": annotator,
                 "seconds": [each.seconds if isinstance(each.seconds, int | float) else None for each in answers],
+                "time": time,
                 "label": [each.labels for each in answers],
             },
             schema_overrides={"seconds": pl.Float64, "label": pl.List(pl.String)},
@@ -87,6 +91,7 @@ def read_label_studio(
             annotator=None if annotator.is_null().all() else "annotator",
             label="label",
             seconds="seconds",
+            time=None if time.is_null().all() else "time",
         ),
         where=lambda row: answers[row].where,
         classes=_scale(answers) if is_rating else None,
@@ -141,6 +146,7 @@ def _answers_of_task(task: dict[str, Any], path: Path) -> list[_Answer]:
             item=task["id"],
             annotator=_annotator(annotation.get("completed_by")),
             seconds=annotation.get("lead_time"),
+            time=annotation.get("created_at"),
             control=str(result["from_name"]),
             kind=result["type"],
             labels=labels,
@@ -163,6 +169,7 @@ def _answers_of_annotation(record: dict[str, Any], path: Path) -> list[_Answer]:
             item=record["id"],
             annotator=_annotator(record["annotator"]),
             seconds=record.get("lead_time"),
+            time=record.get("created_at"),
             control=key,
             kind=kind,
             labels=labels,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.table_file import KINDS, Rows, columns_of, explained, open_file, read_rows
+from dissensus.table_file import KINDS, Rows, columns_of, explained, open_file, read_rows, refuse_short_rows
 from dissensus.votes.columns import listed
 
 if TYPE_CHECKING:
@@ -54,7 +54,11 @@ def require_rows(path: Path, kind: str, columns: Sequence[str]) -> Rows:
     missing = [column for column in columns if column not in available]
     if missing:
         raise InputError(f"{path}: there is no column {listed(missing)}; give the official file unchanged")
-    return read_rows(path, columns)
+    rows = read_rows(path, columns)
+    if any(cells.null_count() for cells in rows.table):
+        # Where cells are empty, one may be missing: what stands behind it would be taken for another column's.
+        refuse_short_rows(rows)
+    return rows
 
 
 def whole_numbers(rows: Rows, column: str, *, low: int, high: int) -> pl.Series:

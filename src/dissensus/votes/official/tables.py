@@ -46,7 +46,9 @@ UNCLEAR: Final = "example_very_unclear"
 def read_crehate(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
     """Votes of CREHate's raw annotations: whether a post is hateful, by annotators of five countries (Lee et al. 2024).
 
-    Demographics are attributes of annotators; of an annotator who stated two values, the first is kept and told.
+    The file does not say what its label 2 means; the authors leave it out of their labels by country, and here it is
+    the class `unsure`. Demographics are attributes of annotators; of an annotator who stated two values, the first is
+    kept and told.
     """
     path = official_file(path, CREHATE)
     rows = require_rows(path, "CSV", ["ID", "annotator_id", "annotation", *DEMOGRAPHICS])

@@ -1,0 +1,85 @@
+"""`dissensus reproduce`: a paper's studies run, its claims judged, and the pages that say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, note, plain
+from dissensus.cli.progress import train_with_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.papers import Judged, Paper
+
+
+def reproduce(
+    source: Annotated[
+        str, typer.Argument(metavar="PAPER", help="singh, gheibi, pavlovic, or a file of claims (.toml).")
+    ],
+    store: Annotated[Path, typer.Option(help="The folder that runs are kept in and resumed from.")] = Path(
+        "dissensus-runs"
+    ),
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The folder of the pages and of the summaries behind them; reproduced, or reproduced-quick.",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small networks, few epochs and seeds: minutes on a laptop.")
+    ] = False,
+    kept: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FOLDER", help="Write the pages from summaries that are there; nothing is run."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="A study to run, and no other; may be given again. Pages show what is there."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=0, help="How many seeds; 0 takes those of the studies.")] = 0,
+    engine: Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")] = "auto",
+    device: opt.Device = "auto",
+    resamples: Annotated[int, typer.Option(min=0, help="Of items and seeds, behind each interval.")] = 1000,
+) -> None:
+    """Run a paper's studies, judge its claims on them, and write what came out as Markdown, HTML and JSON.
+
+    Can be stopped and started again at any time: runs that are in the store are not trained again.
+    """
+    from dissensus.papers import judge_paper, read_paper, read_summaries, write_pages
+    from dissensus.papers.running import Reproduction
+    from dissensus.papers.running import reproduce as run_studies
+
+    paper = read_paper(source)
+    output = output or Path("reproduced-quick" if quick else "reproduced")
+    if kept is None:
+        how = Reproduction(
+            quick=quick, seeds=seeds, only=tuple(only or ()), engine=engine, device=device, resamples=resamples
+        )
+        for summary in run_studies(paper, store, output, how=how, train=train_with_progress):
+            note(f"{summary.study}: {f'not run: {summary.missing}' if summary.missing else 'done'}")
+    summaries = read_summaries(kept or output, paper.name)
+    paths = write_pages(paper, summaries, output if kept is None else kept)
+    _show(paper, judge_paper(paper, summaries), quick=any(each.quick for each in summaries.values()))
+    note(f"written: {', '.join(map(str, paths))}")
+
+
+def _show(paper: Paper, judged: Sequence[Judged], *, quick: bool) -> None:
+    from rich.table import Table
+
+    from dissensus.papers.pages import claim_cells
+
+    table = Table(title=plain(paper.authors), title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in ("claim", "paper", "ours", "seeds", "verdict"):
+        table.add_column(column)
+    for each in judged:
+        table.add_row(*map(plain, claim_cells(each)))
+    console().print(table)
+    if quick:
+        note("quick: small networks, few epochs and seeds; these verdicts say nothing about the paper")

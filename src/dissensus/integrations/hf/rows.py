@@ -1,0 +1,48 @@
+"""Rows of a Hugging Face dataset and label distributions, brought together by the names of items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.arrays import places_of
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from dissensus.labels.distribution import LabelDistribution
+
+
+def labelled(dataset: Any, labels: LabelDistribution, *, item: str = "item") -> Any:
+    """The rows of a dataset in the order of the labels, with a column `labels` of their distributions.
+
+    A delivery of these labels is then a delivery of these rows.
+
+    Args:
+        dataset: a `datasets.Dataset`, one row an item; rows of other items are left out.
+        labels: of the items wanted.
+        item: the column that names items.
+    """
+    if item not in dataset.column_names:
+        raise InputError(
+            f"dis.hf.labelled: the dataset has no column '{item}'; its columns: {', '.join(dataset.column_names)}"
+        )
+    named = np.asarray(dataset[item][:])
+    names, times = np.unique(named, return_counts=True)
+    if (times > 1).any():
+        raise InputError(
+            f"dis.hf.labelled: item {names[times.argmax()]} has {times.max()} rows in the dataset; keep one row an item"
+        )
+    places = places_of(labels.items, named)
+    if (places < 0).any():
+        raise InputError(
+            f"dis.hf.labelled: {(places < 0).sum():,} of {len(labels):,} labelled items have no row in the dataset, "
+            f"the first is {labels.items[int((places < 0).argmax())]}; give the dataset "
+            "that people judged, or fewer labels"
+        )
+    from datasets import List, Value
+
+    rows = dataset.select(places)
+    if "labels" in rows.column_names:
+        rows = rows.remove_columns("labels")
+    return rows.add_column("labels", list(labels.probabilities), feature=List(Value("float32")))

@@ -1,0 +1,125 @@
+"""`VotesClassifier`: any classifier that takes sample weights, fitted on votes instead of one label an item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.evaluation.metrics import soft_nll
+from dissensus.integrations.sklearn.votes import classes_in, votes_in
+
+# `votes` has made sure that scikit-learn is there.
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone  # isort: skip
+from sklearn.utils import _safe_indexing, get_tags, indexable  # isort: skip
+from sklearn.utils.metaestimators import available_if  # isort: skip
+from sklearn.utils.validation import (  # isort: skip
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Table
+
+
+def _has_probabilities(classifier: VotesClassifier) -> bool:
+    return hasattr(getattr(classifier, "estimator_", classifier.estimator), "predict_proba")
+
+
+class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Fits a classifier on every item once for each class that somebody voted for, weighted by those votes.
+
+        model = VotesClassifier(LogisticRegression()).fit(X, labels.counts)
+        model.predict_proba(X)
+
+    For a classifier that minimises the weighted log loss, this is the soft-label loss sum_i sum_k n_ik -log q_ik:
+    counts give every vote the same weight (the delivery `repeated`), probabilities every item (the delivery `soft`).
+    Transformers that learn from X belong in front, `make_pipeline(StandardScaler(), VotesClassifier(...))`, and so do
+    searches: `GridSearchCV(VotesClassifier(...), {"estimator__C": [...]})` keeps the votes of an item in one fold.
+
+    Attributes:
+        estimator: the classifier; its `fit` must take `sample_weight`.
+        classes: names of the columns of y; None numbers them from 0.
+        classes_: the same after `fit`, or the distinct labels where y was one label an item.
+        estimator_: the fitted classifier, which knows the classes with votes by their number among these.
+    """
+
+    def __init__(self, estimator: Any, *, classes: Sequence[Any] | None = None) -> None:
+        self.estimator = estimator
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotesClassifier:
+        """Fit the classifier.
+
+        Args:
+            X: (items, ...) what the classifier takes.
+            y: (items, classes) counts of votes or probabilities, or (items,) one label an item.
+            sample_weight: (items,) how much each item counts besides its votes.
+        """
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            raise InputError(
+                f"VotesClassifier: {type(self.estimator).__name__}.fit takes no sample_weight, by which votes are "
+                "counted; choose a classifier that does, and put pipelines and searches around the VotesClassifier"
+            )
+        validate_data(self, X, skip_check_array=True)
+        self.classes_ = classes_in(y) if self.classes is None else np.asarray(self.classes)
+        votes = votes_in(y, self.classes_)
+        (X,) = indexable(X)
+        check_consistent_length(X, votes)
+        row, label = np.nonzero(votes)
+        weight = votes[row, label]
+        if sample_weight is not None:
+            weight = weight * _check_sample_weight(sample_weight, X, dtype=np.float64)[row]
+        # Some classifiers take labels only as 0, 1, 2, ... without gaps, and a fold may have no vote for a class.
+        self._voted = np.unique(label)
+        self.estimator_ = clone(self.estimator).fit(
+            _safe_indexing(X, row), np.searchsorted(self._voted, label), sample_weight=weight
+        )
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """(items,) the class that the classifier chooses."""
+        said = np.ravel(self._asked(X).predict(X))
+        return self.classes_[self._voted[said]]
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Table:
+        """(items, classes) probabilities; 0 for a class that nobody voted for."""
+        said = self._asked(X).predict_proba(X)
+        if len(self._voted) == len(self.classes_):
+            return np.asarray(said)
+        spread = np.zeros((len(said), len(self.classes_)))
+        spread[:, self._voted] = said
+        return spread
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the soft NLL to the votes, in nats: the mean over items of sum_k p_k ln q_k; higher is better.
+
+        Args:
+            X: (items, ...) what the classifier takes.
+            y: (items, classes) counts of votes or probabilities, or (items,) one label an item.
+            sample_weight: (items,) how much each item counts in the mean.
+        """
+        votes = votes_in(y, self.classes_)
+        human = votes / votes.sum(axis=1, keepdims=True)
+        return -float(np.average(soft_nll(human, self.predict_proba(X)), weights=sample_weight))
+
+    def _asked(self, X: Any) -> Any:
+        """The fitted classifier, for features that it was fitted on."""
+        check_is_fitted(self)
+        if getattr(X, "ndim", 2) == 2:
+            # What is no table the classifier refuses itself, and says how to reshape it.
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self.estimator_
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.input_tags.sparse, inner.input_tags.allow_nan
+        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        return tags

@@ -1,0 +1,70 @@
+"""What scikit-learn calls `y`, as votes: a column an item's class, or a table of what people said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.extras import installed
+from dissensus.labels.distribution import LabelDistribution
+
+installed("sklearn", "sklearn", wanted_by="dis.sklearn")
+
+from sklearn.utils import column_or_1d  # noqa: E402 - what is missing is named first
+from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Names, Table
+
+
+def classes_in(y: Any) -> Names:
+    """The classes that a `y` has when nobody names them: its distinct labels, or the numbers of its columns."""
+    y = _array(y)
+    if _is_table(y):
+        return np.arange(y.shape[1])
+    check_classification_targets(y)
+    return np.asarray(np.unique(y))
+
+
+def votes_in(y: Any, classes: Names) -> Table:
+    """(items, classes) votes, or shares of them, as they are given; a class label is one vote."""
+    y = _array(y)
+    if not _is_table(y):
+        check_classification_targets(y)
+        known = np.isin(y, classes)
+        if not known.all():
+            raise InputError(f"votes: '{y[~known][0]}' is no class; choose {', '.join(map(str, classes))}")
+        order = np.argsort(classes)
+        place = order[np.searchsorted(np.asarray(classes)[order], y)]
+        return np.asarray(np.eye(len(classes))[place])
+    if y.shape[1] != len(classes):
+        raise InputError(f"votes: {y.shape[1]} columns for {len(classes)} classes; give one column a class")
+    try:
+        votes = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"votes: a table of y holds what is no number ({error}); give counts or shares") from error
+    wrong = ~(np.isfinite(votes) & (votes >= 0)).all(axis=1) | (votes.sum(axis=1) == 0)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"votes: row {row} of y is {y[row].tolist()}; give counts or shares of 0 or more, not all of them 0"
+        )
+    return np.asarray(votes)
+
+
+def _array(y: Any) -> Any:
+    if y is None:
+        raise InputError("VotesClassifier requires y to be passed, but the target y is None; give labels or votes")
+    if isinstance(y, LabelDistribution):
+        raise InputError(
+            "VotesClassifier: y is a LabelDistribution; give its counts, which count every vote alike, or its "
+            "probabilities, which count every item alike"
+        )
+    array = np.asarray(y)
+    return array if _is_table(array) else column_or_1d(array, warn=True)
+
+
+def _is_table(y: Any) -> bool:
+    return bool(y.ndim == 2 and y.shape[1] > 1)

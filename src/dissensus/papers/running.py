@@ -1,0 +1,154 @@
+"""Running a paper's studies: what is stored is not run again; a study whose data are missing is listed as not run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dissensus.errors import InputError
+from dissensus.papers.evidence import gather
+from dissensus.papers.summary import StudySummary, summarise, write_summary
+from dissensus.studies.labelled_sets import LABELLED_SETS
+from dissensus.studies.measuring import study_basins, study_ood
+from dissensus.studies.running import plan_study, run_plan
+from dissensus.studies.spec import read_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from pathlib import Path
+
+    from dissensus.papers.claims import Paper, StudyUse
+    from dissensus.studies.running import Plan
+    from dissensus.studies.spec import Study
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """How a paper's studies are run.
+
+    Attributes:
+        quick: whether studies are cut short, and those left out that cannot be.
+        seeds: how many; 0 leaves it to the studies.
+        only: names of the studies to run; empty for all.
+        engine: how runs are trained.
+        device: what they are trained on.
+        resamples: of items and seeds, behind each interval.
+    """
+
+    quick: bool = False
+    seeds: int = 0
+    only: Collection[str] = ()
+    engine: str = "auto"
+    device: str = "auto"
+    resamples: int = 1000
+
+
+def reproduce(
+    paper: Paper,
+    store: Path,
+    folder: Path,
+    *,
+    how: Reproduction,
+    train: Callable[[Plan], None] | None = None,
+) -> Iterator[StudySummary]:
+    """Run a paper's studies one after the other, measure what its claims ask, and keep each summary when it is done.
+
+    Args:
+        paper: its claims and studies.
+        store: the folder that runs are kept in and resumed from.
+        folder: where summaries are kept: FOLDER/PAPER/STUDY.json.
+        how: which studies, and how.
+        train: what trains a plan; None trains in silence.
+    """
+    unknown = [name for name in how.only if name not in {use.name for use in paper.studies}]
+    if unknown:
+        known = ", ".join(use.name for use in paper.studies)
+        raise InputError(f"{paper.name}: it has no study '{unknown[0]}'; choose {known}")
+    for use in paper.studies:
+        if (how.only and use.name not in how.only) or (how.quick and use.quick is None):
+            continue
+        for summary in _run(paper, use, store, how, train or _in_silence):
+            write_summary(folder, paper.name, summary)
+            yield summary
+
+
+def _run(
+    paper: Paper, use: StudyUse, store: Path, how: Reproduction, train: Callable[[Plan], None]
+) -> Iterator[StudySummary]:
+    asked = as_asked(_study(paper, use.name), use, how)
+    names = _units(_study(paper, use.name))
+    study, instead = asked, False
+    try:
+        plans = _plans(study, store, how)
+    except InputError as error:
+        if not use.instead:
+            yield from (
+                StudySummary(name=name, study=study.name, missing=str(error), quick=how.quick) for name in names
+            )
+            return
+        study, instead = on_other_data(asked, use.instead), True
+        plans = _plans(study, store, how)
+    try:
+        for plan in plans:
+            train(plan)
+            if plan.opened.study.basins is not None:
+                study_basins(plan.opened, device=plan.choice.device)
+            if plan.opened.study.ood is not None:
+                study_ood(plan.opened, device=plan.choice.device)
+    finally:
+        for plan in plans:
+            plan.writer.close()
+    found = gather([plan.opened for plan in plans], resamples=how.resamples)
+    for name, evidence in zip(names, found.values(), strict=True):
+        yield summarise(paper, name, evidence, quick=how.quick, instead=instead)
+
+
+def _plans(study: Study, store: Path, how: Reproduction) -> list[Plan]:
+    return [plan_study(part, store, engine=how.engine, device=how.device) for part in study.parts]
+
+
+def _study(paper: Paper, name: str) -> Study:
+    """A study by name: a file beside the claims, or one that is shipped."""
+    beside = paper.path.parent / (name if name.endswith(".toml") else f"{name}.toml")
+    return read_study(beside if beside.is_file() and beside != paper.path else name)
+
+
+def _units(study: Study) -> list[str]:
+    """What claims know the study's parts by: its name, or NAME-SOURCE for each source; folds are one."""
+    return [part.name for part in replace(study, folds=0).parts]
+
+
+def on_other_data(study: Study, dataset: str) -> Study:
+    """The same grid and training on a known dataset that stands in, all of its sources in their order."""
+    if dataset not in LABELLED_SETS:
+        raise InputError(f"claims: '{dataset}' cannot stand in; choose {', '.join(LABELLED_SETS)}")
+    return replace(study, name=f"{study.name}-on-{dataset}", dataset=dataset, sources=LABELLED_SETS[dataset].sources)
+
+
+def as_asked(study: Study, use: StudyUse, how: Reproduction) -> Study:
+    """The study with the seeds that were asked for, or cut short."""
+    if how.seeds:
+        study = replace(study, seeds=tuple(range(how.seeds)))
+    return quickened(study, use.quick or {}) if how.quick else study
+
+
+def quickened(study: Study, changes: Mapping[str, Any]) -> Study:
+    """A study cut short, under a name of its own; its numbers say that everything runs, and little else."""
+    shorter = {key: changes[key] for key in ("epochs", "learning_rate") if key in changes}
+    smaller = {key: changes[key] for key in ("items",) if key in changes}
+    return replace(
+        study,
+        name=f"{study.name}-quick",
+        models=tuple(changes.get("models", study.models)),
+        seeds=study.seeds[: changes.get("seeds", len(study.seeds))],
+        folds=changes.get("folds", study.folds),
+        # Cores have no bfloat16 worth the name, and random crops take them longer than a small network's step.
+        training=replace(study.training, **shorter, precision="float32", augmentation="none"),
+        basins=None if study.basins is None else replace(study.basins, probes=10, line=0, path=5, **smaller),
+        ood=None if study.ood is None else replace(study.ood, resamples=200, **smaller),
+    )
+
+
+def _in_silence(plan: Plan) -> None:
+    for _ in run_plan(plan):
+        pass

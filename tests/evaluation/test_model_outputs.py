@@ -1,0 +1,218 @@
+"""Files as the libraries write them, each with probabilities that are known; forms are from their documentation."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from dissensus.errors import InputError
+from dissensus.evaluation.model_outputs import NO_CLASS, read_answers
+from dissensus.evaluation.predictions import read_predictions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.evaluation.predictions import Predictions
+
+CLASSES = ("Cat", "Dog", "Owl")
+TABLE = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
+
+
+def write(path: Path, records: Any) -> Path:
+    lines = path.suffix == ".jsonl"
+    path.write_text("\n".join(map(json.dumps, records)) if lines else json.dumps(records), encoding="utf-8")
+    return path
+
+
+def rows(path: Path, values: list[dict[str, Any]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(values[0]))
+        writer.writeheader()
+        writer.writerows(values)
+    return path
+
+
+def holds(found: Predictions, table: Any, items: list[Any], *, outside: bool = False) -> None:
+    assert found.items.tolist() == items
+    assert found.classes == ((*CLASSES, NO_CLASS) if outside else CLASSES)
+    np.testing.assert_allclose(found.probabilities[0], table, atol=1e-9)
+
+
+def scores(row: list[float]) -> list[dict[str, Any]]:
+    return [{"label": name, "score": share} for name, share in zip(CLASSES, row, strict=True)]
+
+
+def chat(row: list[float], tokens: tuple[str, ...] = CLASSES) -> dict[str, Any]:
+    top = [{"token": token, "logprob": math.log(share)} for token, share in zip(tokens, row, strict=True)]
+    return {
+        "choices": [{"message": {"content": tokens[0]}, "logprobs": {"content": [{**top[0], "top_logprobs": top}]}}]
+    }
+
+
+def test_an_array_alone_is_rows_of_items_counted_from_0(tmp_path: Path) -> None:
+    np.save(tmp_path / "p.npy", np.array(TABLE))
+    holds(read_predictions(tmp_path / "p.npy", CLASSES, order=CLASSES), TABLE, [0, 1])
+
+
+@pytest.mark.parametrize("ending", [".json", ".jsonl"])
+def test_scores_of_a_hugging_face_pipeline(tmp_path: Path, ending: str) -> None:
+    named = [{"item": name, "output": scores(row)} for name, row in zip("ab", TABLE, strict=True)]
+    holds(read_predictions(write(tmp_path / f"n{ending}", named), CLASSES), TABLE, ["a", "b"])
+    bare = [scores(row)[::-1] for row in TABLE]
+    found = read_predictions(write(tmp_path / f"p{ending}", bare), CLASSES)
+    holds(found, TABLE, [0, 1])
+    assert any("have no item names" in note for note in found.notes)
+
+
+def test_the_best_label_alone_leaves_the_rest_outside(tmp_path: Path) -> None:
+    best = [{"item": "a", "label": "Cat", "score": 0.7}, {"item": "b", "label": "Owl", "score": 0.8}]
+    found = read_predictions(write(tmp_path / "p.json", best), CLASSES)
+    holds(found, [[0.7, 0, 0, 0.3], [0, 0, 0.8, 0.2]], ["a", "b"], outside=True)
+    assert any(
+        "25.0% of the probability is outside the classes (most at item a: 30.0%)" in note for note in found.notes
+    )
+
+
+def test_one_column_of_hard_labels(tmp_path: Path) -> None:
+    path = rows(tmp_path / "p.csv", [{"item": "a", "label": "dog"}, {"item": "b", "label": " Owl."}])
+    holds(read_predictions(path, CLASSES), [[0, 1, 0], [0, 0, 1]], ["a", "b"])
+
+
+def test_sampled_answers_are_counted_and_those_that_name_no_class_are_told(tmp_path: Path) -> None:
+    said = [("a", "Cat"), ("a", "cat"), ("a", "Dog"), ("a", "I cannot say"), ("b", "Owl")]
+    path = rows(tmp_path / "p.csv", [{"item": item, "answer": answer} for item, answer in said])
+    found = read_predictions(path, CLASSES)
+    holds(found, [[0.5, 0.25, 0, 0.25], [0, 0, 1, 0]], ["a", "b"], outside=True)
+    assert any(
+        "1 of 5 answers (20.0%) name no class, first 'I cannot say' about item a" in note for note in found.notes
+    )
+
+
+@pytest.mark.parametrize("wrapped", ["alone", "batch", "completions", "vllm"])
+def test_top_log_probabilities(tmp_path: Path, wrapped: str) -> None:
+    records = []
+    for name, row in zip("ab", TABLE, strict=True):
+        logs = {token: math.log(share) for token, share in zip(CLASSES, row, strict=True)}
+        offline = {str(k): {"logprob": each, "decoded_token": token} for k, (token, each) in enumerate(logs.items())}
+        records.append(
+            {
+                "alone": {"item": name, **chat(row)},
+                "batch": {
+                    "custom_id": name,
+                    "response": {"status_code": 200, "body": {"id": "chatcmpl-1", **chat(row)}},
+                },
+                "completions": {"item": name, "choices": [{"text": "Cat", "logprobs": {"top_logprobs": [logs]}}]},
+                "vllm": {"request_id": name, "outputs": [{"text": "Cat", "logprobs": [offline]}]},
+            }[wrapped]
+        )
+    holds(read_predictions(write(tmp_path / "p.jsonl", records), CLASSES), TABLE, ["a", "b"])
+
+
+def test_tokens_are_classes_whatever_their_case_and_white_space_and_the_rest_is_outside(tmp_path: Path) -> None:
+    records = [{"item": "a", **chat([0.5, 0.3, 0.1], (" cat", "Cat", "The"))}]
+    found = read_predictions(write(tmp_path / "p.jsonl", records), CLASSES)
+    holds(found, [[0.8, 0, 0, 0.2]], ["a"], outside=True)
+
+
+def test_harness_samples_hold_numbers_as_text(tmp_path: Path) -> None:
+    records = [
+        {
+            "doc_id": n,
+            "doc": {"uid": name},
+            "arguments": {f"gen_args_{k}": {"arg_0": "Which?", "arg_1": f" {each}"} for k, each in enumerate(CLASSES)},
+            "resps": [[[str(math.log(share) - 3), "False"]] for share in row],
+            "filtered_resps": [[str(math.log(share) - 3), "False"] for share in row],
+        }
+        for n, (name, row) in enumerate(zip("ab", TABLE, strict=True))
+    ]
+    path = write(tmp_path / "samples_pets.jsonl", records)
+    holds(read_predictions(path, CLASSES), TABLE, [0, 1])
+    holds(read_predictions(path, CLASSES, item="uid"), TABLE, ["a", "b"])
+
+
+def test_harness_samples_in_words(tmp_path: Path) -> None:
+    one = {"doc_id": 0, "arguments": [["Which?", {}]], "resps": [["Dog", "dog", "Owl", "?"]]}
+    path = write(tmp_path / "samples_pets.jsonl", [{**one, "filtered_resps": ["Dog", "dog", "Owl", "?"]}])
+    holds(read_predictions(path, CLASSES), [[0, 0.5, 0.25, 0.25]], [0], outside=True)
+
+
+@pytest.mark.parametrize("ending", [".json", ".eval"])
+def test_inspect_logs(tmp_path: Path, ending: str) -> None:
+    def sample(name: str, epoch: int, said: str, answer: str | None) -> dict[str, Any]:
+        output = {"choices": [{"message": {"role": "assistant", "content": [{"type": "text", "text": said}]}}]}
+        return {"id": name, "epoch": epoch, "output": output, "scores": {"choice": {"value": "C", "answer": answer}}}
+
+    samples = [sample("a", 1, "ANSWER: Cat", "Cat"), sample("a", 2, "ANSWER: Dog", "Dog"), sample("b", 1, "Owl", None)]
+    path = tmp_path / f"log{ending}"
+    if ending == ".json":
+        write(path, {"version": 2, "eval": {"task": "pets"}, "samples": samples})
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("header.json", "{}")
+            for each in samples:
+                archive.writestr(f"samples/{each['id']}_epoch_{each['epoch']}.json", json.dumps(each))
+    holds(read_predictions(path, CLASSES), [[0.5, 0.5, 0], [0, 0, 1]], ["a", "b"])
+
+
+def test_distributions_in_words(tmp_path: Path) -> None:
+    records = [
+        {"item": "a", "output": {"Cat": "70%", "Dog": "20 %", "Owl": "10%"}},
+        {"item": "b", "output": 'I would say {"cat": 10, "dog": 10, "owl": 80}.'},
+        {"item": "c", "output": '{"Cat": 0.5, "Dog": 0.25}'},
+        {"item": "d", "output": '{"answer": "Dog"}'},
+        {"item": "e", "output": None},
+    ]
+    found = read_predictions(write(tmp_path / "p.jsonl", records), CLASSES)
+    expected = [[0.7, 0.2, 0.1, 0], [0.1, 0.1, 0.8, 0], [0.5, 0.25, 0, 0.25], [0, 1, 0, 0], [0, 0, 0, 1]]
+    holds(found, expected, list("abcde"), outside=True)
+
+
+def test_an_object_with_a_key_for_each_item(tmp_path: Path) -> None:
+    held = {"a": dict(zip(CLASSES, TABLE[0], strict=True)), "b": dict(zip(CLASSES, TABLE[1], strict=True))}
+    holds(read_predictions(write(tmp_path / "p.json", held), CLASSES), TABLE, ["a", "b"])
+    holds(
+        read_predictions(write(tmp_path / "q.json", {"a": "Cat", "b": "Owl"}), CLASSES), np.eye(3)[[0, 2]], ["a", "b"]
+    )
+
+
+def test_a_small_table_says_what_answers_mean(tmp_path: Path) -> None:
+    meaning = rows(tmp_path / "answers.csv", [{"answer": a, "class": c} for a, c in zip("ABC", CLASSES, strict=True)])
+    path = rows(tmp_path / "p.csv", [{"item": "a", "answer": "B"}, {"item": "b", "answer": "(c)"}])
+    holds(read_predictions(path, CLASSES, answers=read_answers(meaning)), [[0, 1, 0], [0, 0, 1]], ["a", "b"])
+    with pytest.raises(InputError, match="the answer 'B' is said to mean 'Fox', and people voted for Cat, Dog, Owl"):
+        read_predictions(path, CLASSES, answers={"B": "Fox"})
+
+
+def test_answers_that_two_classes_share_but_for_case_are_told_apart_as_written(tmp_path: Path) -> None:
+    path = rows(
+        tmp_path / "p.csv", [{"item": "a", "answer": "A"}, {"item": "b", "answer": "a"}, {"item": "c", "answer": "a."}]
+    )
+    found = read_predictions(path, ("a", "A"))
+    np.testing.assert_allclose(found.probabilities[0], [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+
+
+def test_records_with_and_without_items_are_refused(tmp_path: Path) -> None:
+    records = [{"item": "a", "output": "Cat"}, {"output": "Dog"}]
+    with pytest.raises(InputError, match="record 2 has no item, and others have one"):
+        read_predictions(write(tmp_path / "p.jsonl", records), CLASSES)
+
+
+def test_probability_above_1_is_refused(tmp_path: Path) -> None:
+    records = [{"item": "a", "output": [{"label": "Cat", "score": 0.9}, {"label": "Dog", "score": 0.9}]}]
+    with pytest.raises(InputError, match=r"item a have probability 1\.8 in all"):
+        read_predictions(write(tmp_path / "p.json", records), CLASSES)
+
+
+def test_a_table_of_numbers_stays_one(tmp_path: Path) -> None:
+    records = [
+        {"item": n, "label": "Cat", **dict(zip(CLASSES, row, strict=True))} for n, row in zip("ab", TABLE, strict=True)
+    ]
+    holds(read_predictions(write(tmp_path / "p.jsonl", records), CLASSES), TABLE, ["a", "b"])
+    with pytest.raises(InputError, match="it holds numbers for each class, and no answers"):
+        read_predictions(tmp_path / "p.jsonl", CLASSES, answers={"A": "Cat"})

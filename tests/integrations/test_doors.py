@@ -1,0 +1,51 @@
+"""No library is imported unless it is used, and one that is missing is named with the extra that installs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+LIBRARIES = ("accelerate", "datasets", "lightgbm", "lightning", "sklearn", "transformers", "xgboost")
+
+
+def printed(program: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_nothing_is_imported_before_it_is_used() -> None:
+    program = f"""
+import sys
+import dissensus as dis
+for name in dir(dis):
+    getattr(dis, name)
+dis.hf.Delivering, dis.hf.labelled
+print([name for name in {LIBRARIES} if name in sys.modules])
+"""
+    assert printed(program) == ["[]"]
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra() -> None:
+    program = """
+import sys
+for name in ("accelerate", "lightning", "sklearn"):
+    sys.modules[name] = None
+import dissensus as dis
+for use in (
+    lambda: dis.hf.Trainer,
+    lambda: dis.lightning.DeliveryCallback,
+    lambda: dis.sklearn.VotesClassifier,
+    lambda: dis.sklearn.scorer,
+):
+    try:
+        use()
+    except dis.InputError as error:
+        print(error)
+"""
+    assert printed(program) == [
+        'dis.hf.Trainer: accelerate is not installed; get it with `pip install "dissensus[hf]"`',
+        'dis.lightning: lightning is not installed; get it with `pip install "dissensus[lightning]"`',
+        'dis.sklearn: scikit-learn is not installed; get it with `pip install "dissensus[sklearn]"`',
+        'dis.sklearn: scikit-learn is not installed; get it with `pip install "dissensus[sklearn]"`',
+    ]

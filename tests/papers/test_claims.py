@@ -1,0 +1,89 @@
+"""Claims files: what they may say, and that the shipped ones ask for what their studies have."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dissensus.errors import InputError
+from dissensus.papers import read_paper, shipped_papers
+from dissensus.papers.quantities import QUANTITIES
+from dissensus.papers.running import Reproduction, _study, _units, as_asked
+from dissensus.studies.opening import open_study, systems_of
+from tests.papers.conftest import CLAIMS
+
+BASELINES = {"majority + temperature", "majority + smoothing", "marginal", "uniform"}
+
+
+@pytest.mark.parametrize("name", ["gheibi", "pavlovic", "singh"])
+def test_every_claim_is_about_a_study_of_its_file(name: str) -> None:
+    paper = read_paper(name)
+    units = {unit for use in paper.studies for unit in _units(_study(paper, use.name))}
+    assert {claim.study for claim in paper.claims if claim.study} <= units
+    assert all(claim.says.strip() and claim.mark for claim in paper.claims)
+
+
+def test_three_papers_are_shipped() -> None:
+    assert list(shipped_papers()) == ["gheibi", "pavlovic", "singh"]
+
+
+@pytest.mark.parametrize(("paper", "study"), [("gheibi", use.name) for use in read_paper("gheibi").studies[:6]])
+def test_the_systems_that_claims_name_are_in_the_grid(paper: str, study: str, data: Path, tmp_path: Path) -> None:
+    claims = read_paper(paper)
+    opened = open_study(_study(claims, study), tmp_path)
+    known = set(systems_of(opened.runs)) | BASELINES
+    for claim in claims.claims:
+        if claim.study == study:
+            named = [claim.about.get("system", ""), claim.about.get("against", ""), *claim.about.get("systems", ())]
+            asked = {part for name in named if name for part in name.split(" & ")}
+            assert asked <= known, claim.id
+
+
+def test_quick_studies_have_names_and_runs_of_their_own() -> None:
+    paper = read_paper("gheibi")
+    use = paper.studies[0]
+    study = as_asked(_study(paper, use.name), use, Reproduction(quick=True))
+    assert (study.name, study.models, study.seeds) == ("cifar-10h-quick", ("simple-ffn",), (0, 1))
+    assert study.training.precision == "float32"
+    assert as_asked(_study(paper, use.name), use, Reproduction(seeds=10)).seeds == tuple(range(10))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('mark = "verified"', 'mark = "sure"', "claim kl: 'mark' is 'sure'; choose verified, secondary"),
+        ('"relative change"', '"relative"', "claim kl: 'quantity' is 'relative'; choose score, difference"),
+        ('metric = "kl"\nsystem = "frequency', 'metrics = "kl"\nsystem = "frequency', "claim kl: 'metrics' is nothing"),
+        ('split = "test"\n', "", "claim gain: 'split' is missing"),
+        ('study = "small"\nquantity = "rel', 'quantity = "rel', "claim kl: 'study' is missing"),
+        ("[-0.9, -0.1]", "[-0.9]", r"claim kl: 'reproduced' is \[-0.9\]; give the lowest and the highest"),
+        ("[-0.9, -0.1]", "[-0.9, 0.1]", "claim kl: 'reproduced' must lie within in_direction"),
+        ('id = "accuracy"', 'id = "kl"', "claim kl: 'id' stands for another claim too"),
+        ('of = ["kl", "accuracy"]', 'of = ["kl", "nothing"]', "claim all: 'of' names 'nothing'"),
+        ('says = "KL falls"\n', "", "claim kl: 'says' is missing"),
+        ("seeds = 2, epochs = 2", "seed = 2", "'seed' is no key in quick"),
+        ('title = "A small paper"', 'titel = "A small paper"', "'titel' is no key at the top; did you mean 'title'"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_claim_and_key(tmp_path: Path, old: str, new: str, told: str) -> None:
+    assert old in CLAIMS
+    path = tmp_path / "claims.toml"
+    path.write_text(CLAIMS.replace(old, new, 1))
+    with pytest.raises(InputError, match=told):
+        read_paper(path)
+
+
+def test_an_unknown_paper_is_told_the_known_ones() -> None:
+    with pytest.raises(InputError, match="'nobody' is no paper; there are gheibi, pavlovic, singh"):
+        read_paper("nobody")
+
+
+def test_the_documented_claims_file_is_read(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "papers.md").read_text()
+    (tmp_path / "my_claims.toml").write_text(text.split("```toml\n")[1].split("```")[0])
+    paper = read_paper(tmp_path / "my_claims.toml")
+    assert (paper.name, paper.claims[0].about["stratum"], paper.claims[0].paper) == ("my_claims", "varied", -0.3)
+    documented = set(re.findall(r"`([a-z ]+)`", text.split("| quantity |")[1]))
+    assert set(QUANTITIES) <= documented

@@ -1,0 +1,137 @@
+"""Verdicts: one rule, fixed before the runs."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dissensus.bootstrap import Estimate
+from dissensus.papers.claims import Claim, read_paper
+from dissensus.papers.judging import judge, judge_paper
+from dissensus.papers.quantities import Measured
+from dissensus.papers.summary import StudySummary
+
+if TYPE_CHECKING:
+    from tests.papers.conftest import Small
+
+
+def claim(**given: Any) -> Claim:
+    about = {"metric": "kl", "system": "a", "against": "b"}
+    told = {"id": "x", "says": "x", "mark": "verified", "quantity": "difference", "about": about, "study": "small"}
+    return Claim(**{**told, "reproduced": (-0.5, -0.1), "in_direction": (-inf, 0.0), **given})
+
+
+def measured(value: float, low: float | None = None, high: float | None = None, **more: Any) -> Measured:
+    return Measured(value=Estimate(value, low, high), **{"null": 0.0, **more})
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "verdict"),
+    [
+        (-0.3, -0.4, -0.2, "reproduced"),
+        (-0.3, -0.7, 0.1, "in direction"),  # near the paper's value, but not surely on its side
+        (-0.05, -0.06, -0.04, "in direction"),  # surely on its side, but too small
+        (-0.8, -0.9, -0.7, "in direction"),  # too large
+        (0.1, -0.3, 0.5, "not reproduced"),
+        (0.1, 0.05, 0.15, "not reproduced"),
+        (-0.3, None, None, "reproduced"),
+    ],
+)
+def test_a_claim_with_a_side(value: float, low: float | None, high: float | None, verdict: str) -> None:
+    assert judge(claim(), measured(value, low, high)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "verdict"),
+    [
+        (0.002, -0.02, 0.02, "reproduced"),
+        (0.002, -0.2, 0.2, "in direction"),  # no difference was found, and one may well be there
+        (0.02, 0.015, 0.025, "in direction"),
+        (0.1, 0.05, 0.15, "not reproduced"),
+    ],
+)
+def test_no_difference_is_reproduced_only_by_a_narrow_interval(
+    value: float, low: float, high: float, verdict: str
+) -> None:
+    equal = claim(reproduced=(-0.01, 0.01), in_direction=(-0.03, 0.03))
+    judged = judge(equal, measured(value, low, high, by_seed=(0.1, -0.1)))
+    assert judged.verdict == verdict
+    # It has no side, so no seed lies on it and no one-sided test can be made.
+    assert judged.seeds is None
+    assert judged.wilcoxon is None
+
+
+def test_wilcoxon_is_exact_one_sided_and_on_the_claims_side() -> None:
+    gaps = (-0.3, -0.1, -0.2, 0.05, -0.4)
+    below = judge(claim(), measured(-0.2, by_seed=gaps))
+    assert below.seeds == (4, 5)
+    assert below.wilcoxon == pytest.approx(stats.wilcoxon(gaps, alternative="less", method="exact").pvalue)
+    above = judge(claim(reproduced=(0.1, 1.0), in_direction=(0.0, inf)), measured(-0.2, by_seed=gaps))
+    assert above.seeds == (1, 5)
+    assert above.wilcoxon == pytest.approx(stats.wilcoxon(gaps, alternative="greater", method="exact").pvalue)
+    ratios = (1.2, 2.0, 1.5)
+    ratio = judge(claim(reproduced=(1.2, 3.0), in_direction=(1.0, inf)), measured(1.5, by_seed=ratios, null=1.0))
+    assert (ratio.seeds, ratio.wilcoxon) == ((3, 3), 1 / 8)
+
+
+def summary(answers: dict[str, Measured], **more: Any) -> StudySummary:
+    paper = read_paper("gheibi")
+    kept = {name: {"asks": paper.by_id[name].asks, "measured": each.to_dict()} for name, each in answers.items()}
+    return StudySummary(name=paper.by_id[next(iter(answers))].study, study="x", answers=kept, **more)
+
+
+def test_counts_are_over_cells_and_need_all_of_them() -> None:
+    paper = read_paper("gheibi")
+    cells = paper.by_id["sparse-cells"].about["of"]
+    gaps = {name: (-0.1, -0.2) if place else (-0.3, 0.1) for place, name in enumerate(cells)}
+    studies: dict[str, dict[str, Measured]] = {}
+    for name, by_seed in gaps.items():
+        value = measured(float(np.mean(by_seed)), by_seed=by_seed)
+        studies.setdefault(paper.by_id[name].study, {})[name] = value
+    found = {name: summary(each) for name, each in studies.items()}
+    judged = {each.claim.id: each for each in judge_paper(paper, found)}
+    assert judged["sparse-cells"].measured is not None
+    assert judged["sparse-cells"].measured.value.value == 12
+    assert judged["sparse-unanimous"].measured is not None
+    assert judged["sparse-unanimous"].measured.value.value == 11
+    found.pop("cifar-10h-25-votes")
+    judged = {each.claim.id: each for each in judge_paper(paper, found)}
+    assert (judged["sparse-cells"].verdict, judged["sparse-cells"].why) == (
+        "not run",
+        "9 of 12 claims that it is about were measured",
+    )
+
+
+def test_what_was_not_run_or_refused_is_said(small: Small) -> None:
+    paper = read_paper(small.claims)
+    judged = judge_paper(paper, {})
+    assert {each.verdict for each in judged} == {"not run"}
+    refused = StudySummary(
+        name="small", study="small", answers={"kl": {"asks": paper.by_id["kl"].asks, "refused": "no such system"}}
+    )
+    by_id = {each.claim.id: each for each in judge_paper(paper, {"small": refused})}
+    assert (by_id["kl"].verdict, by_id["kl"].why) == ("not testable here", "no such system")
+    assert (by_id["accuracy"].verdict, by_id["accuracy"].why) == (
+        "not run",
+        "the claim is younger than the runs of small",
+    )
+
+
+def test_an_average_has_the_interval_of_independent_studies() -> None:
+    paper = read_paper("singh")
+    names = paper.by_id["average-kl"].about["of"]
+    values = [measured(-0.1 * (k + 1), -0.1 * (k + 1) - 0.2, -0.1 * (k + 1) + 0.2) for k in range(len(names))]
+    found: dict[str, StudySummary] = {}
+    for name, each in zip(names, values, strict=True):
+        study = paper.by_id[name].study
+        answers = {name: {"asks": paper.by_id[name].asks, "measured": each.to_dict()}}
+        found[study] = StudySummary(name=study, study=study, answers=answers)
+    judged = {each.claim.id: each for each in judge_paper(paper, found)}["average-kl"]
+    assert judged.measured is not None
+    mean = judged.measured.value
+    assert mean.value == pytest.approx(-0.25)
+    assert mean.high == pytest.approx(-0.25 + 0.2 / np.sqrt(len(names)))

@@ -1,0 +1,173 @@
+"""Quantities of a study, against the scored study itself, SciPy and closed forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.spatial.distance import jensenshannon
+
+from dissensus.bootstrap import Estimate
+from dissensus.errors import InputError
+from dissensus.evaluation.metrics import soft_nll
+from dissensus.papers.evidence import Evidence
+from dissensus.papers.quantities import measure
+from dissensus.studies import open_study, read_study
+from dissensus.studies.original import scores_against
+from tests.report.studies import finished
+
+if TYPE_CHECKING:
+    from tests.papers.conftest import Small
+
+SOFT, MAJORITY = "frequency, 3 votes / soft", "frequency, 3 votes / majority"
+TWO = {"system": SOFT, "against": MAJORITY}
+
+
+@pytest.fixture(scope="module")
+def evidence(small: Small) -> Evidence:
+    return Evidence(opened=(open_study(read_study(small.folder / "small.toml"), small.store),), resamples=400)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    return Evidence(opened=(finished(tmp_path_factory.mktemp("measured"), measured=True),), resamples=50)
+
+
+def test_a_difference_is_that_of_the_scored_study(evidence: Evidence) -> None:
+    for metric in ("soft_nll", "accuracy", "entropy_spearman"):
+        found = measure(evidence, "difference", {"metric": metric, **TWO})
+        row = evidence.evaluation.difference(MAJORITY, only=[SOFT]).get(SOFT, metric)
+        assert found.value.value == pytest.approx(row.value.value)
+        assert (found.value.low, found.value.high) == pytest.approx((row.value.low, row.value.high), abs=1e-9)
+        assert found.by_seed
+        assert np.mean(found.by_seed) == pytest.approx(found.value.value)
+        if row.p is not None:
+            assert found.p == pytest.approx(row.p)
+
+
+def test_a_score_is_that_of_the_scored_study_in_its_stratum(evidence: Evidence) -> None:
+    last = [name for idea, name in evidence.evaluation.compared_strata if idea == "entropy"][-1]
+    for where in ({}, {"stratum": "varied"}, {"stratum": last, "by": "entropy"}):
+        found = measure(evidence, "score", {"metric": "kl", "system": SOFT, **where})
+        idea = where.get("by", "agreement")
+        row = evidence.evaluation.by_stratum(idea).get(SOFT, "kl", stratum=where.get("stratum", "all"))
+        assert row.value is not None
+        assert found.value.value == pytest.approx(row.value.value)
+        assert len(found.by_seed) == 3
+
+
+def test_a_relative_change_is_the_ratio_of_means_with_an_interval_as_wide_as_the_bootstraps(evidence: Evidence) -> None:
+    # Not KL: its interval is over other annotators too.
+    found = measure(evidence, "relative change", {"metric": "brier", **TWO})
+    values = evidence.evaluation.compared.resampled["all", "all"]["brier"]
+    ratio = values[SOFT].mean(axis=1) / values[MAJORITY].mean(axis=1) - 1
+    assert found.value.value == pytest.approx(ratio[0])
+    by_seed = values[SOFT][0] / values[MAJORITY][0] - 1
+    np.testing.assert_allclose(found.by_seed, by_seed)
+    # With the seeds taken as given, the delta method must agree with resampling the ratio itself.
+    one_seed = replace_seeds(evidence, 1)
+    alone = measure(one_seed, "relative change", {"metric": "brier", **TWO})
+    resampled = values[SOFT][1:, 0] / values[MAJORITY][1:, 0] - 1
+    assert alone.value.low is not None
+    assert alone.value.high is not None
+    width = (alone.value.high - alone.value.low) / 3.92
+    assert width == pytest.approx(resampled.std(), rel=0.25)
+
+
+def replace_seeds(evidence: Evidence, seeds: int) -> Evidence:
+    """The same study with its first seeds only; they are in the store already."""
+    opened = evidence.first
+    study = replace(opened.study, seeds=opened.study.seeds[:seeds])
+    return Evidence(opened=(open_study(study, opened.store.folder),), resamples=evidence.resamples)
+
+
+def test_an_order_is_the_share_of_pairs(evidence: Evidence) -> None:
+    kl = {name: evidence.evaluation.overall.get(name, "kl").value for name in (SOFT, MAJORITY, "marginal")}
+    ranked = sorted(kl, key=lambda name: -kl[name].value)  # type: ignore[union-attr]
+    for systems, right in ((ranked, 1.0), (ranked[::-1], 0.0), ([ranked[1], ranked[0], ranked[2]], 2 / 3)):
+        found = measure(evidence, "order", {"metric": "kl", "systems": systems})
+        assert found.value.value == pytest.approx(right)
+
+
+def test_the_gain_correlation_is_spearmans_of_gain_and_distance(evidence: Evidence) -> None:
+    found = measure(evidence, "gain correlation", {"metric": "soft_nll", "split": "test", **TWO})
+    data, scored = evidence.first.data, evidence.scored
+    members = data.splits["test"]
+    human = data.human.take(members).probabilities
+    target = data.targets["frequency, 3 votes"].take(members).probabilities
+    q = {name: scored.systems[name].predictions["test"].astype(float) for name in (SOFT, MAJORITY)}
+    gain = np.mean([soft_nll(human, b) - soft_nll(human, a) for a, b in zip(q[SOFT], q[MAJORITY], strict=True)], axis=0)
+    distance = jensenshannon(human, target, base=2, axis=1)
+    assert found.value.value == pytest.approx(stats.spearmanr(distance, gain).statistic, abs=1e-6)
+    assert found.value.low is not None
+    assert found.value.low < found.value.value
+
+
+def test_scores_against_original_labels(evidence: Evidence) -> None:
+    about = {"metric": "accuracy", "system": SOFT, "target": "original"}
+    found = measure(evidence, "score", about)
+    right = scores_against(evidence.scored, "original", resamples=10).overall.get(SOFT, "accuracy").value
+    assert right is not None
+    assert found.value.value == pytest.approx(right.value)
+
+
+def test_basins_and_ood_come_from_the_store(measured: Evidence) -> None:
+    ratio = measure(measured, "basin ratio", {"measure": "lambda_max", "system": "majority", "against": "soft"})
+    values = {
+        name: np.array([basin.eigenvalues.values[0] for basin in basins])
+        for name, basins in measured.basins.systems.items()
+    }
+    logs = np.log(values["majority"] / values["soft"])
+    assert ratio.value.value == pytest.approx(np.exp(logs.mean()))
+    low, high = stats.t.interval(0.95, 1, logs.mean(), stats.sem(logs))
+    assert (ratio.value.low, ratio.value.high) == pytest.approx((np.exp(low), np.exp(high)))
+    assert ratio.null == 1.0
+    barrier = measure(measured, "pair", {"measure": "barrier", "system": "majority", "against": "soft"})
+    pairs = next(each.pairs for each in measured.basins.pairs if (each.first, each.second) == ("majority", "soft"))
+    assert barrier.value.value == pytest.approx(np.mean([pair.barrier.value for pair in pairs]))
+    alike = measure(
+        measured, "pair difference", {"measure": "cka", "system": "soft & soft", "against": "majority & majority"}
+    )
+    assert -1 <= alike.value.value <= 1
+    name = measured.ood.sets[0].name
+    about = {"ood_set": name, "scores": ["msp", "energy"], "system": "soft", "against": "majority"}
+    ahead = measure(measured, "ood ahead", about)
+    by_hand = [
+        np.mean(measured.ood.get(name, score, system="soft").by_seed)
+        > np.mean(measured.ood.get(name, score, system="majority").by_seed)
+        for score in ("msp", "energy")
+    ]
+    assert ahead.value == Estimate(float(sum(by_hand)))
+    gap = measure(measured, "ood difference", {**about, "scores": ["msp"]})
+    known = measured.ood.difference(name, "msp", system="soft")
+    assert known is not None
+    assert gap.value == known.value
+
+
+def test_dynamics_are_of_the_last_epochs(measured: Evidence) -> None:
+    about = {"measure": "confidence", "human": "entropy", "system": "soft"}
+    found = measure(measured, "uncertainty correlation", about)
+    assert len(found.by_seed) == 2
+    assert np.mean(found.by_seed) == pytest.approx(found.value.value)
+    moved = measure(measured, "early divergence", {"epochs": 2, "system": "soft", "against": "majority"})
+    assert np.mean(moved.by_seed) == pytest.approx(moved.value.value)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "about", "told"),
+    [
+        ("score", {"metric": "kl", "system": "nobody"}, "there is no kl of 'nobody' in this study; its systems are"),
+        ("score", {"metric": "kl", "system": SOFT, "stratum": "odd"}, "no item is in the stratum 'odd' by agreement"),
+        ("basin value", {"measure": "trace", "system": SOFT}, "its basins were not measured"),
+        ("ood ahead", {"ood_set": "x", "scores": ["msp"], **TWO}, "out-of-distribution detection was not measured"),
+        ("mode shift", {"measure": "mode", "system": "nobody"}, "no mode-shift audit of 'nobody' in 'all'"),
+    ],
+)
+def test_what_a_study_does_not_have_is_refused(
+    evidence: Evidence, quantity: str, about: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InputError, match=told):
+        measure(evidence, quantity, about)

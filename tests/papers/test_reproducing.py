@@ -1,0 +1,125 @@
+"""A paper from its claims to its pages, and the pages again without the runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from dissensus.cli import app
+from dissensus.errors import InputError
+from dissensus.papers import read_paper, read_summaries, write_pages
+from dissensus.papers.running import Reproduction, reproduce
+
+if TYPE_CHECKING:
+    from tests.papers.conftest import Small
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+def test_every_claim_has_a_verdict_and_what_was_not_run_is_listed(small: Small, tmp_path: Path) -> None:
+    paper = read_paper(small.claims)
+    markdown, html, told = (
+        path.read_text() for path in write_pages(paper, read_summaries(small.out, "claims"), tmp_path)
+    )
+    found = json.loads(told)
+    verdicts = {each["id"]: each["verdict"] for each in found["claims"]}
+    assert set(verdicts) == {"kl", "accuracy", "gain", "far", "all"}
+    assert verdicts["far"] == "not run"
+    assert any("nowhere.csv" in each for each in found["not_run"])
+    assert found["claims"][0]["seeds_on_its_side"][1] == 3
+    assert found["studies"]["small"]["seeds"] == [3, 5, 8]
+    assert found["studies"]["small"]["machine_hours"] > 0
+    for page in (markdown, html):
+        for words in (
+            "A small paper",
+            "KL falls",
+            "Everything.",
+            "machine hours",
+            "marginal",
+            "majority + temperature",
+        ):
+            assert words in page
+        assert "quick run" not in page
+    assert html.count("<table>") == markdown.count("| --- |\n") or html.count("<table>") > 3
+
+
+def test_pages_are_rebuilt_from_summaries_alone(small: Small, tmp_path: Path) -> None:
+    paper = read_paper(small.claims)
+    first = [path.read_bytes() for path in write_pages(paper, read_summaries(small.out, "claims"), tmp_path / "one")]
+    shutil.copytree(small.out / "claims", tmp_path / "two" / "claims")
+    result = CliRunner().invoke(app, ["reproduce", str(small.claims), "--from", str(tmp_path / "two")])
+    assert result.exit_code == 0, result.output
+    assert [(tmp_path / "two" / f"claims.{end}").read_bytes() for end in ("md", "html", "json")] == first
+
+
+@pytest.mark.parametrize("name", ["gheibi", "pavlovic", "singh"])
+def test_the_published_pages_are_what_the_tool_writes(name: str, tmp_path: Path) -> None:
+    if not (RESULTS / name).is_dir():
+        pytest.skip(f"docs/results/{name} holds no summaries yet")
+    for path in write_pages(read_paper(name), read_summaries(RESULTS, name), tmp_path):
+        assert (RESULTS / path.name).read_text() == path.read_text(), f"dissensus reproduce {name} --from docs/results"
+
+
+def test_a_rule_that_is_changed_changes_the_verdict_and_nothing_is_run(small: Small, tmp_path: Path) -> None:
+    summaries = read_summaries(small.out, "claims")
+    path = tmp_path / "claims.toml"
+    path.write_text(small.claims.read_text().replace("in_direction = [-inf, 0.0]", "in_direction = [-inf, 9.0]"))
+    softer = path.read_text().replace("reproduced = [-0.9, -0.1]", "reproduced = [-0.9, 9.0]")
+    path.write_text(softer)
+    told = json.loads(write_pages(read_paper(path), summaries, tmp_path)[2].read_text())
+    assert told["claims"][0]["verdict"] == "reproduced"
+
+
+def test_a_quick_run_says_so_on_every_page(small: Small, tmp_path: Path) -> None:
+    command = ["reproduce", str(small.claims), "--quick", "--engine", "loop", "--device", "cpu", "--resamples", "20"]
+    result = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "store"), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    kept = read_summaries(tmp_path / "out", "claims")
+    assert {name: (each.quick, each.study, each.seeds) for name, each in kept.items()} == {
+        "small": (True, "small-quick", (3, 5))
+    }
+    for end in ("md", "html"):
+        assert "This is a quick run" in (tmp_path / "out" / f"claims.{end}").read_text()
+
+
+def test_only_the_named_studies_are_run(small: Small, tmp_path: Path) -> None:
+    paper = read_paper(small.claims)
+    with pytest.raises(InputError, match="it has no study 'big'; choose small, far-away"):
+        list(reproduce(paper, small.store, tmp_path, how=Reproduction(only=("big",))))
+    how = Reproduction(only=("small",), engine="loop", device="cpu", resamples=20)
+    trained = []
+    found = list(reproduce(paper, small.store, tmp_path, how=how, train=lambda plan: trained.append(len(plan.waiting))))
+    assert ([each.name for each in found], trained) == (["small"], [0])
+
+
+def test_a_stand_in_is_said_beside_every_verdict(small: Small, tmp_path: Path) -> None:
+    summaries = {
+        name: replace(each, instead=True, cautions=("the panel is simulated",))
+        for name, each in read_summaries(small.out, "claims").items()
+    }
+    told = json.loads(write_pages(read_paper(small.claims), summaries, tmp_path)[2].read_text())
+    first, average = told["claims"][0], told["claims"][-1]
+    assert first["on_a_stand_in"]
+    assert average["on_a_stand_in"]
+    assert first["cautions"] == average["cautions"] == ["the panel is simulated"]
+    page = (tmp_path / "claims.md").read_text()
+    assert "**The panel is simulated.**" in page
+    rows = [line for line in page.splitlines() if line.startswith(("| kl:", "| accuracy:", "| gain:", "| all:"))]
+    assert len(rows) == 4
+    assert all("(on a stand-in)" in row and "the panel is simulated" in row for row in rows)
+
+
+def test_a_folder_without_summaries_is_refused(small: Small, tmp_path: Path) -> None:
+    paper = read_paper(small.claims)
+    with pytest.raises(InputError, match="no summaries of claims are here; run dissensus reproduce claims first"):
+        read_summaries(tmp_path, paper.name)
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims" / "x.json").write_text("{}")
+    with pytest.raises(InputError, match=r"x\.json: this is no summary of a study"):
+        read_summaries(tmp_path, paper.name)

@@ -1,0 +1,122 @@
+"""What a person meets who types `dis.` in a notebook."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import altair as alt
+import numpy as np
+import pytest
+
+import dissensus as dis
+from dissensus.dynamics import data_map
+from dissensus.evaluation.evaluating import evaluate
+from dissensus.labels.schemes import frequency
+from dissensus.votes.table import votes_from_counts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.labels.distribution import LabelDistribution
+
+CLASSES = ("cat", "dog", "owl")
+
+
+def people(items: int = 40) -> LabelDistribution:
+    rng = np.random.default_rng(0)
+    return frequency(votes_from_counts(rng.multinomial(6, rng.dirichlet([0.5] * 3, items)), classes=CLASSES))
+
+
+def model(human: LabelDistribution, seeds: int = 1) -> np.ndarray[tuple[int, int, int], np.dtype[np.float64]]:
+    noise = np.random.default_rng(1).dirichlet([1.0] * 3, (seeds, len(human)))
+    return np.asarray(0.6 * human.probabilities + 0.4 * noise)
+
+
+def test_every_public_name_is_there_and_documented_and_nothing_else() -> None:
+    public = [name for name in dir(dis) if not name.startswith("__")]
+    assert sorted(dis.__all__) == sorted([*public, "__version__"])
+    assert len(public) <= 26
+    for name in public:
+        assert getattr(dis, name).__doc__, name
+        assert name in (dis.__doc__ or ""), name
+
+
+def test_importing_is_cheap() -> None:
+    code = (
+        "import sys, dissensus; dir(dissensus); print([m for m in ('torch', 'polars', 'altair') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_report_can_be_called_whatever_was_imported_before(tmp_path: Path) -> None:
+    import dissensus.report.figures  # noqa: F401
+
+    votes = votes_from_counts(np.random.default_rng(0).multinomial(5, [0.5, 0.3, 0.2], 40), classes=CLASSES)
+    path = dis.report(votes, tmp_path / "r.html", predictions=model(people(40)), classes=CLASSES)
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    with pytest.raises(dis.InputError, match="about Votes without predictions there is no page"):
+        dis.report(votes)
+
+
+def test_reprs_are_short_and_notebooks_get_a_table() -> None:
+    votes = votes_from_counts(np.full((30, 3), 2), classes=CLASSES)
+    for each in (votes, dis.label(votes), evaluate(people(), model(people())[0], classes=CLASSES, resamples=0)):
+        assert repr(each).count("\n") < 30
+        assert "<table" in each._repr_html_()
+        assert each._repr_html_().count("<tr") < 30
+
+
+def test_a_study_is_run_and_scored_in_one_line(tmp_path: Path) -> None:
+    votes = "".join(f"{i},{a},{'yes' if (i * a) % 3 else 'no'}\n" for i in range(40) for a in range(1, 6))
+    (tmp_path / "votes.csv").write_text(f"item,annotator,label\n{votes}", encoding="utf-8")
+    np.savez(tmp_path / "x.npz", items=np.arange(40), features=np.random.default_rng(0).normal(size=(40, 3)))
+    (tmp_path / "study.toml").write_text(
+        'name = "tiny"\n[dataset]\nvotes = "votes.csv"\nfeatures = "x.npz"\n[splits]\ntrain = 0.5\ntest = 0.5\n'
+        '[grid]\ntargets = ["frequency"]\ndeliveries = ["soft"]\nmodels = ["linear"]\nseeds = 2\n'
+        '[training]\nregime = "fixed-horizon"\nepochs = 2\n',
+        encoding="utf-8",
+    )
+    scored = dis.run(tmp_path / "study.toml", tmp_path / "runs")
+    assert repr(scored).startswith("ScoredStudy(tiny, 1 systems, 2 runs, 20 items)")
+    assert repr(dis.open_study(tmp_path / "study.toml", tmp_path / "runs")).startswith("OpenStudy(tiny, 2 of 2 runs")
+
+
+def test_figures_come_from_arrays_and_from_our_objects() -> None:
+    human = people()
+    runs = model(human, seeds=2)
+    dynamics = np.random.default_rng(2).dirichlet([1.0] * 3, (2, 6, len(human)))
+    charts = [
+        dis.plot.entropy(human.probabilities, runs),
+        dis.plot.entropy(human, {"a": runs, "b": runs[0]}, classes=CLASSES),
+        dis.plot.reliability(human, runs, classes=CLASSES),
+        dis.plot.disagreement(human),
+        dis.plot.disagreement(human.probabilities, runs[0]),
+        dis.plot.people_ruler(evaluate(human, runs, classes=CLASSES, resamples=10)),
+        dis.plot.contested(human, runs, classes=CLASSES, texts=[f"text {n}" for n in range(len(human))]),
+        dis.plot.data_map(dynamics, human),
+        dis.plot.data_map(data_map(dynamics, human)),
+    ]
+    for chart in charts:
+        assert isinstance(chart, alt.TopLevelMixin)
+        assert chart.to_dict()["$schema"]
+
+
+def test_a_figure_shows_what_was_given() -> None:
+    human, runs = people(), model(people())
+    drawn = dis.plot.data_map(np.tile(runs[:, None], (1, 5, 1, 1)), human).to_dict()
+    rows = next(iter(drawn["datasets"].values()))
+    np.testing.assert_allclose([row["variability"] for row in rows], 0, atol=1e-9)
+    bars = next(iter(dis.plot.contested(human, most=2).to_dict()["datasets"].values()))
+    most = human.probabilities[np.argsort(-human.entropy, kind="stable")[:1]]
+    np.testing.assert_allclose(np.sort([row["share"] for row in bars if row["place"] == 0]), np.sort(most[0]))
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    with pytest.raises(dis.InputError, match="give what people said of these items"):
+        dis.plot.data_map(np.ones((1, 2, 3, 1)))
+    with pytest.raises(dis.InputError, match="people are of one mind on every item"):
+        dis.plot.contested(np.eye(3))
+    with pytest.raises(dis.InputError, match="2 texts for 3 items"):
+        dis.plot.contested(np.full((3, 2), 0.5), texts=["a", "b"])
