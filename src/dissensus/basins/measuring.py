@@ -173,7 +173,7 @@ def measure_basins(
     traces: dict[str, Traces] = {}
     for k, (result, measured) in enumerate(zip(results, objectives, strict=True)):
         yield _measured(
-            result.run.key, measured, settings, sharpness[k], traces=traces.setdefault(result.run.model, {})
+            result.run.key, measured, settings, sharpness[k], traces=traces.setdefault(result.run.network, {})
         )
 
 

@@ -226,7 +226,7 @@ def _matched(systems: Mapping[str, Sequence[Run]]) -> list[tuple[str, str, list[
     firsts: dict[str, str] = {}
     matched = []
     for name, runs in systems.items():
-        first = firsts.setdefault(runs[0].model, name)
+        first = firsts.setdefault(runs[0].network, name)
         if first != name:
             by_seed = {run.seed: run for run in systems[first]}
             matched.append((first, name, [(by_seed[run.seed], run) for run in runs if run.seed in by_seed]))
