@@ -12,7 +12,7 @@ from dissensus.errors import InputError
 from dissensus.own_code import source_files
 from dissensus.papers.claims import Paper, StudyUse
 from dissensus.papers.running import reproduce
-from dissensus.papers.summary import StudySummary, read_summaries, write_summary
+from dissensus.papers.summary import StudySummary, read_summaries, without_place, write_summary
 from dissensus.studies.spec import read_study
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _run(
 
 
 def _not_run(summary: StudySummary, folder: Path, path: Path) -> StudySummary:
-    """The summary of what could not be run, kept without the place of this machine's study file."""
-    told = replace(summary, missing=summary.missing.replace(str(path), path.name))
+    """The summary of what could not be run, kept without the places of this machine's files."""
+    told = replace(summary, missing=without_place(summary.missing.replace(str(path), path.name)))
     write_summary(folder, NAME, told)
     return told
