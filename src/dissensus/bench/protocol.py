@@ -44,6 +44,7 @@ class Kind:
         seeds: how many.
         encoder: what makes features; empty where the set brings them.
         quick: what `--quick` changes; None leaves sets of the kind out.
+        leave_out: deliveries that would take too long.
     """
 
     model: str
@@ -51,6 +52,7 @@ class Kind:
     seeds: int
     encoder: str = ""
     quick: Mapping[str, Any] | None = None
+    leave_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +207,7 @@ def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: 
         "splits": {} if isinstance(bench_set.splits, str) else bench_set.splits,
         "grid": {
             "targets": [target],
-            "deliveries": list(entry.deliveries),
+            "deliveries": [each for each in entry.deliveries if each not in kind.leave_out],
             "models": [{"name": model, "people": entry.people} if entry.people else model],
             "seeds": kind.seeds,
         },
