@@ -229,7 +229,7 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
     whole = [name for name in found if all(_mean(each, name, protocol.metric) is not None for each in sets)]
     left_out = tuple(name for name in found if name not in whole)
     if len(sets) < 2 or len(whole) < 3:
-        why = f"{len(sets)} sets and {len(whole)} methods that are on all of them: too few to rank"
+        why = f"too little to rank (sets: {len(sets)}; methods that are on all of them: {len(whole)})"
         return Comparison(slug=slug, title=title, ranking=None, why=why, left_out=left_out, others={})
 
     def ranked(metric: str, methods: list[str]) -> Ranking:
