@@ -22,7 +22,7 @@ from dissensus.arrays import places_within
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Floats, Ints, Mask, Names
+    from dissensus.arrays import Floats, Ints, Mask, Names, Table
     from dissensus.evaluation.stand_in.answers import Answers
     from dissensus.votes.table import Votes
 
@@ -38,6 +38,9 @@ ENOUGH_ITEMS: Final = 30
 
 PASSES: Final = 0.5
 """The winning rate from which on a model passes."""
+
+DIFFERENCES: Final = np.array([-1.0, 0.0, 1.0])
+"""What W_h - W_model can be: the model closer, as close, the annotator closer."""
 
 SAME: Final = 1e-9
 """Scores that differ by no more are equal: sums of fractions are rounded."""
@@ -57,16 +60,6 @@ class Alignment:
     vote: Ints
     human: Floats
     model: Floats
-
-    @property
-    def model_as_good(self) -> Mask:
-        """(compared,) W_model."""
-        return np.asarray(self.model >= self.human - SAME)
-
-    @property
-    def human_as_good(self) -> Mask:
-        """(compared,) W_h."""
-        return np.asarray(self.human >= self.model - SAME)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -199,6 +192,8 @@ def alternative_annotator_test(
         raise InputError("alternative annotator test: votes are anonymous; give votes with annotators")
     if groups is not None and (domains is not None or expert is not None):
         raise InputError("alternative annotator test: groups go with neither domains nor an expert; choose one")
+    if (answers.label < 0).all():
+        raise InputError("alternative annotator test: the model answers no item with votes; check the item names")
     aligned, weight = _aligned(votes, answers, score=score, groups=groups, expert=expert, balanced=balanced)
     who = votes.annotator[aligned.vote].astype(np.int64)
     kinds, kind = (None, None) if domains is None else np.unique(domains, return_inverse=True)
@@ -214,29 +209,29 @@ def alternative_annotator_test(
             "Wilcoxon's test"
         )
     notes = []
+    judged = np.bincount(votes.item, minlength=len(votes.items)) > 0
+    left_out = int(judged.sum()) - len(np.unique(votes.item[aligned.vote]))
+    if left_out:
+        silent = int((judged & (answers.label < 0)).sum())
+        notes.append(
+            f"{left_out:,} of {int(judged.sum()):,} items are left out: {silent:,} without an answer of the model, the "
+            "others without a second person to compare with"
+        )
     if few.size:
         notes.append(f"{few.size:,} annotators with fewer than {least_items} compared items are left out")
-    wilcoxon = tested[size[tested] < ENOUGH_ITEMS]
-    if wilcoxon.size:
-        notes.append(
-            f"{wilcoxon.size:,} annotators with fewer than {ENOUGH_ITEMS} compared items are tested by Wilcoxon's test"
-        )
-    model, human = aligned.model_as_good, aligned.human_as_good
-    difference = human.astype(np.float64) - model
-    sums = _Sums.of(difference, weight, row, rows=len(size)).take(tested)
-    p_value = np.where(
-        size[tested] < ENOUGH_ITEMS,
-        _wilcoxon(*(np.bincount(row[difference == d], minlength=len(size))[tested] for d in (-1, 0, 1)), epsilon),
-        sums.t_test(epsilon),
-    )
-    total = np.bincount(row, weight, minlength=len(size))[tested]
+    wilcoxon = int((size[tested] < ENOUGH_ITEMS).sum())
+    if wilcoxon:
+        notes.append(f"{wilcoxon:,} annotators with fewer than {ENOUGH_ITEMS} compared items take Wilcoxon's test")
+    compared = _Compared.of(aligned, weight, row, rows=len(size)).take(tested)
+    p_value = np.where(size[tested] < ENOUGH_ITEMS, compared.wilcoxon(epsilon), compared.t_test(epsilon))
+    model, human = compared.as_good
     person = tested // n_kinds
     return AlternativeAnnotatorTest(
         annotator=votes.annotators[person],
         part=kinds[tested % n_kinds] if kinds is not None else None if groups is None else groups[person],
         items=size[tested],
-        model_as_good=np.bincount(row, weight * model, minlength=len(size))[tested] / total,
-        human_as_good=np.bincount(row, weight * human, minlength=len(size))[tested] / total,
+        model_as_good=model,
+        human_as_good=human,
         p_value=p_value,
         won=rejected(p_value, false_discoveries),
         epsilon=epsilon,
@@ -261,56 +256,70 @@ def rejected(p_value: Floats, rate: float) -> Mask:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Sums:
-    """Sums over an annotator's comparisons, (annotators,) each: of 1, w, w d, w^2, w^2 d and w^2 d^2."""
+class _Compared:
+    """What each annotator's comparisons sum to, (annotators, 3) each, by W_h - W_model: -1, 0 and 1.
 
-    size: Floats
-    weight: Floats
-    mean: Floats
-    squares: Floats
-    first: Floats
-    second: Floats
+    Attributes:
+        times: how many there are.
+        weight: sums of their weights.
+        squares: sums of the squares of their weights.
+    """
+
+    times: Table
+    weight: Table
+    squares: Table
 
     @staticmethod
-    def of(d: Floats, w: Floats, row: Ints, *, rows: int) -> _Sums:
-        size, weight, mean, squares, first, second = (
-            np.bincount(row, each, minlength=rows) for each in (np.ones(len(d)), w, w * d, w * w, w * w * d, (w * d) ** 2)
-        )
-        return _Sums(size=size, weight=weight, mean=mean, squares=squares, first=first, second=second)
+    def of(aligned: Alignment, weight: Floats | None, row: Ints, *, rows: int) -> _Compared:
+        worse, better = aligned.human > aligned.model + SAME, aligned.model > aligned.human + SAME
+        cell = row * 3 + 1 + worse - better
 
-    def take(self, rows: Ints) -> _Sums:
-        return _Sums(**{name: values[rows] for name, values in vars(self).items()})
+        def summed(values: Floats | None) -> Table:
+            return np.asarray(np.bincount(cell, values, minlength=3 * rows).reshape(rows, 3), dtype=np.float64)
+
+        times = summed(None)
+        if weight is None:
+            return _Compared(times=times, weight=times, squares=times)
+        return _Compared(times=times, weight=summed(weight), squares=summed(weight * weight))
+
+    def take(self, rows: Ints) -> _Compared:
+        return _Compared(times=self.times[rows], weight=self.weight[rows], squares=self.squares[rows])
+
+    @property
+    def as_good(self) -> tuple[Floats, Floats]:
+        """(annotators,) the mean of W_model, and of W_h."""
+        share = self.weight / self.weight.sum(axis=1, keepdims=True)
+        return share[:, 0] + share[:, 1], share[:, 1] + share[:, 2]
 
     def t_test(self, epsilon: float) -> Floats:
-        """(annotators,) p-value of a (weighted) mean of epsilon or more, from Student's t with size - 1 degrees."""
-        mean = self.mean / self.weight
-        spread = np.maximum(self.second - 2 * mean * self.first + mean**2 * self.squares, 0.0)
+        """(annotators,) p-value of a (weighted) mean of epsilon or more, from Student's t."""
+        n, total = self.times.sum(axis=1), self.weight.sum(axis=1)
+        mean = (self.weight[:, 2] - self.weight[:, 0]) / total
+        spread = (self.squares * (DIFFERENCES - mean[:, None]) ** 2).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            error = np.sqrt(spread * self.size / (self.size - 1)) / self.weight
-            p = stdtr(self.size - 1, (mean - epsilon) / error)
+            error = np.sqrt(spread * n / (n - 1)) / total
+            p = stdtr(n - 1, (mean - epsilon) / error)
         return np.where(np.isnan(p), 1.0, p)
 
+    def wilcoxon(self, epsilon: float) -> Floats:
+        """(annotators,) p-value of Wilcoxon's signed-rank test that differences lie below epsilon.
 
-def _wilcoxon(less: Ints, none: Ints, more: Ints, epsilon: float) -> Floats:
-    """(annotators,) p-value of Wilcoxon's signed-rank test that differences of -1, 0 and 1 lie below epsilon.
-
-    Differences take three values, so ranks follow from how often each occurs. Normal approximation with the correction
-    for ties; differences of exactly epsilon are left out.
-    """
-    times = np.stack([less, none, more]).astype(np.float64)
-    away = np.abs(np.array([-1.0, 0.0, 1.0]) - epsilon)
-    times[away < SAME] = 0.0
-    n = times.sum(axis=0)
-    same = np.abs(away[:, None] - away) < SAME
-    tied = same @ times
-    below = ((away[:, None] > away) & ~same) @ times
-    ranked = times[2] * (below[2] + (tied[2] + 1) / 2)
-    # Tied values share one group of size t, whose t^3 - t each of its members holds a share of.
-    ties = (times * (tied**2 - 1)).sum(axis=0)
-    spread = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = ndtr((ranked - n * (n + 1) / 4) / np.sqrt(spread))
-    return np.where(n > 0, p, 1.0)
+        Differences take three values, so ranks follow from how often each occurs. Normal approximation with the
+        correction for ties; differences of exactly epsilon are left out, and nothing is left to reject where all are.
+        """
+        away = np.abs(DIFFERENCES - epsilon)
+        times = np.where(away < SAME, 0.0, self.times)
+        n = times.sum(axis=1)
+        same = np.abs(away[:, None] - away) < SAME
+        tied = times @ same
+        below = times @ ((away[:, None] < away) & ~same)
+        ranked = times[:, 2] * (below[:, 2] + (tied[:, 2] + 1) / 2)
+        # Of t tied values, each holds its share of their t^3 - t.
+        ties = (times * (tied**2 - 1)).sum(axis=1)
+        spread = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p = ndtr((ranked - n * (n + 1) / 4) / np.sqrt(spread))
+        return np.where(n > 0, p, 1.0)
 
 
 def _aligned(
@@ -321,8 +330,8 @@ def _aligned(
     groups: Names | None,
     expert: str | int | None,
     balanced: bool,
-) -> tuple[Alignment, Floats]:
-    """The alignment of every vote that can be compared, and its weight."""
+) -> tuple[Alignment, Floats | None]:
+    """The alignment of every vote that can be compared, and its weight; None where all weigh the same."""
     assert votes.annotators is not None
     assert votes.annotator is not None
     if votes.n_judgements < len(votes):
@@ -351,16 +360,15 @@ def _aligned(
     answer = answers.label[votes.item].astype(np.int64)
     # With an expert, the expert's own votes are what others are compared with, and are not themselves compared.
     vote = np.flatnonzero((answer >= 0) & (others > 0) & (~counted if expert is not None else True))
-    judged = _Judged(cell=cell, label=label, counted=counted, n_cells=n_cells)
-    ours, theirs = label[vote], answer[vote]
+    judged = _Judged(cell=cell, label=label, counted=counted, others=others, n_cells=n_cells)
+    said = label[vote], answer[vote]
     if score == "accuracy":
-        human, model = (_shares(judged, vote, said, len(answers.classes)) for said in (ours, theirs))
+        human, model = _shares(judged, vote, said, len(answers.classes))
     elif score == "rmse":
-        places = answers.places(votes)
-        human, model = (_distances(judged, vote, places, said) for said in (ours, theirs))
+        human, model = _distances(judged, vote, said, answers.places(votes))
     else:
-        human, model = _similarities(judged, vote, (ours, theirs), answers.classes, score)
-    weight = np.ones(len(vote))
+        human, model = _similarities(judged, vote, said, answers.classes, score)
+    weight = None
     if balanced:
         frequency = np.bincount(label[counted], minlength=len(votes.classes))
         rarity = frequency.sum() / np.maximum(frequency, 1)
@@ -370,11 +378,12 @@ def _aligned(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Judged:
-    """Votes as the alignment scores need them: (votes,) the cell whose others count, the class, whether it counts."""
+    """Votes as the alignment scores need them: (votes,) the cell, the class, whether it counts, how many others do."""
 
     cell: Ints
     label: Ints
     counted: Mask
+    others: Ints
     n_cells: int
 
     def sum(self, values: Floats, vote: Ints) -> Floats:
@@ -382,27 +391,25 @@ class _Judged:
         held = np.where(self.counted, values, 0.0)
         return np.asarray(np.bincount(self.cell, held, minlength=self.n_cells)[self.cell[vote]] - held[vote])
 
-    def others(self, vote: Ints) -> Floats:
-        """(compared,) how many these are."""
-        return self.sum(np.ones(len(self.cell)), vote)
 
-
-def _shares(judged: _Judged, vote: Ints, said: Ints, classes: int) -> Floats:
-    """(compared,) the share of the others who said the same."""
+def _shares(judged: _Judged, vote: Ints, said: tuple[Ints, Ints], classes: int) -> tuple[Floats, Floats]:
+    """(compared,) the share of the others who said the same as the annotator, and as the model."""
     place = judged.cell * classes + judged.label
     counts = np.bincount(place[judged.counted], minlength=judged.n_cells * classes)
-    same = counts[judged.cell[vote] * classes + said] - (judged.counted[vote] & (said == judged.label[vote]))
-    return np.asarray(same / judged.others(vote))
+    begin, others = judged.cell[vote] * classes, judged.others[vote]
+    own, ours = judged.counted[vote], judged.label[vote]
+    human, model = ((counts[begin + each] - (own & (each == ours))) / others for each in said)
+    return human, model
 
 
-def _distances(judged: _Judged, vote: Ints, places: Floats, said: Ints) -> Floats:
-    """(compared,) minus the root mean squared distance from the others."""
+def _distances(judged: _Judged, vote: Ints, said: tuple[Ints, Ints], places: Floats) -> tuple[Floats, Floats]:
+    """(compared,) minus the root mean squared distance from the others, of the annotator and of the model."""
     # Distances do not change when the scale is moved, and small numbers lose less in the difference of squares.
     at = places - np.nanmean(places)
-    x, y = at[judged.label], at[said]
-    n = judged.others(vote)
-    square = judged.sum(x * x, vote) - 2 * y * judged.sum(x, vote) + n * y * y
-    return np.where(np.isnan(y), -np.inf, -np.sqrt(np.maximum(square, 0.0) / n))
+    x, n = at[judged.label], judged.others[vote]
+    mean, square = judged.sum(x, vote) / n, judged.sum(x * x, vote) / n
+    human, model = (-np.sqrt(np.maximum(square - 2 * at[each] * mean + at[each] ** 2, 0.0)) for each in said)
+    return human, np.where(np.isnan(model), -np.inf, model)
 
 
 def _similarities(
@@ -428,5 +435,5 @@ def _similarities(
     if value.shape != distinct.shape or not np.isfinite(value).all():
         raise InputError("alternative annotator test: the similarity must give one finite number for each pair")
     human, model = value[where].reshape(2, -1)
-    n = np.bincount(left, minlength=len(vote))
+    n = judged.others[vote]
     return np.bincount(left, human, minlength=len(vote)) / n, np.bincount(left, model, minlength=len(vote)) / n

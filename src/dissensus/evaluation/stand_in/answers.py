@@ -76,7 +76,7 @@ def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
     return Answers(label=label[place], classes=predictions.classes, notes=(*predictions.notes, *told))
 
 
-def read_models(
+def read_model_answers(
     path: str | Path,
     votes: Votes,
     *,
