@@ -149,7 +149,7 @@ def _print(result: StandIn) -> None:
         out.print(f"\n[bold]{plain(f'Where {name} fails')}[/]")
         out.print(short_table(lines))
     for each in best.items[:MOST_ITEMS]:
-        votes = ", ".join(f"{times} {label}" for label, times in each.votes.items())
+        votes = ", ".join(f"{label} ({times})" for label, times in each.votes.items())
         out.print(plain(f"item {each.item}: it answers {each.answer}; people say {votes}"), soft_wrap=True)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,8 +13,12 @@ from typer.testing import CliRunner
 from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.evaluation import judge_stand_ins, named_answers
-from dissensus.votes.table import Votes
 from tests.evaluation.stand_in.test_alternative_annotator import crowd
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.votes.table import Votes
 
 TEXT = np.dtypes.StringDType()
 
@@ -37,7 +40,7 @@ def test_the_verdict_names_items_people_and_epsilon() -> None:
         "good may stand in for one of these people: it wins against 5 of 5 annotators (winning rate 1.00, at least one"
     )
     assert "lazy may not stand in" in found.models["lazy"].verdict
-    assert found.conditions[0] == "This holds for these 120 items and these 5 annotators, and for others like them."
+    assert found.conditions[0] == "This holds for these 119 items and these 5 annotators, and for others like them."
     assert "not models" in found.conditions[-1]
 
 
@@ -51,7 +54,7 @@ def test_agreement_is_with_the_same_others() -> None:
     pairs = (counts * (counts - 1)).sum(axis=1)[some] / (size * (size - 1))[some]
     assert lazy.people.value == pytest.approx(pairs.mean())
     assert lazy.model is not None
-    assert lazy.model.value == pytest.approx((counts[:, 0] / size)[some].mean())
+    assert lazy.model.value == pytest.approx((counts[some, 0] / size[some]).mean())
     assert lazy.difference is not None
     assert lazy.difference.high is not None
     assert lazy.difference.high < 0
@@ -77,7 +80,8 @@ def test_where_it_fails_are_the_classes_items_and_groups_it_gets_wrong() -> None
     countries = parts["country", "x"].votes + parts["country", "y"].votes
     assert countries == sum(parts["class", name].votes for name in votes.classes)
     assert all(each.answer == "1" and "1" not in each.votes for each in lazy.items)
-    assert not judge_stand_ins(votes, models, resamples=20, least_people=4).models["lazy"].parts[3].of == "country"
+    hidden = judge_stand_ins(votes, models, resamples=20, least_people=4).models["lazy"].parts
+    assert "country" not in {each.of for each in hidden}
 
 
 def test_groups_and_domains_have_a_verdict_each() -> None:
@@ -94,7 +98,7 @@ def test_groups_and_domains_have_a_verdict_each() -> None:
     assert "It passes in 0 of 2 parts." in by_domain.verdict
     with pytest.raises(InputError, match="cannot be compared within their group"):
         judge_stand_ins(votes, models, by="country", least_people=3)
-    with pytest.raises(InputError, match="no attribute 'age'|an attribute 'age'"):
+    with pytest.raises(InputError, match="nor items have an attribute 'age'; they have: country, source"):
         judge_stand_ins(votes, models, by="age")
 
 

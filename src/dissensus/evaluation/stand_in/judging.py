@@ -10,11 +10,10 @@ import numpy as np
 from dissensus.bootstrap import percentile_estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.resampling import resampled_means
-from dissensus.evaluation.finite_panel.panel import panel_of
+from dissensus.evaluation.finite_panel.panel import Panel
 from dissensus.evaluation.stand_in.alternative_annotator import ENOUGH_ITEMS, SAME, alternative_annotator_test
 from dissensus.evaluation.stand_in.answers import majority_class
 from dissensus.evaluation.stand_in.mixed_panel import people_saved
-from dissensus.labels.labelling import label as make
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
@@ -228,9 +227,9 @@ def _agreement(
 def _saved(votes: Votes, answers: Answers, *, resamples: int, seed: int) -> list[Saved] | str:
     if len(votes.classes) > MOST_VALUES * 5:
         return f"{len(votes.classes):,} classes are too many to learn what an answer says of people's votes"
-    labels = make(votes, "frequency")
     shown = np.flatnonzero((answers.label >= 0) & (votes.panel_size > 0))
-    panel = panel_of(labels.take(shown), votes)
+    counts = votes.counts[shown].astype(np.float64)
+    panel = Panel(mass=counts, squares=counts, size=votes.panel_size[shown], single=True)
     return people_saved(panel, answers.label[shown], resamples=resamples, seed=seed)
 
 
