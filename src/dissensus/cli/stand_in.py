@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from dissensus.cli.printing import console, json_to, note, plain
 from dissensus.votes.privacy import LEAST_PEOPLE
 
 if TYPE_CHECKING:
+    from dissensus.evaluation.stand_in.alternative_annotator import Score
     from dissensus.evaluation.stand_in.answers import Answers
     from dissensus.evaluation.stand_in.judging import Judged, StandIn
 
@@ -50,8 +51,12 @@ def stand_in(
         float, typer.Option(min=0.0, max=1.0, help="Rate of false discoveries over all tested annotators.")
     ] = 0.05,
     score: Annotated[
-        Literal["accuracy", "rmse"] | None,
-        typer.Option(help="How answers are compared; without it, rmse for a scale and accuracy for other classes."),
+        str | None,
+        typer.Option(
+            metavar="accuracy|rmse|FILE.py:FUNCTION",
+            help="How answers are compared; without it, rmse for a scale and accuracy for other classes. A function of "
+            "your own gets two lists of answers and returns the similarity of each pair.",
+        ),
     ] = None,
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Let rare classes count as much as common ones.")
@@ -114,7 +119,7 @@ def stand_in(
     result = judge_stand_ins(
         read,
         models,
-        score=score,
+        score=None if score is None else _score(score),
         epsilon=epsilon,
         false_discoveries=false_discoveries,
         least_items=least_items,
@@ -134,6 +139,20 @@ def stand_in(
         _print(result)
 
 
+def _score(name: str) -> Score:
+    """One of the scores, or the user's own similarity."""
+    from dissensus.errors import InputError
+    from dissensus.own_code import own_function
+
+    if name == "accuracy":
+        return "accuracy"
+    if name == "rmse":
+        return "rmse"
+    if ":" not in name:
+        raise InputError(f"stand-in: there is no score '{name}'; choose accuracy, rmse or FILE.py:FUNCTION")
+    return own_function(name, folder=Path.cwd(), kind="similarity")
+
+
 def _print(result: StandIn) -> None:
     out = console()
     for each in result.models.values():
@@ -148,9 +167,9 @@ def _print(result: StandIn) -> None:
     if lines:
         out.print(f"\n[bold]{plain(f'Where {name} fails')}[/]")
         out.print(short_table(lines))
-    for each in best.items[:MOST_ITEMS]:
-        votes = ", ".join(f"{label} ({times})" for label, times in each.votes.items())
-        out.print(plain(f"item {each.item}: it answers {each.answer}; people say {votes}"), soft_wrap=True)
+    for failed in best.items[:MOST_ITEMS]:
+        votes = ", ".join(f"{label} ({times})" for label, times in failed.votes.items())
+        out.print(plain(f"item {failed.item}: it answers {failed.answer}; people say {votes}"), soft_wrap=True)
 
 
 def _overall(result: StandIn) -> list[list[str]]:

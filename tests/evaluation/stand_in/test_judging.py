@@ -141,6 +141,21 @@ def test_the_command_prints_a_table_of_several_models(tmp_path: Path) -> None:
     assert held["models"]["good"]["people_saved"][0]["people"] == 0
 
 
+def test_the_command_takes_a_similarity_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    votes, good, _ = files(tmp_path)
+    (tmp_path / "mine.py").write_text("def same(one, two):\n    return [float(a == b) for a, b in zip(one, two)]\n")
+    monkeypatch.chdir(tmp_path)
+    given = ["stand-in", "--votes", str(votes), "--predictions", str(good), "--resamples", "10", "--json", "-"]
+    own, plain = (
+        json.loads(CliRunner().invoke(app, [*given, "--score", score]).stdout) for score in ("mine.py:same", "accuracy")
+    )
+    assert own["score"] == "mean similarity with the others"
+    assert own["models"]["good"]["test"] == plain["models"]["good"]["test"]
+    refused = CliRunner().invoke(app, [*given, "--score", "f1"])
+    assert isinstance(refused.exception, InputError)
+    assert "no score 'f1'" in str(refused.exception)
+
+
 def test_the_command_takes_the_official_files(data: Path) -> None:
     path = data / "alttest" / "mtbench.llm_annotations.json"
     given = ["stand-in", "--votes", str(path).replace(".llm_", ".human_"), "--predictions", str(path), "--json", "-"]

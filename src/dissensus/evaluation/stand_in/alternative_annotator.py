@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from dissensus.arrays import places_within
+from dissensus.arrays import places_of, places_within
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -209,8 +209,10 @@ def alternative_annotator_test(
             "Wilcoxon's test"
         )
     notes = []
-    judged = np.bincount(votes.item, minlength=len(votes.items)) > 0
-    left_out = int(judged.sum()) - len(np.unique(votes.item[aligned.vote]))
+    judged, used = (
+        np.bincount(each, minlength=len(votes.items)) > 0 for each in (votes.item, votes.item[aligned.vote])
+    )
+    left_out = int((judged & ~used).sum())
     if left_out:
         silent = int((judged & (answers.label < 0)).sum())
         notes.append(
@@ -351,10 +353,10 @@ def _aligned(
         cell = cell * len(names) + group[who]
     counted = np.ones(len(votes), dtype=np.bool_)
     if expert is not None:
-        trusted = np.flatnonzero(votes.annotators == votes.annotators.dtype.type(expert))
-        if not trusted.size:
+        trusted = int(places_of(np.array([expert]), votes.annotators)[0])
+        if trusted < 0:
             raise InputError(f"alternative annotator test: nobody is called '{expert}'; name one of the annotators")
-        counted = who == trusted[0]
+        counted = who == trusted
     n_cells = int(cell.max(initial=-1)) + 1
     others = np.bincount(cell[counted], minlength=n_cells)[cell] - counted
     answer = answers.label[votes.item].astype(np.int64)

@@ -256,7 +256,7 @@ def _part(of: str, names: tuple[str, ...], code: Ints, aligned: Alignment) -> li
     known = code >= 0
 
     def summed(values: Floats) -> Floats:
-        return np.bincount(code[known], values[known], minlength=len(names))
+        return np.asarray(np.bincount(code[known], values[known], minlength=len(names)), dtype=np.float64)
 
     size = summed(np.ones(len(code)))
     people, model = summed(aligned.human), summed(aligned.model)
