@@ -43,7 +43,7 @@ def main(data: Path) -> None:
     answers = read_model_answers(models, votes, name="")[MODEL]
     reading = time.perf_counter() - begin
     held, said = json.loads(people.read_text()), json.loads(models.read_text())[MODEL]
-    ours, found = best(lambda: alternative_annotator_test(votes, answers, score="rmse", epsilon=0.2), repeats=20)
+    ours, found = best(lambda: alternative_annotator_test(votes, answers, score="rmse", epsilon=0.2), repeats=50)
     theirs, expected = best(lambda: plain_loop(held, said, minus_rmse, epsilon=0.2), repeats=3)
     assert found.winning_rate == expected.winning_rate
     assert abs(found.advantage_probability - expected.advantage_probability) < 1e-12

@@ -400,6 +400,6 @@ def first_crossings(gaps: Table) -> Floats:
     above = gaps >= 0
     n = above.argmax(axis=1)
     here, before = (np.take_along_axis(gaps, each[:, None], axis=1)[:, 0] for each in (n, np.maximum(n - 1, 0)))
-    rise = np.where(n > 0, here - before, 1.0)
-    crossed = np.where(n > 0, n - here / rise, np.where(here == 0, 0.0, -np.inf))
+    with np.errstate(divide="ignore", invalid="ignore"):  # nothing is interpolated before 0
+        crossed = np.where(n > 0, n - here / (here - before), np.where(here == 0, 0.0, -np.inf))
     return np.where(above.any(axis=1), crossed, np.inf)
