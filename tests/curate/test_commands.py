@@ -59,13 +59,25 @@ def test_from_sources_to_a_datasheet(sources: Path) -> None:
     assert clean.filter(pl.col("split") == "test").height == 40
     mapped = run(
         "map", *paths, "--items", folder / "clean.csv", "-o", folder / "map.csv", "--model", "linear", "--epochs", "2",
-        "--seeds", "1",
+        "--seeds", "1", "--figure", folder / "map.html", "--easy", "confidence > .5 & variability < .4",
     )  # fmt: skip
     assert mapped.exit_code == 0, mapped.output
+    regions = pl.read_csv(folder / "map.csv")
+    by_rule = (regions["confidence"] > 0.5) & (regions["variability"] < 0.4)
+    assert ((regions["region"] == "easy") == by_rule).all()
+    page = (folder / "map.html").read_text()
+    assert page.count("<svg") == 2
+    assert "train: easy" in page
+    assert "data:image/png;base64," in page
+    assert "<script" not in page
     chosen = run("select", folder / "map.csv", "-n", "40", "-o", folder / "chosen.csv", "--quota", "region")
     assert chosen.exit_code == 0, chosen.output
-    split = run("split", folder / "chosen.csv", "--sizes", "train=30,test=10", "-o", folder / "splits.csv")
+    split = run(
+        "split", folder / "chosen.csv", "--sizes", "train=30,test=10", "-o", folder / "splits.csv", "--least",
+        "train:region:easy=99", "--each", "none",
+    )  # fmt: skip
     assert split.exit_code == 0, split.output
+    assert "not met: region 'easy' in split 'train': at least 99 wanted and " in split.stderr
     sizes = pl.read_csv(folder / "splits.csv")["split"].value_counts().sort("split")["count"].to_list()
     assert sizes == [10, 30]
     sheet = run("datasheet", folder / "splits.csv", "--groups", folder / "groups.csv", "-o", folder / "sheet.md")

@@ -72,12 +72,14 @@ def test_each_source_has_a_map_of_its_own_and_columns_are_kept() -> None:
         seeds=1,
         engine="loop",
         only=only,
-        regions={"easy": 0.6, "ambiguous": 0.4, "hard": 0.1},
+        regions={"easy": "confidence > .6", "hard": "correctness < .5 & variability < .2"},
     )
     assert mapped.items.tolist() == ["t30", "i3", "t1", "i0", "t4", "i1"]
     assert mapped.columns["group"].tolist() == list("abcdef")
     assert mapped.columns["label"].tolist() == ["plus", "left", "minus", "right", "plus", "left"]
-    assert set(mapped.columns["region"]) <= {"easy", "other", "hard", "ambiguous"}
+    easy = mapped.columns["confidence"] > 0.6
+    wrong = (mapped.columns["correctness"] < 0.5) & (mapped.columns["variability"] < 0.2)
+    assert mapped.columns["region"].tolist() == np.select([wrong, easy], ["hard", "easy"], "other").tolist()
 
 
 def test_what_cannot_be_mapped_is_refused() -> None:
@@ -88,5 +90,5 @@ def test_what_cannot_be_mapped_is_refused() -> None:
     outsider = ItemList(items=np.array(["x"]), sources=np.array(["bars"]))
     with pytest.raises(InputError, match="item 'x' of source 'bars' is not among the sources"):
         map_items([source], only=outsider)
-    with pytest.raises(InputError, match="regions begin at"):
-        map_items([source], model="linear", epochs=1, seeds=1, engine="loop", regions={"easy": 0.5})
+    with pytest.raises(InputError, match="'loss < 1' in the rule of easy is no comparison"):
+        map_items([source], model="linear", epochs=1, seeds=1, engine="loop", regions={"easy": "loss < 1"})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissensus.curate import Floor, ItemList, select_items
@@ -83,6 +85,74 @@ def test_of_two_floors_for_the_same_items_the_higher_counts() -> None:
     for order in (floors, floors[::-1]):
         chosen = select_items(mapped(), 100, quotas={"region": {"easy": 0.9, "hard": 0.1}}, floors=order)
         assert (chosen.items.columns["region"] == "hard").sum() == 30
+
+
+def in_cells(counts: list[int]) -> ItemList:
+    """Easy and hard items of labels a and b: so many in each of the four."""
+    n = sum(counts)
+    return ItemList(
+        items=np.array([f"item-{k}" for k in range(n)]),
+        sources=np.full(n, "made"),
+        columns={
+            "region": np.repeat(["easy", "easy", "hard", "hard"], counts),
+            "label": np.repeat(["a", "b", "a", "b"], counts),
+        },
+    )
+
+
+def test_an_item_counts_to_every_floor_that_it_is_under() -> None:
+    floors = [Floor(column="region", value="easy", least=15), Floor(column="label", value="a", least=15)]
+    chosen = select_items(in_cells([25] * 4), 16, quotas={"region": None, "label": None}, floors=floors)
+    assert len(chosen.items) == 16
+    assert not chosen.shortfalls
+    assert counted(chosen.items, "easy", "a") + counted(chosen.items, "easy", "b") >= 15
+    assert counted(chosen.items, "easy", "a") + counted(chosen.items, "hard", "a") >= 15
+    with pytest.raises(InputError, match="the floors alone ask for 15 items and n is 14"):
+        select_items(in_cells([25] * 4), 14, quotas={"region": None, "label": None}, floors=floors)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(1, 5), min_size=4, max_size=4),
+    st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(0, 8), st.integers(1, 20)),
+)
+def test_overlapping_floors_are_refused_only_where_no_choice_meets_them(
+    counts: list[int], asked: tuple[int, int, int, int]
+) -> None:
+    """Against every possible choice of numbers."""
+    n = min(asked[3], sum(counts))
+    floors = [
+        Floor(column=column, value=value, least=least)
+        for (column, value), least in zip([("region", "easy"), ("label", "a"), ("label", "b")], asked, strict=False)
+        if least
+    ]
+
+    def sums(cells: tuple[int, ...]) -> tuple[int, int, int]:
+        return cells[0] + cells[1], cells[0] + cells[2], cells[1] + cells[3]
+
+    met = [min(least, there) for least, there in zip(asked, sums(tuple(counts)), strict=False)]
+    fewest = min(
+        sum(cells)
+        for cells in product(*(range(count + 1) for count in counts))
+        if all(got >= least for got, least in zip(sums(cells), met, strict=True))
+    )
+    quotas = {"region": {"easy": 0.2, "hard": 0.8}, "label": None}
+    if fewest > n:
+        with pytest.raises(InputError, match=f"the floors alone ask for {fewest} items and n is {n}"):
+            select_items(in_cells(counts), n, quotas=quotas, floors=floors)
+        return
+    chosen = select_items(in_cells(counts), n, quotas=quotas, floors=floors)
+    cells = tuple(counted(chosen.items, region, label) for region in ("easy", "hard") for label in "ab")
+    assert sum(cells) == n
+    assert all(got >= least for got, least in zip(sums(cells), met, strict=True))
+    short = [(a, b) for a, b in zip(asked, met, strict=False) if b < a]
+    assert sum("at least" in sentence for sentence in chosen.shortfalls) == len(short)
+
+
+def test_a_stratum_without_a_share_gives_no_more_than_a_floor_needs() -> None:
+    floor = Floor(column="label", value="b", least=30)
+    chosen = select_items(in_cells([25] * 4), 40, quotas={"region": {"easy": 1.0}, "label": None}, floors=[floor])
+    assert [counted(chosen.items, *cell) for cell in (("easy", "b"), ("hard", "b"), ("hard", "a"))] == [25, 5, 0]
 
 
 def test_the_largest_remainders_are_rounded_up() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissensus.curate import ItemList, split_groups
+from dissensus.curate import Floor, ItemList, split_groups
 from dissensus.errors import InputError
 
 SHARES = {"train": 0.7, "validation": 0.15, "test": 0.15}
@@ -85,13 +85,117 @@ def test_shares_become_whole_sizes_by_largest_remainders() -> None:
     assert made.sizes == {"train": 8, "validation": 1, "test": 2}
 
 
-def test_a_group_counts_to_the_stratum_of_most_of_its_items() -> None:
-    # Twenty groups with two items of one stratum and one of another; ten are mostly of stratum 0, ten of stratum 1.
-    strata = [stratum for k in range(20) for stratum in ((0, 1, 0) if k < 10 else (1, 1, 0))]
-    groups = [f"g{k}" for k in range(20) for _ in range(3)]
-    made = split_groups(items_of(strata, groups), {"a": 30, "b": 30}, by=["region"], group="group", seed=4)
-    first = np.array([made.items.columns["split"][3 * k] == "a" for k in range(20)])
-    assert (first[:10].sum(), first[10:].sum()) == (5, 5)
+def label_mixed(seed: int, *, groups: int = 120, classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Groups of 1 to 11 items, each with a mix of labels of its own: (items,) group and label."""
+    generator = np.random.default_rng(seed)
+    group = np.repeat(np.arange(groups), generator.integers(1, 12, groups))
+    mix = generator.dirichlet(np.ones(classes), groups).cumsum(axis=1)
+    return group, (generator.random(len(group))[:, None] > mix[group]).sum(axis=1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_label_mixed_groups_are_nearer_their_shares_than_by_scikit_learn_and_sizes_are_exact(seed: int) -> None:
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    group, label = label_mixed(seed)
+    folds, n = 5, len(group)
+    peer = np.empty(n, dtype=np.int64)
+    folding = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
+    for fold, (_, test) in enumerate(folding.split(np.zeros(n), label, group)):
+        peer[test] = fold
+    sizes = {f"fold{fold}": n // folds + (fold < n % folds) for fold in range(folds)}
+    made = split_groups(
+        items_of(label.tolist(), [f"g{k}" for k in group]), sizes, by=["region"], group="group", seed=seed
+    )
+    assert made.sizes == sizes
+    split = made.items.columns["split"]
+    assert all(len(set(split[group == each])) == 1 for each in range(120))
+    expected = np.outer(np.bincount(label), np.array(list(sizes.values())) / n)
+    theirs = np.zeros(expected.shape)
+    np.add.at(theirs, (label, peer), 1)
+    assert np.abs(made.strata - expected).max() <= min(1.5, np.abs(theirs - expected).max())
+
+
+def test_strata_that_whole_groups_keep_from_their_share_are_said() -> None:
+    strata = [0] * 30 + [1] * 10 + [0] * 8
+    groups = ["big"] * 30 + ["other"] * 10 + [""] * 8
+    made = split_groups(items_of(strata, groups), {"a": 30, "b": 18}, by=["region"], group="group")
+    assert made.sizes == {"a": 30, "b": 18}
+    (said,) = made.notes
+    assert said.startswith("2 of 2 strata are one item or more from their share of a split, furthest region 'r0' in")
+    assert said.endswith("in split 'a': 30 items and not 23.8")
+
+
+def labelled_items(n: int = 1000, groups: list[str] | None = None) -> ItemList:
+    generator = np.random.default_rng(3)
+    items = items_of(generator.choice(2, n, p=[0.3, 0.7]).tolist(), groups)
+    return items.adding(label=generator.choice(["a", "b", "c"], n))
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_floor_holds_in_its_split_and_for_each_class(grouped: bool) -> None:
+    items = labelled_items(groups=[f"g{k // 3}" for k in range(1000)] if grouped else None)
+    floor = Floor(column="region", value="r0", least=75, each="label", split="train")
+    made = split_groups(items, SHARES, by=["label"], group="group" if grouped else None, floors=[floor])
+    assert made.sizes == {"train": 700, "validation": 150, "test": 150}
+    train = made.items.columns["split"] == "train"
+    easy = made.items.columns["region"] == "r0"
+    there = {each: int((easy & (items.columns["label"] == each)).sum()) for each in "abc"}
+    assert min(there.values()) >= 75 > 0.7 * min(there.values())
+    for each in "abc":
+        assert (train & easy & (made.items.columns["label"] == each)).sum() >= 75
+        # Classes keep their shares, which nobody asked to change.
+        assert (train & (made.items.columns["label"] == each)).sum() == pytest.approx(
+            0.7 * (items.columns["label"] == each).sum(), abs=4
+        )
+    assert not [note for note in made.notes if "at least" in note]
+
+
+def test_a_floor_that_cannot_be_met_is_said_and_met_as_far_as_it_can_be() -> None:
+    items = items_of([0] * 10 + [1] * 90)
+    made = split_groups(
+        items,
+        {"train": 50, "test": 50},
+        by=["region"],
+        floors=[Floor(column="region", value="r0", least=30, split="train")],
+    )
+    assert made.sizes == {"train": 50, "test": 50}
+    assert made.strata[0].tolist() == [10, 0]
+    assert made.notes == ("region 'r0' in split 'train': at least 30 wanted and 10 there, of 10 in all splits",)
+    with pytest.raises(InputError, match="a floor is for split 'dev'; name one of train, test"):
+        split_groups(
+            items,
+            {"train": 50, "test": 50},
+            by=[],
+            floors=[Floor(column="region", value="r0", least=1, split="dev")],
+        )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=6), st.integers(0, 12))
+def test_floors_of_whole_groups_are_missed_only_where_no_choice_with_these_sizes_meets_them(
+    held: list[tuple[int, int]], least: int
+) -> None:
+    """Against every possible choice of groups."""
+    held = [each for each in held if sum(each)] or [(1, 1)]
+    strata = [stratum for first, second in held for stratum in [0] * first + [1] * second]
+    groups = [f"g{k}" for k, each in enumerate(held) for _ in range(sum(each))]
+    if 0 not in strata:
+        return
+    n, some = len(strata), len(strata) // 2
+    reachable = [
+        (
+            sum(sum(each) for each, here in zip(held, choice, strict=True) if here),
+            sum(each[0] for each, here in zip(held, choice, strict=True) if here),
+        )
+        for choice in choices(len(held))
+    ]
+    nearest = min(abs(size - some) for size, _ in reachable)
+    most = max(found for size, found in reachable if abs(size - some) == nearest)
+    floor = Floor(column="region", value="r0", least=max(least, 1), split="a")
+    made = split_groups(items_of(strata, groups), {"a": some, "b": n - some}, by=[], group="group", floors=[floor])
+    assert abs(made.sizes["a"] - some) == nearest
+    assert made.strata[0, 0] >= min(max(least, 1), most)
 
 
 def test_sizes_that_do_not_add_up_are_refused() -> None:

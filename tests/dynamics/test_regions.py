@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissensus.dynamics import DataMap, data_map, regions_by_rank, regions_by_threshold
+from dissensus.dynamics import DataMap, data_map, regions_by_rank, regions_by_rule
 from dissensus.errors import InputError
 from tests.dynamics.runs import people, recorded
 
 
-def of(confidence: list[float], variability: list[float]) -> DataMap:
+def of(confidence: list[float], variability: list[float], correctness: list[float] | None = None) -> DataMap:
     zero = np.zeros(len(confidence))
     return DataMap(
         items=np.arange(len(confidence)),
         tracked="labels",
         confidence=np.array(confidence),
         variability=np.array(variability),
-        correctness=zero,
+        correctness=zero if correctness is None else np.array(correctness),
         across_seeds=zero,
         within_runs=np.array(variability) ** 2,
         seeds=1,
@@ -84,17 +84,46 @@ def test_of_equally_confident_items_the_steadiest_is_easy_first() -> None:
     assert regions_by_rank(of([1.0, 1.0, 1.0], [0.2, 0.0, 0.1]), fraction=1 / 3).easy.tolist() == [False, True, False]
 
 
-def test_thresholds_are_kept_exactly() -> None:
-    made = regions_by_threshold(of([0.8, 0.79, 0.3, 0.31], [0.2, 0.19, 0.0, 0.5]), easy=0.8, ambiguous=0.2, hard=0.3)
-    assert made.easy.tolist() == [True, False, False, False]
-    assert made.ambiguous.tolist() == [True, False, False, True]
-    assert made.hard.tolist() == [False, False, True, False]
-    assert made.name.tolist() == ["ambiguous", "other", "hard", "ambiguous"]
+def test_a_rule_is_kept_exactly_on_every_axis() -> None:
+    made = of([0.8, 0.79, 0.3, 0.31], [0.2, 0.19, 0.0, 0.5])
+    found = regions_by_rule(made, easy="confidence >= 0.8", ambiguous="variability>=.2", hard="confidence <= .3")
+    assert found.easy.tolist() == [True, False, False, False]
+    assert found.ambiguous.tolist() == [True, False, False, True]
+    assert found.hard.tolist() == [False, False, True, False]
+    assert found.name.tolist() == ["ambiguous", "other", "hard", "ambiguous"]
+    strict = regions_by_rule(made, easy="confidence > 0.8", hard="confidence < .3")
+    assert not strict.easy.any()
+    assert not strict.hard.any()
+    assert not strict.ambiguous.any()
+
+
+def test_rules_of_two_axes_are_joined_and_binds_before_or() -> None:
+    made = of([0.95, 0.95, 0.2, 0.1], [0.05, 0.3, 0.05, 0.3], [1.0, 1.0, 0.0, 0.1])
+    found = regions_by_rule(
+        made,
+        easy="confidence > .9 & variability < .1",
+        ambiguous="variability > 0.25 & confidence > 0.9 | correctness > 2",
+        hard="correctness < .2 & variability < .1",
+    )
+    assert found.easy.tolist() == [True, False, False, False]
+    assert found.ambiguous.tolist() == [False, True, False, False]
+    assert found.hard.tolist() == [False, False, True, False]
+    either = regions_by_rule(made, easy="confidence < .15 | confidence > .9 & variability < .1")
+    assert either.easy.tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["confidence", "confidence > high", "loss < 1", "__import__('os') > 1", "confidence > .9 &", "confidence == 1"],
+)
+def test_a_rule_that_is_none_is_refused_and_never_run(rule: str) -> None:
+    with pytest.raises(InputError, match="in the rule of hard is no comparison; write confidence, variability"):
+        regions_by_rule(of([0.5], [0.1]), hard=rule)
 
 
 def test_impossible_regions_are_refused() -> None:
     made = of([0.5], [0.1])
     with pytest.raises(InputError, match="a fraction of 0; give one above 0"):
         regions_by_rank(made, fraction=0)
-    with pytest.raises(InputError, match="give hard < easy"):
-        regions_by_threshold(made, easy=0.3, ambiguous=0.2, hard=0.3)
+    with pytest.raises(InputError, match="no rule is given"):
+        regions_by_rule(made)

@@ -101,7 +101,7 @@ def test_texts_are_out_of_distribution_to_a_study_of_words(tmp_path: Path) -> No
         run(*arguments)
     done = run(*arguments, "--text", "code")
     assert done.exit_code == 0, done.output
-    assert "codes: 41 OOD items (character n-grams in 1,024 dimensions)" in done.stdout
+    assert "codes: 41 OOD items (texts encoded by char-ngrams)" in done.stdout
     assert "0 are also in-distribution items and 1 also training items, number for number" in done.stderr
 
 
@@ -112,7 +112,7 @@ def test_broken_input_is_refused(images: OpenStudy, odd: Path, tmp_path: Path) -
     for arguments, said in (
         ((store, "--ood-set", tmp_path / "broken.npz"), "broken.npz: cannot be read"),
         ((store, "--ood-set", tmp_path / "nowhere.png"), "not a folder of images and not a kind of file"),
-        ((store, "--ood-set", odd, "--ood-set", odd), "another set is called 'noise'"),
+        ((store, "--ood-set", odd, "--ood-set", odd), "--ood .*: another set is called 'noise'"),
         ((store, "--ood-set", odd, "--scores", "msp,nothing"), "'nothing' is not one of the scores"),
         ((tmp_path / "empty", "--ood-set", odd), "not the run store of a study; name one study: dissensus ood"),
         ((images.study.path, "--store", tmp_path / "no", "--ood-set", odd), "no such run store"),
@@ -121,7 +121,7 @@ def test_broken_input_is_refused(images: OpenStudy, odd: Path, tmp_path: Path) -
         with pytest.raises(InputError, match=said):
             run(*arguments)
     assert not (tmp_path / "no").exists()
-    with pytest.raises(InputError, match=r"no OOD set is given; name a folder, npz or table with --ood-set"):
+    with pytest.raises(InputError, match=r"no OOD set is given; name a folder, npz or table with --ood, or in"):
         run(store)
 
 

@@ -14,7 +14,7 @@ from dissensus.errors import InputError
 from dissensus.items.ngrams import character_ngrams
 from dissensus.labels.schemes import frequency
 from dissensus.ood import read_ood_set
-from dissensus.ood.ood_sets import pixel_scale, same_items
+from dissensus.ood.ood_sets import OodSet, pixel_scale, same_items
 from dissensus.training.data import TrainingData, split_items
 from dissensus.votes.simulate import simulate_votes
 from tests.ood.problems import SIDE, noise
@@ -123,8 +123,9 @@ def test_the_same_item_is_found_wherever_it_stands(monkeypatch: pytest.MonkeyPat
     other[[3, 9]] = one[[7, 20]]
     other[9] = np.where(other[9] == 0, -0.0, one[20])
     exact = [any((mine == theirs).all() for theirs in one) for mine in other]
-    assert same_items(other, one).tolist() == exact
+    here, there = (OodSet(name="", features=each) for each in (other, one))
+    assert same_items(here, there).tolist() == exact
     assert exact[3]
     assert exact[9]
     monkeypatch.setattr("dissensus.ood.ood_sets.CHUNK", 24)
-    assert same_items(other, one).tolist() == exact
+    assert same_items(here, there).tolist() == exact

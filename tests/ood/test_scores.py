@@ -14,7 +14,18 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus.ood.outputs import model_outputs
-from dissensus.ood.scores import SCORES, energy, entropy, knn, mahalanobis, max_logit, msp, odin, ood_scores
+from dissensus.ood.scores import (
+    OF_ONE_MODEL,
+    SCORES,
+    energy,
+    entropy,
+    knn,
+    mahalanobis,
+    max_logit,
+    msp,
+    odin,
+    ood_scores,
+)
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
@@ -101,11 +112,14 @@ def test_odin_without_a_step_at_temperature_one_is_msp() -> None:
     assert odin(model, x, temperature=1.0, epsilon=0.0).numpy() == pytest.approx(expected.numpy(), rel=1e-6)
 
 
-def test_outputs_come_in_batches_from_evaluation_mode_and_leave_the_model_as_it_was() -> None:
+def test_outputs_come_in_batches_from_evaluation_mode_and_leave_the_model_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dissensus.training.inputs.EVALUATION_BATCH", 5)
     model, x = net(), normal(23, 6).float()
     model[2].eval()
     modes = [module.training for module in model.modules()]
-    out = model_outputs(model, x, batch=5)
+    out = model_outputs(model, x)
     odin(model, x)
     assert [module.training for module in model.modules()] == modes
     assert all(not module._forward_pre_hooks for module in model.modules())
@@ -154,7 +168,7 @@ def test_each_set_is_scored_as_the_functions_do() -> None:
     found = ood_scores(model, sets, training=training, labels=labels, k=3, epsilon=0.01)
     seen = model_outputs(model, training).features
     assert seen is not None
-    assert {name: set(each) for name, each in found.items()} == {"near": set(SCORES), "far": set(SCORES)}
+    assert {name: set(each) for name, each in found.items()} == {"near": set(OF_ONE_MODEL), "far": set(OF_ONE_MODEL)}
     for name, x in sets.items():
         out = model_outputs(model, x)
         assert out.features is not None
@@ -181,7 +195,7 @@ def test_a_score_that_misses_what_it_needs_says_so() -> None:
         ood_scores(net(), {"some": normal(4, 6).float()}, scores=("mps",))
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", OF_ONE_MODEL)
 def test_far_items_are_out_of_distribution_by_every_score(name: str) -> None:
     """A classifier of two clusters; OOD items lie between them, and far from both in a third direction."""
     rng = np.random.default_rng(0)

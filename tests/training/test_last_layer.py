@@ -54,7 +54,7 @@ def test_basins_and_ood_see_the_same_features(model: HeadFirst) -> None:
     entering, layer = last_layer_inputs(measured)
     assert torch.allclose(entering, expected)
     assert layer.weight.shape == model.head.weight.shape
-    features = model_outputs(model, X, batch=3).features
+    features = model_outputs(model, X).features
     assert features is not None
     assert torch.allclose(features.float(), expected)
     # The head has no bias, so nothing is added to the squared length of what enters it.

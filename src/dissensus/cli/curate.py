@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Names
     from dissensus.curate.duplicates import Duplicates
+    from dissensus.curate.floors import Floor
     from dissensus.curate.item_list import ItemList
     from dissensus.datasets.sources import Source
+    from dissensus.votes.table import Votes
 
 app = typer.Typer(
     name="curate",
@@ -40,6 +42,9 @@ Text = Annotated[str | None, typer.Option(help="Column of texts.", rich_help_pan
 Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="Reading sources")]
 Model = Annotated[
     str, typer.Option(help="linear, simple-ffn, deeper-ffn, lenet, resnet18, or package.module:function.")
+]
+Each = Annotated[
+    str, typer.Option(help="The column for each of whose values a floor holds; 'none' for one floor over all.")
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")]
 
@@ -102,12 +107,18 @@ def map_(
     epochs: Annotated[int, typer.Option(help="Epochs of each run.", min=1)] = 10,
     seeds: Annotated[int, typer.Option(help="How many runs.", min=1)] = 3,
     fraction: Annotated[float, typer.Option(help="Share of items in each region, by rank.")] = 1 / 3,
-    thresholds: Annotated[
+    easy: Annotated[
         str | None,
-        typer.Option(
-            help="Fixed regions in place of ranks: easy=0.9,ambiguous=0.2,hard=0.4 (least confidence, least "
-            "variability, highest confidence)."
-        ),
+        typer.Option(metavar="RULE", help="Fixed regions in place of ranks: 'confidence > .9 & variability < .1'."),
+    ] = None,
+    ambiguous: Annotated[str | None, typer.Option(metavar="RULE", help="Likewise: 'variability > .25'.")] = None,
+    hard: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="Likewise, such as consistently wrong: 'correctness < .2'."),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the maps of all sources side by side, with sample items, as .html."),
     ] = None,
     device: Device = "auto",
     seed: opt.Seed = 0,
@@ -120,19 +131,28 @@ def map_(
     from dissensus.curate.item_list import read_items, write_items
     from dissensus.curate.mapping import map_items
 
+    given = {"easy": easy, "ambiguous": ambiguous, "hard": hard}
+    ruled = {region: rule for region, rule in given.items() if rule is not None}
     read = _read(sources, shape=shape, item=item, text=text, label=label)
     mapped = map_items(
         read,
         model=model,
         epochs=epochs,
         seeds=seeds,
-        regions=fraction if thresholds is None else _numbers(thresholds, "--thresholds"),
+        regions=ruled or fraction,
         only=None if items is None else read_items(items),
         seed=seed,
         device=device,
     )
     write_items(mapped, out)
     note(f"{len(mapped):,} items written to {out}")
+    if figure is not None:
+        from dissensus.report.source_maps import source_maps_page
+        from dissensus.whole_file import whole_file
+
+        with whole_file(figure) as part:
+            part.write_text(source_maps_page(mapped, read, seed=seed), encoding="utf-8")
+        note(f"maps and sample items written to {figure}")
     _print_crossed(mapped, "region", "source")
 
 
@@ -150,31 +170,21 @@ def select(
     ] = None,
     least: Annotated[
         list[str] | None,
-        typer.Option(help="A floor for each class: region:easy=150; repeat for more."),
+        typer.Option(help="A floor for each class: region:easy=150; repeat for more. An item may count to several."),
     ] = None,
-    each: Annotated[
-        str, typer.Option(help="The column for each of whose values a floor holds; 'none' for one floor over all.")
-    ] = "label",
+    each: Each = "label",
     seed: opt.Seed = 0,
 ) -> None:
     """Choose items over strata, with floors, and say what could not be met."""
     from dissensus.curate.item_list import read_items, write_items
-    from dissensus.curate.selecting import Floor, select_items
-    from dissensus.errors import InputError
+    from dissensus.curate.selecting import select_items
 
     read = read_items(items)
     quotas: dict[str, dict[str, float] | None] = {}
     for given in quota or [name for name in ("region", "label") if name in read.columns]:
         column, _, shares = given.partition(":")
         quotas[column] = _numbers(shares, "--quota") if shares else None
-    floors = []
-    for given in least or []:
-        column, _, rest = given.partition(":")
-        for value, count in _numbers(rest, "--least").items():
-            if count < 1 or count != int(count):
-                raise InputError(f"--least {given}: '{count:g}' is not a number of items; give 1 or more")
-            floors.append(Floor(column=column, value=value, least=int(count), each=None if each == "none" else each))
-    chosen = select_items(read, n, quotas=quotas, floors=floors, seed=seed)
+    chosen = select_items(read, n, quotas=quotas, floors=_floors(least, each), seed=seed)
     write_items(chosen.items, out)
     note(f"{len(chosen.items):,} items written to {out}")
     for sentence in chosen.shortfalls:
@@ -199,9 +209,14 @@ def split(
     group: Annotated[
         str | None, typer.Option(help="Column of groups that stay whole; 'group' if not given, where the list has it.")
     ] = None,
+    least: Annotated[
+        list[str] | None,
+        typer.Option(help="A floor for each class in one split: train:region:easy=150; repeat for more."),
+    ] = None,
+    each: Each = "label",
     seed: opt.Seed = 0,
 ) -> None:
-    """Splits of exact sizes, every stratum in the same shares, no group in two of them."""
+    """Splits of exact sizes, every stratum in the same shares, no group in two of them, with floors."""
     from dissensus.curate.item_list import read_items, write_items
     from dissensus.curate.splitting import split_groups
 
@@ -213,12 +228,13 @@ def split(
         if by is None
         else [name.strip() for name in by.split(",") if name.strip()],
         group=group or ("group" if "group" in read.columns else None),
+        floors=_floors(least, each, in_split=True),
         seed=seed,
     )
     write_items(made.items, out)
     note(f"{len(made.items):,} items written to {out}")
     for sentence in made.notes:
-        note(sentence)
+        note(f"not met: {sentence}")
     _print_crossed(made.items, "split", "region" if "region" in made.items.columns else "source")
 
 
@@ -288,11 +304,24 @@ def datasheet(
     licence: Annotated[
         list[str] | None, typer.Option(help="Licence of a source: NAME=LICENCE; repeat for more.")
     ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Answers to the questions of the form: a TOML file with a table a section."),
+    ] = None,
+    project: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="The collection project of the votes, which answers some by itself."),
+    ] = None,
+    croissant: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write Croissant metadata (JSON-LD) of the list as well.")
+    ] = None,
     seed: opt.Seed = 0,
 ) -> None:
-    """A datasheet in Markdown from the lists and votes; what they do not say stays "not stated"."""
+    """A datasheet in Markdown from the list, votes and answers; what they do not say stays "not stated"."""
     from dissensus.curate.item_list import read_items
     from dissensus.curate.sheet import datasheet as write
+    from dissensus.curate.sheet import sheet_croissant
+    from dissensus.curate.sheet_form import merged, read_answers
     from dissensus.errors import InputError
     from dissensus.whole_file import whole_file
 
@@ -308,17 +337,37 @@ def datasheet(
         kept = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "classes")
         said, reading = opt.votes_named(votes, {**dict.fromkeys(kept), "duplicates": "refuse", "attributes": ()})
         opt.show_reading(reading)
+    known: dict[str, dict[str, str]] = {}
+    if project is not None:
+        known, collected = _of_project(project)
+        said = said or collected
+    answered = merged(known, {} if answers is None else read_answers(answers))
     sheet = write(
         read,
         name=name or items.stem,
         duplicates=None if groups is None else read_items(groups),
         votes=said,
         licences=licences,
+        answers=answered,
         seed=seed,
     )
     with whole_file(out) as part:
         part.write_text(sheet, encoding="utf-8")
     note(f"datasheet written to {out}")
+    if croissant is not None:
+        json_to(croissant, sheet_croissant(read, items, name=name or items.stem, answers=answered))
+        note(f"Croissant metadata written to {croissant}")
+
+
+def _of_project(folder: Path) -> tuple[dict[str, dict[str, str]], Votes]:
+    """What a collection project knows of a datasheet's questions, and its votes."""
+    from dissensus.collect.collected import collected_votes, snapshot
+    from dissensus.collect.project import read_project
+    from dissensus.collect.sheet_answers import sheet_answers
+
+    project = read_project(folder)
+    with snapshot(project) as cursor:
+        return sheet_answers(cursor, project), collected_votes(cursor, project)
 
 
 def _read(
@@ -389,6 +438,26 @@ def _numbers(given: str, option: str) -> dict[str, float]:
         if not 0 <= numbers[name.strip()] < float("inf") or not name.strip():
             raise InputError(f"{option}: '{each.strip()}' is not NAME=NUMBER; write them as in easy=0.5,hard=0.2")
     return numbers
+
+
+def _floors(given: Sequence[str] | None, each: str, *, in_split: bool = False) -> list[Floor]:
+    """Floors as they are written on the command line: region:easy=150, or train:region:easy=150."""
+    from dissensus.curate.floors import Floor
+    from dissensus.errors import InputError
+
+    floors = []
+    for written in given or []:
+        split, colon, rest = written.partition(":") if in_split else (None, ":", written)
+        column, second, counts = rest.partition(":")
+        if not colon or not second:
+            shape = "SPLIT:COLUMN:VALUE=NUMBER, as in train:region:easy=150" if in_split else "COLUMN:VALUE=NUMBER"
+            raise InputError(f"--least {written}: write {shape}")
+        for value, count in _numbers(counts, "--least").items():
+            if count < 1 or count != int(count):
+                raise InputError(f"--least {written}: '{count:g}' is not a number of items; give 1 or more")
+            of_each = None if each == "none" else each
+            floors.append(Floor(column=column, value=value, least=int(count), each=of_each, split=split))
+    return floors
 
 
 def _write_columns(columns: dict[str, Any], path: Path) -> None:

@@ -11,20 +11,40 @@ from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, note, plain
 
 if TYPE_CHECKING:
-    from dissensus.ood.results import OodResult, OodSetSummary
+    from dissensus.ood.results import OodResult
 
 
 def ood(
-    source: opt.StudyOrStore,
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="STUDY|STORE", help="A study or its run store; not given with --id."),
+    ] = None,
     ood_sets: Annotated[
         list[str] | None,
         typer.Option(
+            "--ood",
             "--ood-set",
-            metavar="[NAME=]PATH",
+            metavar="NAME=PATH",
             help="A set of out-of-distribution items: a folder of images, an .npz of images or features, an idx or "
-            "CIFAR file, or a table of texts; repeat for more.",
+            "CIFAR file, or a table of texts; with --id an .npz of logits or features. Repeat for more; the name may "
+            "be left out.",
         ),
     ] = None,
+    inside: Annotated[
+        Path | None,
+        typer.Option(
+            "--id",
+            metavar="FILE",
+            help="Outputs of any model on in-distribution items, in place of a study: an .npz with 'logits', "
+            "'features' or both, (items, numbers) or (seeds, items, numbers).",
+        ),
+    ] = None,
+    training: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --id: an .npz with 'features' and 'labels' of training items."),
+    ] = None,
+    near: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A set that is near; repeat for more.")] = None,
+    far: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A set that is far; repeat for more.")] = None,
     scores: Annotated[
         str | None,
         typer.Option(help="Which scores, separated by commas: msp, max-logit, energy, ...; all if not given."),
@@ -34,12 +54,47 @@ def ood(
     text: Annotated[str | None, typer.Option(help="Column that holds the texts of an OOD table.")] = None,
     device: opt.Device = "auto",
     seed: Annotated[int | None, typer.Option(help="Seed of drawn items and resamples.")] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE", help="Write tables, ROC curves and histograms as one .html page."),
+    ] = None,
     json: opt.JsonTo = None,
 ) -> None:
-    """Measure out-of-distribution (OOD) detection of stored runs: AUROC, AUPR and FPR95 of each score on each OOD set.
+    """Measure out-of-distribution (OOD) detection: AUROC, AUPR and FPR95 of each score on each OOD set, with intervals.
 
-    An option that is not given is taken from the table ood of the study's file.
+    Of the stored runs of a study, or, with --id, of the logits and features of any model. An option that is not given
+    is taken from the table ood of the study's file.
     """
+    from dissensus.errors import InputError
+
+    given: dict[str, Any] = {
+        "sets": _named(ood_sets) if ood_sets else None,
+        "near": tuple(near) if near else None,
+        "far": tuple(far) if far else None,
+        "scores": None if scores is None else tuple(name.strip() for name in scores.split(",")),
+        "items": items,
+        "text": text,
+        "seed": seed,
+    }
+    told = {name: value for name, value in given.items() if value is not None}
+    if (source is None) == (inside is None):
+        raise InputError("ood: give a study or its run store, or else outputs of a model with --id FILE")
+    of_study = source is not None
+    result = _of_study(str(source), store, told, device) if of_study else _of_outputs(inside, training, told)
+    if figure is not None:
+        from dissensus.report.ood import ood_page
+        from dissensus.whole_file import whole_file
+
+        with whole_file(figure) as part:
+            part.write_text(ood_page(result), encoding="utf-8")
+        note(f"tables, ROC curves and histograms written to {figure}")
+    if json is not None:
+        json_to(json, result.to_dict())
+    if str(json) != "-":
+        show_ood(result)
+
+
+def _of_study(source: str, store: Path, told: dict[str, Any], device: str) -> OodResult:
     from dataclasses import replace
 
     from dissensus.ood import OodSettings
@@ -47,25 +102,32 @@ def ood(
     from dissensus.studies.measuring import study_ood
     from dissensus.training.engine import settled_device
 
-    given: dict[str, Any] = {
-        "sets": _named(ood_sets) if ood_sets else None,
-        "scores": None if scores is None else tuple(name.strip() for name in scores.split(",")),
-        "items": items,
-        "text": text,
-        "seed": seed,
-    }
-    told = {name: value for name, value in given.items() if value is not None}
     study, store = opt.study_and_store(source, store, command="ood")
     opened = open_study(read_study(study), store)
     if opened.data.note:
         note(opened.data.note)
     own = opened.study.ood
     settings = OodSettings(**{"sets": {}, **told}) if own is None else replace(own, **told)
-    result = study_ood(opened, settings, device=settled_device(device))
-    if json is not None:
-        json_to(json, result.to_dict())
-    if str(json) != "-":
-        show_ood(result)
+    return study_ood(opened, settings, device=settled_device(device))
+
+
+def _of_outputs(inside: Path | None, training: Path | None, told: dict[str, Any]) -> OodResult:
+    from dissensus.errors import InputError
+    from dissensus.ood import measure_outputs, read_outputs
+
+    refused = next((name for name in ("items", "text") if name in told), None)
+    if refused is not None:
+        raise InputError(f"--{refused} is of a study's items; with --id all outputs of the files are used")
+    sets = told.pop("sets", None)
+    if not sets:
+        raise InputError("ood: no OOD set is given; name an .npz of outputs with --ood FILE")
+    return measure_outputs(
+        read_outputs(str(inside)),
+        {name: read_outputs(path) for name, path in sets.items()},
+        training=None if training is None else read_outputs(training),
+        paths=sets,
+        **told,
+    )
 
 
 def show_ood(result: OodResult) -> None:
@@ -73,7 +135,11 @@ def show_ood(result: OodResult) -> None:
     for sentence in result.notes():
         note(sentence)
     for each in result.sets:
-        _show(result, each)
+        kind = f", {each.kind}" if each.kind else ""
+        _show(result, each.name, f"{each.name}{kind}: {each.items:,} OOD items ({each.how}) against {result.against}")
+    for kind, names in result.kinds.items():
+        if len(names) > 1:
+            _show(result, kind, f"{kind}: the mean over {', '.join(names)}")
     _explain(result)
 
 
@@ -87,26 +153,18 @@ def _named(given: list[str]) -> dict[str, str]:
         if not equals or Path(each).exists():
             name, path = Path(each).name.split(".")[0], each
         if not name or name in named:
-            raise InputError(f"--ood-set {each}: another set is called '{name}'; give each its own name: NAME=PATH")
+            raise InputError(f"--ood {each}: another set is called '{name}'; give each its own name: NAME=PATH")
         named[name] = path
     return named
 
 
-def _show(result: OodResult, ood_set: OodSetSummary) -> None:
+def _show(result: OodResult, ood_set: str, title: str) -> None:
     from rich.table import Table
 
     from dissensus.ood.measures import MEASURES
 
     several = len(result.systems) > 1
-    table = Table(
-        title=plain(
-            f"{ood_set.name}: {ood_set.items:,} OOD items ({ood_set.how}) against {result.in_distribution:,} "
-            f"in-distribution items of the split {result.split}"
-        ),
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
+    table = Table(title=plain(title), title_justify="left", box=None, padding=(0, 2, 0, 0))
     table.add_column("score")
     table.add_column("system")
     table.add_column("AUROC", justify="right", no_wrap=True)
@@ -117,11 +175,11 @@ def _show(result: OodResult, ood_set: OodSetSummary) -> None:
         table.add_column(MEASURES[measure].title.replace(", ", "\n").replace(" ", "\n"), justify="right", no_wrap=True)
     for score in result.settings["scores"]:
         for system in result.systems:
-            difference = result.difference(ood_set.name, score, system=system)
-            numbers = [str(result.get(ood_set.name, score, system=system).value)]
+            difference = result.difference(ood_set, score, system=system)
+            numbers = [str(result.get(ood_set, score, system=system).value)]
             if several:
                 numbers.append("" if difference is None else str(difference.value))
-            numbers += [f"{result.get(ood_set.name, score, system=system, measure=m).value.value:.3f}" for m in rest]
+            numbers += [f"{result.get(ood_set, score, system=system, measure=m).value.value:.3f}" for m in rest]
             table.add_row(score, plain(system), *numbers)
     console().print(table)
 
@@ -129,7 +187,17 @@ def _show(result: OodResult, ood_set: OodSetSummary) -> None:
 def _explain(result: OodResult) -> None:
     runs = sorted({len(seeds) for seeds in result.seeds.values()})
     note(
-        f"mean over {' or '.join(map(str, runs))} seeds with 95 % intervals over items and seeds; AUROC 0.5 is chance; "
+        f"{_over(runs)}; AUROC 0.5 is chance; "
         "FPR95, OOD positive: the share of in-distribution (ID) items flagged where 95 % of OOD items are; FPR95, ID "
         "positive: the share of OOD items let through where 95 % of ID items are"
+    )
+
+
+def _over(runs: list[int]) -> str:
+    """What numbers are means over, and what their intervals hold."""
+    if runs == [1]:
+        return "one seed, with 95 % intervals over items"
+    return (
+        f"mean over {' or '.join(map(str, runs))} seeds with 95 % intervals over items and seeds (disagreement is one "
+        "number of all seeds, its interval over items)"
     )

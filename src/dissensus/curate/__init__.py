@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dissensus.curate.digits import read_digits as read_digits
     from dissensus.curate.duplicates import Duplicates as Duplicates
     from dissensus.curate.duplicates import find_duplicates as find_duplicates
+    from dissensus.curate.floors import Floor as Floor
     from dissensus.curate.item_list import ItemList as ItemList
     from dissensus.curate.item_list import listed as listed
     from dissensus.curate.item_list import read_items as read_items
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from dissensus.curate.panel import SimulatedPanel as SimulatedPanel
     from dissensus.curate.panel import perceive as perceive
     from dissensus.curate.panel import simulate_panel as simulate_panel
-    from dissensus.curate.selecting import Floor as Floor
     from dissensus.curate.selecting import Selection as Selection
     from dissensus.curate.selecting import select_items as select_items
     from dissensus.curate.sheet import datasheet as datasheet
+    from dissensus.curate.sheet import sheet_croissant as sheet_croissant
+    from dissensus.curate.sheet_form import read_answers as read_answers
     from dissensus.curate.simulated_digits import Recipe as Recipe
     from dissensus.curate.simulated_digits import simulated_set as simulated_set
     from dissensus.curate.sizes import SizePoint as SizePoint
@@ -42,7 +44,7 @@ __getattr__, __dir__ = lazy_names(
         "Digits": "digits",
         "Duplicates": "duplicates",
         "Eyes": "panel",
-        "Floor": "selecting",
+        "Floor": "floors",
         "ItemList": "item_list",
         "Recipe": "simulated_digits",
         "Selection": "selecting",
@@ -55,9 +57,11 @@ __getattr__, __dir__ = lazy_names(
         "listed": "item_list",
         "map_items": "mapping",
         "perceive": "panel",
+        "read_answers": "sheet_form",
         "read_digits": "digits",
         "read_items": "item_list",
         "select_items": "selecting",
+        "sheet_croissant": "sheet",
         "simulate_panel": "panel",
         "simulated_set": "simulated_digits",
         "size_curve": "sizes",

@@ -8,7 +8,7 @@ import numpy as np
 
 from dissensus.curate.item_list import ItemList, listed, places
 from dissensus.curate.labelled import ORIGINAL, classes_of, features_of, labelled_data
-from dissensus.dynamics import data_map, regions_by_rank, regions_by_threshold
+from dissensus.dynamics import data_map, regions_by_rank, regions_by_rule
 from dissensus.errors import InputError
 from dissensus.training import Training, run_on, train
 
@@ -25,7 +25,7 @@ def map_items(
     model: str = "simple-ffn",
     epochs: int = 10,
     seeds: int = 3,
-    regions: float | Mapping[str, float] = 1 / 3,
+    regions: float | Mapping[str, str] = 1 / 3,
     only: ItemList | None = None,
     seed: int = 0,
     engine: str = "auto",
@@ -41,8 +41,8 @@ def map_items(
         model: a name or import path of `dissensus.training`.
         epochs: of each run.
         seeds: how many runs.
-        regions: the share of items in each region, by rank; or the confidence and variability that the regions
-            `easy`, `ambiguous` and `hard` begin at.
+        regions: the share of items in each region, by rank; or the rules of the regions `easy`, `ambiguous` and
+            `hard`, such as `confidence > .9 & variability < .1` (see `regions_by_rule`).
         only: the items to look at, such as those without duplicates; all if not given. Its columns are kept.
         seed: of the first run; the others follow.
         engine: loop, fleet or auto.
@@ -97,12 +97,7 @@ def _probed(source: Source, model: str, training: Training, seeds: range, *, eng
     return data_map([result.dynamics["train"] for result in results], data.human, epochs=training.epochs)
 
 
-def _regions(found: DataMap, regions: float | Mapping[str, float]) -> Any:
+def _regions(found: DataMap, regions: float | Mapping[str, str]) -> Any:
     if isinstance(regions, float | int):
         return regions_by_rank(found, fraction=float(regions)).name
-    if set(regions) != {"easy", "ambiguous", "hard"}:
-        raise InputError(
-            f"map: regions begin at {dict(regions)}; give easy (least confidence), ambiguous (least variability) and "
-            "hard (highest confidence)"
-        )
-    return regions_by_threshold(found, **regions).name
+    return regions_by_rule(found, **regions).name

@@ -6,33 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import optimize, sparse
 
 from dissensus.arrays import places_within
+from dissensus.curate.floors import asked_of, columns_of
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Floats, Ints
+    from dissensus.arrays import Floats, Ints, Mask
+    from dissensus.curate.floors import Floor
     from dissensus.curate.item_list import ItemList
-
-
-@dataclass(frozen=True, kw_only=True)
-class Floor:
-    """A number of items that a selection must not fall below.
-
-    Attributes:
-        column: which is looked at, such as region.
-        value: in it, such as easy.
-        least: items with that value, for each value of `each` alone.
-        each: a column, such as label; None for one floor over all.
-    """
-
-    column: str
-    value: str
-    least: int
-    each: str | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,8 +55,8 @@ def select_items(
     """Choose n items over strata, at random within each; the same for a seed, whatever the order of the list.
 
     The strata are all combinations of the values of the columns in `quotas`. Each asks for n times the product of its
-    shares. Floors are met first; the rest of n goes to the strata in proportion to what they still lack. Where a
-    stratum runs out, the others take its part in proportion to their shares.
+    shares. Floors come first: an item may count to several of them, and of all choices that meet them the one nearest
+    to the shares is made. Where a stratum runs out, the others take its part in proportion to their shares.
 
     Args:
         items: to choose from.
@@ -82,19 +68,27 @@ def select_items(
     """
     if n < 1:
         raise InputError(f"selection: {n} items are asked for; ask for 1 or more")
-    columns = [*quotas, *(name for floor in floors for name in (floor.column, floor.each) if name)]
-    strata = tuple(dict.fromkeys(columns))
+    if any(floor.split for floor in floors):
+        raise InputError("selection: a floor names a split, and splits are made later; give that floor to the split")
+    strata = tuple(dict.fromkeys([*quotas, *columns_of(floors)]))
     stratum, names = items.strata(strata)
     available = np.bincount(stratum, minlength=len(names))
     share = _shares(items, strata, names, quotas, available)
-    floor_of, shortfalls = _floors(strata, names, available, floors, share)
-    if floor_of.sum() > n:
+    asked = asked_of(floors, strata, names)
+    enough = [(each.strata, min(each.least, int(available[each.strata].sum()))) for each in asked]
+    least = int(_solved(np.ones(len(names)), enough, most=available).sum()) if asked else 0
+    if least > n:
         raise InputError(
-            f"selection: the floors alone ask for {floor_of.sum():,} items and n is {n:,}; ask for more items, or "
-            "lower the floors"
+            f"selection: the floors alone ask for {least:,} items and n is {n:,}; ask for more items, or lower the "
+            "floors"
         )
-    wanted = apportion(n, share, least=floor_of, most=np.full(len(names), n))
-    taken = apportion(n, share, least=floor_of, most=np.where(share > 0, available, floor_of))
+    wanted = _apportioned(n, share, enough, most=np.full(len(names), n))
+    taken = _apportioned(n, share, enough, most=available)
+    shortfalls = [
+        f"{each.called}: at least {each.least:,} wanted and {there:,} there"
+        for each, (_, there) in zip(asked, enough, strict=True)
+        if there < each.least
+    ]
     shortfalls += [
         f"{_called(strata, name)}: {want:,} wanted and {there:,} there"
         for name, want, there in zip(names, wanted.tolist(), available.tolist(), strict=True)
@@ -130,12 +124,17 @@ def apportion(n: int, share: Floats, *, least: Ints, most: Ints) -> Ints:
     for _ in range(200):
         factor = (low + high) / 2
         low, high = (factor, high) if np.clip(factor * share, least, most).sum() < n else (low, factor)
-    real = np.clip(high * share, least, most)
+    return _whole(n, np.clip(high * share, least, most), least=least, most=np.where(share > 0, most, least))
+
+
+def _whole(n: int, real: Floats, *, least: Ints, most: Ints) -> Ints:
+    """(parts,) whole numbers within the bounds that sum to n, by largest remainders of real numbers that do."""
     whole = np.maximum(np.floor(real + 1e-9).astype(np.int64), least)
     left = n - int(whole.sum())
     if left > 0:
-        room = np.flatnonzero((whole < most) & (share > 0))
-        nearest = room[np.argsort(-(real - whole)[room], kind="stable")]
+        room = np.flatnonzero(whole < most)
+        # Rounded: remainders that are equal but for the last bits go to the first parts.
+        nearest = room[np.argsort(-np.round(real - whole, 6)[room], kind="stable")]
         whole[nearest[:left]] += 1
     elif left < 0:
         # Rounding can overshoot only where a part is above its floor.
@@ -177,43 +176,90 @@ def _shares(
     return share
 
 
-def _floors(
-    strata: tuple[str, ...],
-    names: Sequence[tuple[str, ...]],
-    available: Ints,
-    floors: Sequence[Floor],
-    share: Floats,
-) -> tuple[Ints, list[str]]:
-    """(strata,) the least of each stratum, and a sentence for each floor that there are not enough items for."""
-    least = np.zeros(len(names), dtype=np.int64)
-    short = []
-    for floor in floors:
-        at = strata.index(floor.column)
-        values = {name[at] for name in names}
-        if floor.value not in values:
-            raise InputError(
-                f"selection: no item has {floor.column} '{floor.value}'; there are {', '.join(sorted(values))}"
-            )
-        kinds = [()] if floor.each is None else sorted({(name[strata.index(floor.each)],) for name in names})
-        for kind in kinds:
-            here = np.array(
-                [
-                    name[at] == floor.value and (floor.each is None or (name[strata.index(floor.each)],) == kind)
-                    for name in names
-                ]
-            )
-            there = int(available[here].sum())
-            whose = f" of {floor.each} '{kind[0]}'" if kind else ""
-            if there < floor.least:
-                short.append(
-                    f"{floor.column} '{floor.value}'{whose}: at least {floor.least:,} wanted and {there:,} there"
-                )
-            weight = share[here] if share[here].any() else available[here].astype(np.float64)
-            least[here] = np.maximum(
-                least[here],
-                apportion(floor.least, weight, least=np.zeros(int(here.sum()), dtype=np.int64), most=available[here]),
-            )
-    return least, short
+def _apportioned(n: int, share: Floats, floors: Sequence[tuple[Mask, int]], *, most: Ints) -> Ints:
+    """(strata,) whole numbers that sum to n, or to all there is, near n times the shares, with every floor met.
+
+    Of strata without a share no more is taken than floors need. Of all real numbers that meet the floors, those nearest
+    to the shares (by the divergence of Kullback and Leibler) are found and rounded; where rounding breaks a floor, the
+    nearest whole numbers that meet them all are a small program (SciPy's HiGHS).
+    """
+    if not floors:
+        none = np.zeros_like(most)
+        return apportion(n, share, least=none, most=np.where(share > 0, most, none))
+    unshared = share <= 0
+    if unshared.any():
+        most = np.where(unshared, _solved(unshared.astype(np.float64), floors, most=most, total=(0, n)), most)
+    n = min(n, int(most.sum()))
+    real = _nearest(n, np.where(unshared, most, share * n), floors, most)
+    whole = _whole(n, real, least=np.zeros_like(most), most=most)
+    if whole.sum() == n and all(whole[strata].sum() >= least for strata, least in floors):
+        return whole
+    return _solved(np.zeros(len(most)), floors, most=most, total=(n, n), near=real)
+
+
+def _nearest(n: int, wanted: Floats, floors: Sequence[tuple[Mask, int]], most: Ints) -> Floats:
+    """(strata,) real numbers that sum to n and meet the floors, nearest to those wanted.
+
+    They are the wanted numbers times a factor for the sum and one for each floor that binds, cut at what there is. The
+    factors are found in turns, each by bisection of its logarithm: ascent on the dual, which is concave.
+    """
+    log_wanted = np.log(np.maximum(wanted, 1e-12))
+    sums = [(np.ones(len(most), dtype=np.bool_), n, -40.0), *((strata, least, 0.0) for strata, least in floors)]
+    factor = np.zeros(len(sums))
+    member = np.stack([strata for strata, _, _ in sums]).astype(np.float64)
+
+    def numbers(log_factor: Floats) -> Floats:
+        return np.minimum(np.exp(np.minimum(log_wanted + log_factor @ member, 60)), most)
+
+    real = numbers(factor)
+    # Half a hundred rounds are near enough where factors grow without end: the numbers are made whole afterwards.
+    for _ in range(50):
+        before = real
+        for number, (strata, least, lowest) in enumerate(sums):
+            low, high = lowest, 40.0
+            factor[number] = lowest
+            if numbers(factor)[strata].sum() >= least:
+                continue
+            for _ in range(45):
+                factor[number] = (low + high) / 2
+                few = numbers(factor)[strata].sum() < least
+                low, high = (factor[number], high) if few else (low, factor[number])
+            factor[number] = high
+        real = numbers(factor)
+        if np.abs(real - before).max() < 1e-7:
+            break
+    return real
+
+
+def _solved(
+    cost: Floats,
+    floors: Sequence[tuple[Mask, int]],
+    *,
+    most: Ints,
+    total: tuple[int, float] = (0, np.inf),
+    near: Floats | None = None,
+) -> Ints:
+    """(strata,) whole numbers that meet the floors and the total, of least cost, and then nearest to some numbers."""
+    n = len(most)
+    wanted = np.zeros(n) if near is None else near
+    away = 0.0 if near is None else 1.0
+    # x - over + under = wanted: what is paid for is over and under.
+    rows = [*(np.concatenate([strata, np.zeros(2 * n)]) for strata, _ in floors), np.repeat([1.0, 0.0], [n, 2 * n])]
+    each = np.eye(n)
+    matrix = sparse.csr_array(np.vstack([*rows, np.hstack([each, -each, each])]))
+    least = [number for _, number in floors]
+    solved = optimize.milp(
+        np.concatenate([cost, np.full(2 * n, away)]),
+        constraints=optimize.LinearConstraint(
+            matrix,
+            np.concatenate([least, [total[0]], wanted]),
+            np.concatenate([np.full(len(least), np.inf), [total[1]], wanted]),
+        ),
+        integrality=np.repeat([1, 0], [n, 2 * n]),
+        bounds=optimize.Bounds(0, np.concatenate([most, np.full(2 * n, np.inf)])),
+    )
+    assert solved.x is not None, "floors are cut to what there is"
+    return np.rint(solved.x[:n]).astype(np.int64)
 
 
 def _called(strata: tuple[str, ...], name: tuple[str, ...]) -> str:

@@ -1,17 +1,23 @@
-"""A datasheet for a curated set: what the lists and votes say of it, and nothing else.
+"""A datasheet for a curated set: what its list, votes and answers say of it, and nothing else.
 
-The headings follow Gebru et al. (2021). What no file says stays "not stated", for people to fill in.
+The questions are those of `sheet_form`. What no file says stays "not stated", for people to fill in.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.curate.sheet_form import QUESTIONS
+from dissensus.errors import InputError
+from dissensus.votes.croissant import described, record_set
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
+    from dissensus.arrays import Mask
     from dissensus.curate.item_list import ItemList
     from dissensus.votes.inspection import Inspection
     from dissensus.votes.table import Votes
@@ -26,6 +32,7 @@ def datasheet(
     duplicates: ItemList | None = None,
     votes: Votes | None = None,
     licences: Mapping[str, str] | None = None,
+    answers: Mapping[str, Mapping[str, str]] | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> str:
@@ -37,23 +44,39 @@ def datasheet(
         duplicates: all items that were looked at for duplicates (`Duplicates.grouped`).
         votes: what people said of the items.
         licences: by source.
+        answers: by section and key of `sheet_form.QUESTIONS`, what people, or a collection project, have answered.
         resamples: behind the intervals of agreement.
         seed: of the resamples.
     """
+    said = answers or {}
     parts = [
         f"# Datasheet: {name}",
-        f"Written by `dissensus curate datasheet` from lists and votes of this set. What they do not say: {UNKNOWN}.",
+        f"Written by `dissensus curate datasheet` from a list, votes and answers. What they do not say: {UNKNOWN}.",
         "## Motivation",
-        f"Purpose: {UNKNOWN}. Made by: {UNKNOWN}. Funded by: {UNKNOWN}.",
+        _answered("motivation", said),
         *_composition(items, duplicates, licences or {}),
-        *_duplicates(duplicates),
+        _answered("composition", said),
+        *_duplicates(items, duplicates),
         *_regions(items),
         *_splits(items),
         *_annotation(items, votes, resamples=resamples, seed=seed),
-        "## Distribution and maintenance",
-        f"Licence of this set: {UNKNOWN}. Where it is kept, by whom, and how errors are reported: {UNKNOWN}.",
+        _answered("collection", said),
+        "## Uses",
+        _answered("uses", said),
+        "## Distribution",
+        _answered("distribution", said),
+        "## Maintenance",
+        _answered("maintenance", said),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _answered(section: str, answers: Mapping[str, Mapping[str, str]]) -> str:
+    """The questions of a section with their answers, one a line."""
+    given = answers.get(section, {})
+    return "\n".join(
+        f"- {question}: {_cell(given.get(key, '')) or UNKNOWN}" for key, question in QUESTIONS[section].items()
+    )
 
 
 def _composition(items: ItemList, duplicates: ItemList | None, licences: Mapping[str, str]) -> list[str]:
@@ -71,6 +94,12 @@ def _composition(items: ItemList, duplicates: ItemList | None, licences: Mapping
     names = np.unique(
         items.sources if duplicates is None else np.concatenate([items.sources, duplicates.sources])
     ).tolist()
+    unknown = next((name for name in licences if name not in names), None)
+    if unknown is not None:
+        raise InputError(
+            f"datasheet: a licence is given for source '{unknown}', and the sources are {', '.join(names)}; name one "
+            "of these"
+        )
     rows = []
     for source in names:
         looked = UNKNOWN if duplicates is None else f"{int((duplicates.sources == source).sum()):,}"
@@ -84,16 +113,19 @@ def _composition(items: ItemList, duplicates: ItemList | None, licences: Mapping
     ]
 
 
-def _duplicates(duplicates: ItemList | None) -> list[str]:
+def _duplicates(items: ItemList, duplicates: ItemList | None) -> list[str]:
     if duplicates is None:
         return ["## Duplicates", f"Whether duplicates were looked for: {UNKNOWN}."]
-    group, kept = duplicates.column("group").astype(np.str_), duplicates.column("kept") == "yes"
-    kind = duplicates.column("kind").astype(np.str_)
-    exact, near = (int((~kept & (kind == name)).sum()) for name in ("exact", "near"))
+    group, kind = (duplicates.column(name).astype(np.str_) for name in ("group", "kind"))
+    further = duplicates.column("kept") != "yes"
+    here = _are_in(duplicates, items)
+    exact, near = (int((further & (kind == name)).sum()) for name in ("exact", "near"))
+    left = np.unique(group[here & (group != "")], return_counts=True)[1]
     found = (
         f"{len(duplicates):,} items were looked at, and {len(np.unique(group[group != ''])):,} groups of duplicates "
-        f"found; {exact + near:,} items were removed, so that one of each is left ({exact:,} exact and "
-        f"{near:,} near duplicates)."
+        f"found: {exact + near:,} items beyond one of each ({exact:,} exact and {near:,} near duplicates). Of these, "
+        f"{int((further & ~here).sum()):,} are not in this set and {int((further & here).sum()):,} are; "
+        f"{int((left > 1).sum()):,} groups have two items or more in it."
     )
     said = [found]
     for column in ("source", "split"):
@@ -102,8 +134,16 @@ def _duplicates(duplicates: ItemList | None) -> list[str]:
             continue
         pairs = np.unique(np.stack([group, duplicates.column(column).astype(np.str_)], axis=1)[group != ""], axis=0)
         across = np.unique(pairs[:, 0], return_counts=True)[1] > 1
-        said.append(f"{int(across.sum()):,} groups lay across {column}s.")
+        said.append(f"Among all that were looked at, {int(across.sum()):,} groups lay across {column}s.")
     return ["## Duplicates", " ".join(said)]
+
+
+def _are_in(some: ItemList, items: ItemList) -> Mask:
+    """(some,) whether each is in the set; a list without sources is compared by the items' names alone."""
+    by_name = (items.sources == "").all() or (some.sources == "").all()
+    pairs = set(zip([""] * len(items) if by_name else items.sources.tolist(), items.items.tolist(), strict=True))
+    told = zip([""] * len(some) if by_name else some.sources.tolist(), some.items.tolist(), strict=True)
+    return np.array([pair in pairs for pair in told], dtype=np.bool_)
 
 
 def _regions(items: ItemList) -> list[str]:
@@ -143,7 +183,6 @@ def _annotation(items: ItemList, votes: Votes | None, *, resamples: int, seed: i
         "## Annotation",
         said,
         _table(["measure", "value", "95 % interval"], _agreement(found)),
-        f"Who the annotators are, what they were paid and what they were told: {UNKNOWN}.",
     ]
 
 
@@ -186,3 +225,56 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _cell(text: str) -> str:
     """Text that stays in its cell, whatever it holds."""
     return " ".join(str(text).replace("\\", "\\\\").replace("|", "\\|").split())
+
+
+COLUMNS: Final = {
+    "item": "Name of the item.",
+    "source": "Where the item is from.",
+    "label": "Class of the item in its source.",
+    "confidence": "Mean probability of the label over epochs and seeds of a probe.",
+    "variability": "Standard deviation of that probability.",
+    "correctness": "Share of epochs and seeds in which the label came first.",
+    "region": "Region of the data map: easy, ambiguous, hard or other.",
+    "split": "The split that the item is in.",
+    "group": "Group of duplicates; empty where there are none.",
+}
+"""What the columns of a list hold, for its Croissant file."""
+
+RESPONSIBLE: Final = {
+    "rai:dataCollection": ("collection", "how"),
+    "rai:dataAnnotationProtocol": ("collection", "instructions"),
+    "rai:annotatorDemographics": ("collection", "annotators"),
+    "rai:dataBiases": ("composition", "biases"),
+    "rai:personalSensitiveInformation": ("composition", "sensitive"),
+    "rai:dataUseCases": ("uses", "meant_for"),
+    "rai:dataLimitations": ("uses", "not_for"),
+    "rai:dataReleaseMaintenancePlan": ("maintenance", "updates"),
+}
+"""The answers that fill fields of Croissant's responsible-AI vocabulary."""
+
+
+def sheet_croissant(
+    items: ItemList, path: Path, *, name: str, answers: Mapping[str, Mapping[str, str]] | None = None
+) -> dict[str, Any]:
+    """Croissant metadata of the list of a set, with what the answers say of it, ready for JSON.
+
+    Args:
+        items: the set.
+        path: the file that holds its list.
+        name: of the set.
+        answers: as those of `datasheet`; a question without an answer leaves its field out.
+    """
+    given = answers or {}
+    of_set = given.get("distribution", {})
+    where = of_set.get("where", "")
+    return described(
+        path,
+        record_set("items", path, COLUMNS),
+        name=name,
+        description=given.get("composition", {}).get("items") or f"A list of {len(items):,} items.",
+        license=of_set.get("licence"),
+        # People may also say in words where a set is kept.
+        url=where if where.startswith("https://") else None,
+        citeAs=of_set.get("cite"),
+        **{field: given.get(section, {}).get(key) for field, (section, key) in RESPONSIBLE.items()},
+    )

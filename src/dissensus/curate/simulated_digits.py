@@ -19,11 +19,12 @@ import numpy as np
 from dissensus.curate.ambiguous import Blending, ambiguous_digits
 from dissensus.curate.digits import DIGITS, read_digits
 from dissensus.curate.duplicates import find_duplicates
+from dissensus.curate.floors import Floor
 from dissensus.curate.item_list import ItemList, listed, places
 from dissensus.curate.kept_set import SPLITS, VOTES, SimulatedSet, keep_set, read_set
 from dissensus.curate.mapping import map_items
 from dissensus.curate.panel import HABITS, Eyes, perceive, simulate_panel
-from dissensus.curate.selecting import Floor, select_items
+from dissensus.curate.selecting import select_items
 from dissensus.curate.splitting import split_groups
 from dissensus.datasets import cache_folder
 from dissensus.datasets.sources import Source
@@ -43,8 +44,8 @@ MEANING: Final = 2
 
 MNIST, AMBIGUOUS = "mnist", "ambiguous"
 
-REGIONS: Final = {"easy": 0.8, "ambiguous": 0.2, "hard": 0.4}
-"""Where the regions of the data map begin: confidence, variability, confidence. The paper's values are not known."""
+REGIONS: Final = {"easy": "confidence >= 0.8", "ambiguous": "variability >= 0.2", "hard": "confidence <= 0.4"}
+"""The regions of the data map. The paper's values are not known."""
 
 SHARES: Final = {
     MNIST: {"easy": 0.7, "ambiguous": 0.1, "hard": 0.1, "other": 0.1},

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy import optimize, sparse
 
+from dissensus.curate.exchanges import exchanged
+from dissensus.curate.floors import asked_of, columns_of
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Counts, Ints, Names, Table
+    from dissensus.arrays import Counts, Floats, Ints, Names, Table
+    from dissensus.curate.floors import Asked, Floor
     from dissensus.curate.item_list import ItemList
 
 _SECONDS: Final = 20
@@ -30,7 +33,8 @@ class Splits:
         sizes: by split, how many items it has.
         strata: (strata, splits) items of each stratum in each split.
         names: of each stratum, its values.
-        notes: a sentence where a size could not be met.
+        notes: a sentence for each size and floor that could not be met, and one where strata miss their shares by an
+            item or more.
     """
 
     items: ItemList
@@ -46,58 +50,138 @@ def split_groups(
     *,
     by: Sequence[str] = ("region", "label"),
     group: str | None = None,
+    floors: Sequence[Floor] = (),
     seed: int = 0,
 ) -> Splits:
     """Split items at random into parts of exact sizes, each stratum in the same shares.
 
-    How many groups of each size go to which split is a small whole-number program (SciPy's HiGHS), which meets the
-    sizes exactly wherever the groups allow it. Then each stratum is brought as near its share as it can be: less than
-    one item away where no groups are given. Which groups they are is drawn at random, the same for a seed
-    whatever the order of the list.
+    Without groups every stratum is less than one item from its share. With groups, how many of each size go to which
+    split is a small whole-number program (SciPy's HiGHS), which meets the sizes exactly wherever the groups allow it;
+    groups are then exchanged between splits until no exchange brings strata nearer to their shares (see `exchanges`).
+    Floors raise the shares of what they ask for. The draw is the same for a seed whatever the order of the list.
 
     Args:
         items: to split.
         sizes: by split, numbers of items that sum to all of them, or shares that sum to 1.
-        by: columns whose values together make the strata.
-        group: the column that names groups; items of one name stay together, and an empty name is not a group. A group
-            counts to the stratum that most of its items are in.
+        by: columns whose values together make the strata; those of floors make finer ones.
+        group: the column that names groups; items of one name stay together, and an empty name is not a group.
+        floors: such as at least 150 easy items of each label in the split train.
         seed: of the draw.
     """
     wanted = _sizes(sizes, len(items))
-    stratum, names = items.strata(by)
-    unit = _units(items, group)
-    order = items.by_name()
-    # Units numbered in the order of names, so that a draw does not depend on the order of rows.
-    _, first = np.unique(unit[order], return_index=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[unit[order][np.sort(first)]] = np.arange(len(first))
-    unit = rank[unit]
+    strangers = [floor.split for floor in floors if floor.split not in wanted]
+    if strangers:
+        raise InputError(f"splits: a floor is for split '{strangers[0]}'; name one of {', '.join(wanted)}")
+    columns = list(dict.fromkeys([*by, *columns_of(floors)]))
+    stratum, names = items.strata(columns)
+    split_of = {name: place for place, name in enumerate(wanted)}
+    asked = [(each, split_of[str(each.split)]) for each in asked_of(floors, columns, names)]
+    there, goal = np.bincount(stratum, minlength=len(names)), np.array(list(wanted.values()))
+    # Floors of a region take from other regions of the same label, not from other labels.
+    coarse, _ = items.strata([name for name in columns if name not in {floor.column for floor in floors}])
+    target = _target(there, goal, asked, coarse[np.unique(stratum, return_index=True)[1]])
+    unit = _by_name(_units(items, group), items.by_name())
     size = np.bincount(unit)
-    most = np.zeros((len(size), len(names)), dtype=np.int64)
-    np.add.at(most, (unit, stratum), 1)
-    kinds, kind = np.unique(np.stack([most.argmax(axis=1), size], axis=1), axis=0, return_inverse=True)
-    kind = kind.reshape(-1)
-    count = _counts(kinds, np.bincount(kind), np.array(list(wanted.values())))
-    drawn = np.lexsort((stream(seed, Purpose.SPLIT).random(len(size)), kind))
-    which = np.empty(len(size), dtype=np.int64)
-    which[drawn] = np.repeat(np.tile(np.arange(len(wanted)), len(kinds)), count.reshape(-1))
+    held = np.zeros((len(size), len(names)), dtype=np.int64)
+    np.add.at(held, (unit, stratum), 1)
+    generator = stream(seed, Purpose.SPLIT)
+    which = _drawn(np.stack([held.argmax(axis=1), size], axis=1), goal, target, generator)
+    if asked or (size > 1).any():
+        which = _brought_nearer(which, held, target, asked, generator)
     split = which[unit]
     table = np.zeros((len(names), len(wanted)), dtype=np.int64)
     np.add.at(table, (stratum, split), 1)
-    called = np.array(list(wanted), dtype=np.str_)
-    got = dict(zip(wanted, np.bincount(split, minlength=len(wanted)).tolist(), strict=True))
+    got = dict(zip(wanted, table.sum(axis=0).tolist(), strict=True))
+    missed = [
+        f"split '{name}' has {got[name]:,} items and not {number:,}: groups must stay whole, and no choice of whole "
+        "groups was found that gives these sizes"
+        for name, number in wanted.items()
+        if got[name] != number
+    ]
+    missed += [
+        f"{each.called}: at least {each.least:,} wanted and {found:,} there, of {there[each.strata].sum():,} in all "
+        "splits"
+        for each, place in asked
+        if (found := int(table[each.strata, place].sum())) < each.least
+    ]
     return Splits(
-        items=items.adding(split=called[split]),
+        items=items.adding(split=np.array(list(wanted), dtype=np.str_)[split]),
         sizes=got,
         strata=table,
         names=tuple(names),
-        notes=tuple(
-            f"split '{name}' has {got[name]:,} items and not {size:,}: groups must stay whole, and no choice of whole "
-            "groups gives these sizes"
-            for name, size in wanted.items()
-            if got[name] != size
-        ),
+        notes=(*missed, *_uneven(table, target, columns, names, list(wanted))),
     )
+
+
+def _brought_nearer(
+    which: Ints, held: Counts, target: Table, asked: Sequence[tuple[Asked, int]], generator: np.random.Generator
+) -> Ints:
+    """(units,) the split of each unit, after exchanges that bring strata nearer to the target, with floors met."""
+    kinds, kind = np.unique(held, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    made = np.zeros((len(kinds), target.shape[1]), dtype=np.int64)
+    np.add.at(made, (kind, which), 1)
+    floors = [((kinds @ each.strata).astype(np.float64), split, each.least) for each, split in asked]
+    made = exchanged(made, kinds, target, floors=floors, generator=generator)
+    if _lacking(made, floors):
+        other = _programmed(kinds, np.bincount(kind), target, floors)
+        if other is not None and _lacking(other, floors) < _lacking(made, floors):
+            made = exchanged(other, kinds, target, floors=floors, generator=generator)
+    return _spread(kind, made, generator)
+
+
+def _uneven(
+    table: Counts, target: Table, columns: Sequence[str], names: Sequence[tuple[str, ...]], splits: Sequence[str]
+) -> tuple[str, ...]:
+    """A sentence where whole groups keep strata an item or more from their shares: how many, and the furthest."""
+    away = np.abs(table - target)
+    far = away >= 1
+    if not far.any():
+        return ()
+    stratum, split = divmod(int(away.argmax()), away.shape[1])
+    called = ", ".join(f"{column} '{value}'" for column, value in zip(columns, names[stratum], strict=True))
+    said = (
+        f"{int(far.any(axis=1).sum()):,} of {len(names):,} strata are one item or more from their share of a split, "
+        f"furthest {called or 'all items'} in split '{splits[split]}': {table[stratum, split]:,} items and not "
+        f"{target[stratum, split]:,.1f}"
+    )
+    return (said,)
+
+
+def _target(there: Ints, wanted: Ints, floors: Sequence[tuple[Asked, int]], coarse: Ints) -> Table:
+    """(strata, splits) items in equal shares, with what floors ask for: rows and columns keep their sums.
+
+    Whatever a floor lacks is scaled up to it, and coarse strata, columns and rows to their sums, in turns.
+    """
+    together = np.eye(int(coarse.max()) + 1)[coarse]
+    even = np.outer(together.T @ there, wanted / wanted.sum())
+    target = np.outer(there, wanted / wanted.sum())
+    for _ in range(500 if floors else 0):
+        before = target.copy()
+        for each, split in floors:
+            enough = min(each.least, int(there[each.strata].sum()))
+            target[each.strata, split] *= max(enough / max(float(target[each.strata, split].sum()), 1e-12), 1.0)
+        target *= together @ (even / np.maximum(together.T @ target, 1e-12))
+        target *= (wanted / np.maximum(target.sum(axis=0), 1e-12))[None]
+        target *= (there / np.maximum(target.sum(axis=1), 1e-12))[:, None]
+        if np.abs(target - before).max() < 1e-9:
+            break
+    return target
+
+
+def _drawn(kinds: Counts, wanted: Ints, target: Table, generator: np.random.Generator) -> Ints:
+    """(units,) the split of each unit, whose kind is a stratum and a size."""
+    known, kind = np.unique(kinds, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    return _spread(kind, _counts(known, np.bincount(kind), wanted, target), generator)
+
+
+def _spread(kind: Ints, count: Counts, generator: np.random.Generator) -> Ints:
+    """(units,) the split of each unit: so many of each kind to each split, drawn at random."""
+    drawn = np.lexsort((generator.random(len(kind)), kind))
+    which = np.empty(len(kind), dtype=np.int64)
+    which[drawn] = np.repeat(np.tile(np.arange(count.shape[1]), len(count)), count.reshape(-1))
+    return which
 
 
 def _sizes(sizes: Mapping[str, int | float], n: int) -> dict[str, int]:
@@ -128,24 +212,77 @@ def _units(items: ItemList, group: str | None) -> Ints:
     return np.unique(unit, return_inverse=True)[1]
 
 
-def _counts(kinds: np.ndarray[Any, Any], units: Ints, wanted: Ints) -> Counts:
+def _by_name(unit: Ints, order: Ints) -> Ints:
+    """(items,) units numbered in the order of names, so that a draw does not depend on the order of rows."""
+    _, first = np.unique(unit[order], return_index=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[unit[order][np.sort(first)]] = np.arange(len(first))
+    return rank[unit]
+
+
+def _counts(kinds: Counts, units: Ints, wanted: Ints, target: Table) -> Counts:
     """(kinds, splits) how many units of each kind, a stratum and a size, go to each split.
 
     Sizes first, over all strata; then for each size, from large to small, its units over strata, where the smaller
     make up for what the larger have left uneven.
     """
     strata, row = np.unique(kinds[:, 0], return_inverse=True)
-    share = wanted / wanted.sum()
+    share = target[kinds[:, 0]] / target[kinds[:, 0]].sum(axis=1, keepdims=True)
     sizes, of_size = np.unique(kinds[:, 1], return_inverse=True)
     into = _by_size(sizes, np.bincount(of_size, weights=units).astype(np.int64), wanted)
     count = np.zeros((len(kinds), len(wanted)), dtype=np.int64)
     uneven = np.zeros((len(strata), len(wanted)))
     for number in range(len(sizes) - 1, -1, -1):
         here = np.flatnonzero(of_size == number)
-        size, expected = sizes[number], np.outer(units[here], share)
+        size, expected = sizes[number], units[here][:, None] * share[here]
         count[here] = _rounded(expected - uneven[row[here]] / size, units[here], into[number])
         uneven[row[here]] += size * (count[here] - expected)
     return count
+
+
+def _lacking(made: Counts, floors: Sequence[tuple[Floats, int, int]]) -> float:
+    """How many items floors lack."""
+    return sum(max(0.0, enough - float(held @ made[:, split])) for held, split, enough in floors)
+
+
+def _programmed(kinds: Counts, units: Ints, target: Table, floors: Sequence[tuple[Floats, int, int]]) -> Counts | None:
+    """(kinds, splits) how many units of each kind go to each split: a whole-number program over all that is wanted.
+
+    What is missed of sizes weighs most, then what floors lack, and then what strata miss of the target. None where
+    nothing was found in time.
+    """
+    n_kinds, (n_strata, n_splits) = len(kinds), target.shape
+    each, items = n_kinds * n_splits, float(target.sum())
+    splits = sparse.eye_array(n_splits)
+    of_kind: Any = sparse.kron(sparse.eye_array(n_kinds), np.ones((1, n_splits)))
+    of_split = sparse.kron(kinds.sum(axis=1)[None].astype(np.float64), splits)
+    of_stratum = sparse.kron(kinds.T.astype(np.float64), splits)
+    of_floor = sparse.vstack([sparse.kron(held[None], np.eye(n_splits)[None, split]) for held, split, _ in floors])
+    met: Any = sparse.vstack([of_split, of_stratum, of_floor])
+    n_missed, n_floors = n_splits * (1 + n_strata), len(floors)
+    over: Any = sparse.vstack([sparse.eye_array(n_missed), sparse.csr_array((n_floors, n_missed))])
+    under: Any = sparse.eye_array(n_missed + n_floors)
+    matrix: Any = sparse.block_array([[of_kind, None, None], [met, -over, under]], format="csr")
+    least = [enough for _, _, enough in floors]
+    low = np.concatenate([units, target.sum(axis=0), target.reshape(-1), least])
+    weight = np.repeat([32 * items, 1.0, 4 * items], [n_splits, n_splits * n_strata, n_floors])
+    solved = optimize.milp(
+        np.concatenate([np.zeros(each), weight[:n_missed], weight]),
+        constraints=optimize.LinearConstraint(
+            matrix, low, np.concatenate([low[: len(low) - n_floors], np.full(n_floors, np.inf)])
+        ),
+        integrality=np.repeat([1, 0], [each, 2 * n_missed + n_floors]),
+        bounds=optimize.Bounds(
+            0, np.concatenate([np.repeat(units, n_splits), np.full(2 * n_missed + n_floors, np.inf)])
+        ),
+        options={"time_limit": _SECONDS, "mip_rel_gap": 0.01},
+    )
+    return None if solved.x is None else _whole(solved.x, (n_kinds, n_splits))
+
+
+def _whole(found: Any, shape: tuple[int, int]) -> Counts:
+    """The first variables of a solved program, as whole numbers."""
+    return np.asarray(np.rint(found[: shape[0] * shape[1]]), dtype=np.int64).reshape(shape)
 
 
 def _by_size(sizes: Ints, units: Ints, wanted: Ints) -> Counts:
@@ -168,11 +305,11 @@ def _by_size(sizes: Ints, units: Ints, wanted: Ints) -> Counts:
         constraints=optimize.LinearConstraint(matrix, right, right),
         integrality=np.repeat([1, 0], [each, 2 * (n_splits + each)]),
         bounds=optimize.Bounds(0, np.concatenate([np.repeat(units, n_splits), np.full(2 * (n_splits + each), np.inf)])),
-        options={"time_limit": _SECONDS},
+        options={"time_limit": _SECONDS, "mip_rel_gap": 0.1},
     )
     if solved.x is None:
         raise InputError(f"splits: no split of whole groups was found within {_SECONDS} seconds; give fewer splits")
-    return np.rint(solved.x[:each]).astype(np.int64).reshape(n_sizes, n_splits)
+    return _whole(solved.x, (n_sizes, n_splits))
 
 
 def _rounded(target: Table, rows: Ints, columns: Ints) -> Counts:

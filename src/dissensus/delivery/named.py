@@ -191,6 +191,25 @@ def mixup(
     return Mixup(torch.from_numpy(labels.one_hot()).float().to(device), seed, strength)
 
 
+def one_by_one(votes: Votes, who: Ints, *, device: Device = "cpu") -> Fixed:
+    """Every judgement as an example of its own, with the person who made it: what annotator-aware models learn from.
+
+    Args:
+        votes: not anonymous.
+        who: (annotators,) the number that stands for each annotator.
+        device: where the delivered tensors lie.
+    """
+    assert votes.judgement_annotator is not None, "who answered is known"
+    plain = votes.judgement is None and votes.unsure is None
+    said = (
+        votes.label.astype(np.int64)
+        if plain
+        else judgement_vectors(votes, "equal-weighted").toarray().astype(np.float32)
+    )
+    item, unit = votes.judgement_item.astype(np.int64), who[votes.judgement_annotator]
+    return Fixed(*(torch.from_numpy(part).to(device) for part in (said, item, unit)))
+
+
 DELIVERIES: Final[dict[str, Callable[..., Delivery]]] = {
     "soft": soft,
     "noisy-soft": noisy_soft,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dissensus.dynamics.recorded import read_dynamics as read_dynamics
     from dissensus.dynamics.regions import Regions as Regions
     from dissensus.dynamics.regions import regions_by_rank as regions_by_rank
-    from dissensus.dynamics.regions import regions_by_threshold as regions_by_threshold
+    from dissensus.dynamics.regions import regions_by_rule as regions_by_rule
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -39,7 +39,7 @@ __getattr__, __dir__ = lazy_names(
         "forgetting_events": "forgetting",
         "read_dynamics": "recorded",
         "regions_by_rank": "regions",
-        "regions_by_threshold": "regions",
+        "regions_by_rule": "regions",
         "uncertainty_correlations": "human_uncertainty",
     },
 )

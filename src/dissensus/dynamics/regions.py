@@ -7,8 +7,9 @@ whatever its mean.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class Regions:
     """Which items are in which region; an item may be in two, or in none.
 
     Attributes:
-        easy: (items,) true where the confidence is highest.
+        easy: (items,) by rank, true where the confidence is highest.
         ambiguous: (items,) true where the variability is highest.
         hard: (items,) true where the confidence is lowest.
     """
@@ -63,24 +64,54 @@ def regions_by_rank(data_map: DataMap, *, fraction: float = 1 / 3) -> Regions:
     )
 
 
-def regions_by_threshold(data_map: DataMap, *, easy: float, ambiguous: float, hard: float) -> Regions:
-    """Items beyond fixed values; no values fit all data.
+def regions_by_rule(data_map: DataMap, *, easy: str = "", ambiguous: str = "", hard: str = "") -> Regions:
+    """Items that fulfil fixed conditions on the axes of the map; no values fit all data.
+
+    A rule compares `confidence`, `variability` or `correctness` with numbers; `&` is and, `|` is or, and `&` binds
+    more tightly: easy items may be those of `confidence > .9 & variability < .1`, and hard ones, which models get
+    consistently wrong, those of `correctness < .2 & variability < .1`.
 
     Args:
         data_map: the map.
-        easy: the least confidence of an easy item.
-        ambiguous: the least variability of an ambiguous item; no item exceeds 0.5.
-        hard: the highest confidence of a hard item; below `easy`.
+        easy: the rule of easy items; without a rule a region is empty.
+        ambiguous: of ambiguous items; no variability exceeds 0.5.
+        hard: of hard items.
     """
-    if not hard < easy:
-        raise InputError(
-            f"regions: hard items have at most {hard:g} confidence and easy ones at least {easy:g}; give hard < easy"
-        )
     return Regions(
-        easy=np.asarray(data_map.confidence >= easy),
-        ambiguous=np.asarray(data_map.variability >= ambiguous),
-        hard=np.asarray(data_map.confidence <= hard),
+        **{name: _fulfilled(data_map, name, rule) for name, rule in _named(easy, ambiguous, hard).items()},
     )
+
+
+def _named(easy: str, ambiguous: str, hard: str) -> dict[str, str]:
+    rules = {"easy": easy, "ambiguous": ambiguous, "hard": hard}
+    if not any(rule.strip() for rule in rules.values()):
+        raise InputError("regions: no rule is given; write one, such as easy = 'confidence > .9 & variability < .1'")
+    return rules
+
+
+def _fulfilled(data_map: DataMap, region: str, rule: str) -> Mask:
+    """(items,) where a rule holds. It is read piece by piece and never run as code."""
+    met = np.zeros(len(data_map), dtype=np.bool_)
+    if not rule.strip():
+        return met
+    for clause in rule.split("|"):
+        both = np.ones(len(data_map), dtype=np.bool_)
+        for comparison in clause.split("&"):
+            found = _COMPARISON.fullmatch(comparison.strip())
+            if found is None:
+                raise InputError(
+                    f"regions: '{comparison.strip()}' in the rule of {region} is no comparison; write "
+                    f"{', '.join(_AXES)}, one of > >= < <=, and a number, joined by & or |"
+                )
+            axis, sign, number = found.groups()
+            both &= _SIGNS[sign](getattr(data_map, axis), float(number))
+        met |= both
+    return met
+
+
+_AXES: Final = ("confidence", "variability", "correctness")
+_SIGNS: Final = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
+_COMPARISON: Final = re.compile(rf"({'|'.join(_AXES)})\s*(>=|<=|>|<)\s*(\d+(?:\.\d*)?|\.\d+)")
 
 
 def _first(size: int, *keys: Floats | Ints) -> Mask:

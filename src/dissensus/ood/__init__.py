@@ -14,12 +14,18 @@ if TYPE_CHECKING:
     from dissensus.ood.measures import fpr95_in_distribution_positive as fpr95_in_distribution_positive
     from dissensus.ood.measures import fpr95_ood_positive as fpr95_ood_positive
     from dissensus.ood.measures import resampled_measures as resampled_measures
+    from dissensus.ood.measures import roc_curves as roc_curves
     from dissensus.ood.measuring import measure_ood as measure_ood
     from dissensus.ood.ood_sets import OodSet as OodSet
     from dissensus.ood.ood_sets import read_ood_set as read_ood_set
     from dissensus.ood.outputs import model_outputs as model_outputs
+    from dissensus.ood.outside import GivenOutputs as GivenOutputs
+    from dissensus.ood.outside import given_outputs as given_outputs
+    from dissensus.ood.outside import measure_outputs as measure_outputs
+    from dissensus.ood.outside import read_outputs as read_outputs
     from dissensus.ood.results import OodResult as OodResult
     from dissensus.ood.scores import SCORES as SCORES
+    from dissensus.ood.scores import disagreement as disagreement
     from dissensus.ood.scores import energy as energy
     from dissensus.ood.scores import entropy as entropy
     from dissensus.ood.scores import knn as knn
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "GivenOutputs": "outside",
         "MEASURES": "measures",
         "OodResult": "results",
         "OodSettings": "settings",
@@ -41,19 +48,24 @@ __getattr__, __dir__ = lazy_names(
         "aupr_in_distribution": "measures",
         "aupr_ood": "measures",
         "auroc": "measures",
+        "disagreement": "scores",
         "energy": "scores",
         "entropy": "scores",
         "fpr95_in_distribution_positive": "measures",
         "fpr95_ood_positive": "measures",
+        "given_outputs": "outside",
         "knn": "scores",
         "mahalanobis": "scores",
         "max_logit": "scores",
         "measure_ood": "measuring",
+        "measure_outputs": "outside",
         "model_outputs": "outputs",
         "msp": "scores",
         "odin": "scores",
         "read_ood_set": "ood_sets",
+        "read_outputs": "outside",
         "resampled_measures": "measures",
+        "roc_curves": "measures",
         "ood_scores": "scores",
     },
 )

@@ -196,6 +196,30 @@ def resampled_measures(
     return found
 
 
+def roc_curves(in_distribution: Any, ood: Any, *, at: Floats) -> Table:
+    """(series, points) the share of OOD items flagged where a given share of ID items is (the ROC curve).
+
+    Between the thresholds of a series, and where equal values pass one together, a curve is a straight line, so that
+    the area below it is the AUROC. Where it rises straight up, its upper end is taken.
+
+    Args:
+        in_distribution: (series, ID items) scores.
+        ood: (series, OOD items) scores of the same series.
+        at: (points,) shares of ID items flagged, rising from 0 to 1.
+    """
+    in_distribution, ood = (np.asarray(each, dtype=np.float64) for each in (in_distribution, ood))
+    _check(in_distribution, ood)
+    curves = np.empty((len(ood), len(at)))
+    for curve, one, other in zip(curves, in_distribution, ood, strict=True):
+        sweep = _Order(one, other).swept(np.ones((one.size + other.size, 1)))
+        alarms, hits = (each[:, 0] / each[-1, 0] for each in (sweep.in_distribution, sweep.ood))
+        place = np.minimum(np.searchsorted(alarms, at, side="right") - 1, len(alarms) - 2)
+        step = alarms[place + 1] - alarms[place]
+        part = np.where(step > 0, (at - alarms[place]) / np.where(step > 0, step, 1), 1.0)
+        curve[:] = hits[place] + part * (hits[place + 1] - hits[place])
+    return curves
+
+
 class _Order:
     """Scores sorted once, for the sweeps of any resample."""
 

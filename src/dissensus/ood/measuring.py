@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import torch
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds
-from dissensus.ood.measures import MEASURES, resampled_measures
-from dissensus.ood.ood_sets import OodSet, pixel_scale, read_ood_set, same_items
-from dissensus.ood.results import OodDifference, OodMeasure, OodResult, OodSetSummary, ScoreHistogram
-from dissensus.ood.scores import ood_scores
+from dissensus.ood.measures import MEASURES, resampled_measures, roc_curves
+from dissensus.ood.ood_sets import OodSet, items_of, pixel_scale, read_ood_set, same_items
+from dissensus.ood.results import OodDifference, OodMeasure, OodResult, OodSetSummary, RocCurve, ScoreHistogram
+from dissensus.ood.scores import OF_ONE_MODEL, SCORES, ModelView, model_views, scored
 from dissensus.training.data import TRAIN
+from dissensus.training.inputs import SparseRows, prepared
 from dissensus.training.loop import placed
 from dissensus.training.restoring import trained_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from dissensus.arrays import Floats, Table
     from dissensus.bootstrap import Estimate
@@ -29,10 +30,14 @@ if TYPE_CHECKING:
     from dissensus.training.data import TrainingData
     from dissensus.training.run import RunResult
 
-    Features = np.ndarray[Any, np.dtype[np.float32]]
+Values: TypeAlias = "Mapping[str, Mapping[str, Mapping[str, Table]]]"
+"""By system, set and score, (series, items) values."""
 
 BINS: Final = 40
 """Bins of a histogram."""
+
+ALARMS: Final = np.round(np.linspace(0, 1, 51) ** 2, 4)
+"""Shares of ID items at which ROC curves are kept: close together where few are flagged."""
 
 IN_DISTRIBUTION: Final = ""
 """The in-distribution (ID) items among the sets that are scored; an OOD set has a name."""
@@ -62,31 +67,99 @@ def measure_ood(
     split = _held_out(data, split)
     found = {name: read_ood_set(path, data, name=name, text=settings.text) for name, path in settings.sets.items()}
     members = data.splits[split]
-    inside = data.features[members[_some(len(members), settings, 0)]]
+    inside = items_of(data, members[_some(len(members), settings, 0)])
     sets = {
-        name: each.features[_some(len(each), settings, 1 + number)] for number, (name, each) in enumerate(found.items())
+        name: each.take(_some(len(each), settings, 1 + number)) for number, (name, each) in enumerate(found.items())
     }
-    values, seeds = _scored(systems, data, settings, {IN_DISTRIBUTION: inside, **sets}, device=torch.device(device))
+    values, seeds, left_out = _scored(
+        systems, data, settings, {IN_DISTRIBUTION: inside, **sets}, device=torch.device(device)
+    )
+    training = items_of(data, data.splits[TRAIN])
+    return detection(
+        values,
+        seeds,
+        settings,
+        split=split,
+        left_out=left_out,
+        summaries=tuple(
+            OodSetSummary(
+                name=name,
+                kind=kind_of(name, settings),
+                path=str(settings.sets[name]),
+                items=len(each),
+                there=len(found[name]),
+                how=found[name].how,
+                in_distribution_too=int(same_items(each, inside).sum()),
+                trained_on=int(same_items(each, training).sum()),
+            )
+            for name, each in sets.items()
+        ),
+    )
+
+
+def detection(
+    values: Values,
+    seeds: Mapping[str, tuple[int, ...]],
+    settings: OodSettings,
+    *,
+    summaries: tuple[OodSetSummary, ...],
+    split: str = "",
+    left_out: tuple[str, ...] = (),
+) -> OodResult:
+    """How well scores tell OOD items from ID ones, from the scores of every system on every set.
+
+    Args:
+        values: by system, set (`IN_DISTRIBUTION` among them) and score, (series, items) values: a series a seed, or one
+            of all seeds together.
+        seeds: by system, its seeds.
+        settings: what is measured.
+        summaries: of the OOD sets.
+        split: that ID items are from.
+        left_out: a sentence for each score that could not be computed.
+    """
+    first = next(iter(values.values()))[IN_DISTRIBUTION]
+    scores = list(first)
     measures, differences = _measured(values, seeds, settings)
+    each = [
+        (name, score, system, of[IN_DISTRIBUTION][score], of[name][score])
+        for name in settings.sets
+        for score in scores
+        for system, of in values.items()
+    ]
     return OodResult(
         split=split,
-        in_distribution=len(inside),
-        sets=tuple(_summary(found[name], sets[name], inside, data, settings) for name in sets),
+        in_distribution=first[scores[0]].shape[1],
+        sets=summaries,
         seeds=seeds,
         settings={
             **asdict(settings),
             "sets": {name: str(path) for name, path in settings.sets.items()},
-            "scores": list(settings.scores),
+            **{key: list(getattr(settings, key)) for key in ("near", "far")},
+            "scores": scores,
         },
         measures=tuple(measures),
         differences=tuple(differences),
         histograms=tuple(
-            _histogram(of[IN_DISTRIBUTION][score], of[name][score], ood_set=name, score=score, system=system)
-            for name in sets
-            for score in settings.scores
-            for system, of in values.items()
+            _histogram(inside, outside, ood_set=name, score=score, system=system)
+            for name, score, system, inside, outside in each
         ),
+        curves=tuple(
+            RocCurve(
+                ood_set=name,
+                score=score,
+                system=system,
+                alarms=tuple(ALARMS.tolist()),
+                hits=tuple(roc_curves(inside, outside, at=ALARMS).mean(axis=0).round(5).tolist()),
+            )
+            for name, score, system, inside, outside in each
+        ),
+        left_out=left_out,
     )
+
+
+def kind_of(name: str, settings: OodSettings) -> str:
+    """Whether a set is stated to be near or far; empty where it is not."""
+    return next((kind for kind, names in settings.kinds.items() if name in names), "")
 
 
 def _held_out(data: TrainingData, split: str | None) -> str:
@@ -110,91 +183,156 @@ def _scored(
     systems: Mapping[str, Iterable[RunResult]],
     data: TrainingData,
     settings: OodSettings,
-    sets: Mapping[str, Features],
+    sets: Mapping[str, OodSet],
     *,
     device: torch.device,
-) -> tuple[dict[str, dict[str, dict[str, Table]]], dict[str, tuple[int, ...]]]:
-    """By system, set and score, (seeds, items) values; and by system, its seeds."""
-
-    def inputs(features: Features) -> Tensor:
-        return torch.from_numpy(data.as_input(features))
-
-    if data.sparse:
-        raise InputError(f"ood: measured on dense features, and those of {data.name} are sparse")
-    given = {name: inputs(features) for name, features in sets.items()}
+) -> tuple[Values, dict[str, tuple[int, ...]], tuple[str, ...]]:
+    """By system, set and score, (series, items) values; by system, its seeds; and which scores were left out, why."""
     train = data.splits[TRAIN]
-    training, labels = (
-        inputs(data.features[train]),
-        torch.from_numpy(data.human.majority().label[train].astype(np.int64)),
-    )
-    values: dict[str, dict[str, dict[str, Table]]] = {}
+    labels = torch.from_numpy(data.human.majority().label[train].astype(np.int64))
+    compares = any("training features" in SCORES[score].needs for score in settings.scores)
+    training = items_of(data, train)
+    found: dict[str, dict[str, dict[str, list[Floats]]]] = {}
+    logits: dict[str, dict[str, list[Tensor]]] = {}
     seeds: dict[str, tuple[int, ...]] = {}
+    read_by: list[str] = []
     for system, results in systems.items():
-        found: list[dict[str, dict[str, Floats]]] = []
+        found[system] = {name: {} for name in sets}
+        logits[system] = {name: [] for name in sets}
+        inputs: dict[str, Any] = {}
+        trained_on: Any = None
         for result in results:
-            scored = ood_scores(
-                placed(trained_model(result, data, on_features_for="ood"), data.shape, device),
-                given,
+            model = placed(trained_model(result, data), data.shape, device)
+            if not inputs:
+                # Networks of one system read items alike.
+                inputs = {name: _inputs(model, each, data, device) for name, each in sets.items()}
+                trained_on = _inputs(model, training, data, device) if compares else None
+            reads = hasattr(model, "prepare")
+            if reads and result.run.model not in read_by:
+                read_by.append(result.run.model)
+            views = model_views(
+                model,
+                inputs,
                 scores=settings.scores,
-                training=training,
+                training=trained_on,
                 labels=labels,
+                layer=settings.layer,
                 temperature=settings.temperature,
                 # Inputs are features divided by their deviation, and so is a step that is given in units of features.
                 epsilon=settings.epsilon * (pixel_scale(data) or 1.0) / data.normalisation[1],
                 k=settings.k,
-                layer=settings.layer,
             )
-            _refuse_infinite(scored, system, result.run.seed)
-            found.append(scored)
+            of_one = [
+                name
+                for name in settings.scores
+                if name in OF_ONE_MODEL and not (reads and "gradients" in SCORES[name].needs)
+            ]
+            for name, view in views.items():
+                for score, values in scored(view, of_one).items():
+                    _refuse_infinite(values, score, system, result.run.seed)
+                    found[system][name].setdefault(score, []).append(values)
+                assert view.logits is not None
+                logits[system][name].append(view.logits.cpu())
             seeds[system] = (*seeds.get(system, ()), result.run.seed)
-        if not found:
+        if system not in seeds:
             raise InputError(f"ood: system '{system}' has no runs; give at least one run a system")
-        values[system] = {
-            name: {score: np.stack([each[name][score] for each in found]) for score in settings.scores} for name in sets
-        }
-    if not values:
+    if not found:
         raise InputError("ood: there are no systems; give at least one system with its runs")
-    return values, seeds
+    left_out = _left_out(settings, seeds, read_by)
+    return (
+        {
+            system: {
+                name: {
+                    score: np.stack(of[score])
+                    if score in OF_ONE_MODEL
+                    else scored(ModelView(seeds=torch.stack(logits[system][name])), (score,))[score][None]
+                    for score in settings.scores
+                    if score not in left_out
+                }
+                for name, of in sets_of.items()
+            }
+            for system, sets_of in found.items()
+        },
+        seeds,
+        tuple(left_out.values()),
+    )
 
 
-def _refuse_infinite(scored: Mapping[str, Mapping[str, Floats]], system: str, seed: int) -> None:
-    for of_set in scored.values():
-        for score, values in of_set.items():
-            if not np.isfinite(values).all():
-                raise InputError(
-                    f"ood: {score} of system '{system}', seed {seed}, is not finite for "
-                    f"{int((~np.isfinite(values)).sum()):,} items; the run diverged, or that score does not suit it: "
-                    "leave one of them out"
-                )
+def _left_out(settings: OodSettings, seeds: Mapping[str, tuple[int, ...]], read_by: Sequence[str]) -> dict[str, str]:
+    """By score that some system cannot have, a sentence that says why."""
+    alone = [system for system, of in seeds.items() if len(of) < 2]
+    said = {}
+    for score in settings.scores:
+        needs = SCORES[score].needs
+        if "seeds" in needs and alone:
+            said[score] = f"{score} is left out: it is of two seeds or more, and system '{alone[0]}' has one"
+        if "gradients" in needs and read_by:
+            said[score] = f"{score} is left out: it moves inputs, and {read_by[0]} reads items, which cannot be moved"
+    if len(said) == len(settings.scores):
+        raise InputError(f"ood: {'; '.join(said.values())}; choose another score")
+    return said
+
+
+def _inputs(model: nn.Module, given: OodSet, data: TrainingData, place: torch.device) -> Any:
+    """What the network is given of these items: its own reading of them, or their features."""
+    if hasattr(model, "prepare"):
+        if given.items is None:
+            raise InputError(
+                f"ood: a network of {data.name} reads items, and '{given.name}' has features only; give texts or images"
+            )
+        return prepared(model, given.items, place)
+    if given.features is None:
+        raise InputError(f"ood: a network of {data.name} reads features, and '{given.name}' has none; give features")
+    features = data.as_input(given.features)
+    return SparseRows.of(features, place) if data.sparse else torch.from_numpy(features)
+
+
+def _refuse_infinite(values: Floats, score: str, system: str, seed: int) -> None:
+    if not np.isfinite(values).all():
+        raise InputError(
+            f"ood: {score} of system '{system}', seed {seed}, is not finite for "
+            f"{int((~np.isfinite(values)).sum()):,} items; the run diverged, or that score does not suit it: "
+            "leave one of them out"
+        )
 
 
 def _measured(
-    values: Mapping[str, Mapping[str, Mapping[str, Table]]],
-    seeds: Mapping[str, tuple[int, ...]],
-    settings: OodSettings,
+    values: Values, seeds: Mapping[str, tuple[int, ...]], settings: OodSettings
 ) -> tuple[list[OodMeasure], list[OodDifference]]:
-    measures, differences = [], []
+    measures: list[OodMeasure] = []
+    differences: list[OodDifference] = []
     reference = next(iter(values))
-    for ood_set in settings.sets:
-        rows = [(system, score) for system in values for score in settings.scores]
-        resampled = resampled_measures(
+    rows = [(system, score) for system, of in values.items() for score in of[IN_DISTRIBUTION]]
+    ends = np.cumsum([len(values[system][IN_DISTRIBUTION][score]) for system, score in rows])[:-1]
+    resampled = {
+        ood_set: resampled_measures(
             np.concatenate([values[system][IN_DISTRIBUTION][score] for system, score in rows]),
             np.concatenate([values[system][ood_set][score] for system, score in rows]),
             resamples=settings.resamples,
             seed=settings.seed,
         )
-        ends = np.cumsum([len(seeds[system]) for system, _ in rows])[:-1]
+        for ood_set in settings.sets
+    }
+    # The mean over sets: every set sees the same resamples of ID items, and its own OOD items are no other's.
+    for kind, names in settings.kinds.items():
+        resampled[kind] = {
+            measure: np.mean([resampled[name][measure] for name in names], axis=0) for measure in MEASURES
+        }
+    for ood_set, of_set in resampled.items():
         for measure in MEASURES:
-            of = dict(zip(rows, np.split(resampled[measure], ends, axis=1), strict=True))
+            of = dict(zip(rows, np.split(of_set[measure], ends, axis=1), strict=True))
             for (system, score), each in of.items():
                 told = {"ood_set": ood_set, "score": score, "system": system, "measure": measure}
                 value = _within(estimate_over_seeds(each), 0.0, 1.0)
                 measures.append(OodMeasure(**told, value=value, by_seed=tuple(each[0].tolist())))
-                shared = [seed for seed in seeds[system] if seed in seeds[reference]]
+                one, other = (
+                    seeds[name] if score in OF_ONE_MODEL else ("all together",) for name in (system, reference)
+                )
+                shared = [seed for seed in one if seed in other]
                 if system == reference or not shared:
                     continue
-                here, there = ([seeds[one].index(seed) for seed in shared] for one in (system, reference))
-                paired = each[:, here] - of[reference, score][:, there]
+                paired = each[:, [one.index(seed) for seed in shared]]
+                paired = paired - of[reference, score][:, [other.index(seed) for seed in shared]]
                 difference = _within(estimate_over_seeds(paired), -1.0, 1.0)
                 differences.append(OodDifference(**told, reference=reference, value=difference, seeds=len(shared)))
     return measures, differences
@@ -220,18 +358,4 @@ def _histogram(inside: Table, outside: Table, *, ood_set: str, score: str, syste
         edges=tuple(edges.tolist()),
         in_distribution=tuple(counts[0]),
         ood=tuple(counts[1]),
-    )
-
-
-def _summary(
-    found: OodSet, scored: Features, inside: Features, data: TrainingData, settings: OodSettings
-) -> OodSetSummary:
-    return OodSetSummary(
-        name=found.name,
-        path=str(settings.sets[found.name]),
-        items=len(scored),
-        there=len(found),
-        how=found.how,
-        in_distribution_too=int(same_items(scored, inside).sum()),
-        trained_on=int(same_items(scored, data.features[data.splits[TRAIN]]).sum()),
     )

@@ -10,12 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
-from dissensus.training.inputs import EVALUATION_BATCH
+from dissensus.training.inputs import evaluation_parts
 from dissensus.training.last_layer import rows_of, watched_last_layer
 from dissensus.training.loop import same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from dissensus.training.inputs import Features
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,27 +33,38 @@ class Outputs:
     features: Tensor | None
 
 
-def model_outputs(
-    model: nn.Module, inputs: Tensor, *, features: bool = True, layer: str | None = None, batch: int = EVALUATION_BATCH
-) -> Outputs:
+def model_outputs(model: nn.Module, inputs: Features, *, features: bool = True, layer: str | None = None) -> Outputs:
     """Logits and features in evaluation mode, a batch at a time; the model is left in the mode it was in.
 
     Args:
         model: any network that gives one logit a class.
-        inputs: (items, ...) as the model takes them, on any device.
+        inputs: (items, ...) as the model takes them, on any device; or a sparse table, or tokens, on the model's.
         features: whether features are wanted.
         layer: the module whose output is the features, by its name in `named_modules`; if not given, they are the
             input of the `nn.Linear` that runs last.
-        batch: items at once.
     """
     device = device_of(model)
     logits, seen = [], []
+    parts = evaluation_parts(inputs, torch.arange(number_of(inputs), device=place_of(inputs)))
     with evaluated(model), _watched(model, layer) if features else nullcontext() as watched, torch.no_grad():
-        for part in torch.split(inputs, batch):
-            logits.append(model(part.to(device)).double())
+        for rows in parts:
+            batch = inputs[rows]
+            logits.append(model(batch.to(device) if isinstance(batch, Tensor) else batch).double())
             if watched is not None:
-                seen.append(watched(len(part)).double())
-    return Outputs(torch.cat(logits), torch.cat(seen) if features else None)
+                seen.append(watched(len(rows)).double())
+    # Texts are evaluated in the order of their lengths.
+    order = torch.argsort(torch.cat(parts)).to(device)
+    return Outputs(torch.cat(logits)[order], torch.cat(seen)[order] if features else None)
+
+
+def number_of(inputs: Features) -> int:
+    """How many items there are."""
+    return len(inputs) if isinstance(inputs, Tensor) else len(inputs.first) - 1
+
+
+def place_of(inputs: Features) -> torch.device:
+    """Where rows are taken from."""
+    return inputs.device if isinstance(inputs, Tensor) else inputs.first.device
 
 
 def device_of(model: nn.Module) -> torch.device:

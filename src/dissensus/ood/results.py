@@ -18,6 +18,7 @@ class OodSetSummary:
 
     Attributes:
         name: of the set.
+        kind: near or far, as it was stated; empty where it was not.
         path: where it was read from.
         items: how many items were scored.
         there: how many the set holds.
@@ -27,6 +28,7 @@ class OodSetSummary:
     """
 
     name: str
+    kind: str
     path: str
     items: int
     there: int
@@ -40,7 +42,7 @@ class OodRow:
     """One number: a measure of a score of a system on an OOD set.
 
     Attributes:
-        ood_set: name of the OOD set.
+        ood_set: name of the OOD set; or near or far, for the mean over the sets of that kind.
         score: name in `SCORES`.
         system: name of the system.
         measure: name in `MEASURES`.
@@ -64,7 +66,8 @@ class OodMeasure(OodRow):
     """A system's own value.
 
     Attributes:
-        by_seed: the value of each seed, in the order of `OodResult.seeds`.
+        by_seed: the value of each seed, in the order of `OodResult.seeds`; one value for disagreement, which is of
+            all seeds together.
     """
 
     by_seed: tuple[float, ...]
@@ -76,7 +79,7 @@ class OodDifference(OodRow):
 
     Attributes:
         reference: name of the system that is subtracted.
-        seeds: how many seeds were paired.
+        seeds: how many seeds were paired; for disagreement 1, the ensemble of each.
     """
 
     reference: str
@@ -106,11 +109,30 @@ class ScoreHistogram:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RocCurve:
+    """The receiver operating characteristic (ROC) of a score, the mean over a system's seeds at each share.
+
+    Attributes:
+        ood_set: name of the OOD set.
+        score: name in `SCORES`.
+        system: name of the system.
+        alarms: (points,) shares of ID items flagged.
+        hits: (points,) shares of OOD items flagged there.
+    """
+
+    ood_set: str
+    score: str
+    system: str
+    alarms: tuple[float, ...]
+    hits: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class OodResult:
     """How well systems tell out-of-distribution (OOD) items from in-distribution (ID) ones.
 
     Attributes:
-        split: the split that ID items are from.
+        split: the split that ID items are from; empty where a model's outputs were given.
         in_distribution: how many ID items were scored.
         sets: the OOD sets.
         seeds: by system, the seeds of its runs.
@@ -118,6 +140,8 @@ class OodResult:
         measures: one for each OOD set, score, system and measure.
         differences: from the first system, for each of the others.
         histograms: one for each OOD set, score and system.
+        curves: likewise.
+        left_out: a sentence for each score that could not be computed.
     """
 
     split: str
@@ -128,11 +152,25 @@ class OodResult:
     measures: tuple[OodMeasure, ...]
     differences: tuple[OodDifference, ...]
     histograms: tuple[ScoreHistogram, ...]
+    curves: tuple[RocCurve, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def systems(self) -> tuple[str, ...]:
         """Names of the systems; differences are from the first."""
         return tuple(self.seeds)
+
+    @property
+    def kinds(self) -> dict[str, tuple[str, ...]]:
+        """The names of the near sets and of the far ones, where any were stated."""
+        stated = {kind: tuple(each.name for each in self.sets if each.kind == kind) for kind in ("near", "far")}
+        return {kind: names for kind, names in stated.items() if names}
+
+    @property
+    def against(self) -> str:
+        """The ID items, in words."""
+        of_split = f" of the split {self.split}" if self.split else ""
+        return f"{self.in_distribution:,} in-distribution items{of_split}"
 
     def get(self, ood_set: str, score: str, *, system: str, measure: str = "auroc") -> OodMeasure:
         """One measure."""
@@ -148,8 +186,8 @@ class OodResult:
         return next((row for row in self.differences if row.about == wanted), None)
 
     def notes(self) -> list[str]:
-        """What a reader should know before the numbers, in sentences: items that are in both sets."""
-        return [
+        """What a reader should know before the numbers, in sentences: scores left out, and items in both sets."""
+        return [*self.left_out] + [
             f"{each.name}: of {each.items:,} OOD items {each.in_distribution_too:,} are also in-distribution items and "
             f"{each.trained_on:,} also training items, number for number; no score can tell those apart"
             for each in self.sets
@@ -180,6 +218,11 @@ class OodResult:
                 ScoreHistogram(**{**each, **{part: tuple(each[part]) for part in ("edges", "in_distribution", "ood")}})
                 for each in given["histograms"]
             ),
+            curves=tuple(
+                RocCurve(**{**each, "alarms": tuple(each["alarms"]), "hits": tuple(each["hits"])})
+                for each in given["curves"]
+            ),
+            left_out=tuple(given["left_out"]),
         )
 
 

@@ -1,23 +1,29 @@
-"""Scores of out-of-distribution (OOD) detection; each is larger for items that look more out-of-distribution."""
+"""Scores of out-of-distribution (OOD) detection; each is larger for items that look more out-of-distribution.
+
+Scores of logits and features take PyTorch's tensors or NumPy's arrays, and give what they were given.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
-from dissensus.ood.outputs import device_of, evaluated, model_outputs
+from dissensus.ood.outputs import device_of, evaluated, model_outputs, number_of, place_of
+from dissensus.training.inputs import SparseRows, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Floats
+    from dissensus.training.inputs import Features
 
-Need: TypeAlias = Literal["logits", "gradients", "features", "training features", "training labels"]
+Need: TypeAlias = Literal["logits", "gradients", "features", "training features", "training labels", "seeds"]
 """What a score is computed from."""
 
 GRADIENT_BATCH: Final = 256
@@ -29,7 +35,7 @@ DISTANCES: Final = 1 << 23
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelView:
-    """A model and what it makes of the items: all that a score may look at. What no score needs is None.
+    """What a model makes of items: all that a score may look at. What is not known, or not needed, is None.
 
     Attributes:
         model: the network.
@@ -38,20 +44,22 @@ class ModelView:
         features: (items, width).
         training_features: (training items, width).
         training_labels: (training items,) class indices.
+        seeds: (seeds, items, classes) logits of networks that differ in their seed alone.
         temperature: of ODIN.
         epsilon: of ODIN, in units of the inputs.
         k: of kNN: which neighbour.
     """
 
-    model: nn.Module
-    inputs: Tensor
-    logits: Tensor
-    features: Tensor | None
-    training_features: Tensor | None
-    training_labels: Tensor | None
-    temperature: float
-    epsilon: float
-    k: int
+    model: nn.Module | None = None
+    inputs: Tensor | SparseRows | None = None
+    logits: Tensor | None = None
+    features: Tensor | None = None
+    training_features: Tensor | None = None
+    training_labels: Tensor | None = None
+    seeds: Tensor | None = None
+    temperature: float = 1000.0
+    epsilon: float = 0.0014
+    k: int = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +81,25 @@ class OodScore:
     per_item: Callable[[ModelView], Tensor]
 
 
+def _also_arrays(score: Callable[..., Tensor]) -> Callable[..., Any]:
+    """The score, which then also takes NumPy's arrays, as float64, and gives an array where its first is no tensor."""
+
+    @wraps(score)
+    def of_either(first: Any, *others: Any, **settings: Any) -> Any:
+        given = [
+            # Labels come third; all else are numbers.
+            each
+            if isinstance(each, Tensor)
+            else torch.from_numpy(np.array(each, dtype=np.float64 if k < 2 else np.int64))
+            for k, each in enumerate((first, *others))
+        ]
+        found = score(*given, **settings)
+        return found if isinstance(first, Tensor) else found.numpy()
+
+    return of_either
+
+
+@_also_arrays
 def msp(logits: Tensor) -> Tensor:
     """(items,) 1 - max_k q_k, one minus the maximum softmax probability (Hendrycks & Gimpel 2017).
 
@@ -84,23 +111,48 @@ def msp(logits: Tensor) -> Tensor:
     return odds / (1 + odds)
 
 
+@_also_arrays
 def max_logit(logits: Tensor) -> Tensor:
     """(items,) minus the largest logit (Hendrycks et al. 2022)."""
     return -logits.amax(dim=1)
 
 
+@_also_arrays
 def entropy(logits: Tensor) -> Tensor:
     """(items,) -sum_k q_k ln q_k of the softmax, nats."""
     log_q = logits.log_softmax(dim=1)
     return -(log_q.exp() * log_q).sum(dim=1)
 
 
+@_also_arrays
 def energy(logits: Tensor) -> Tensor:
     """(items,) -ln sum_k exp(logit_k), the energy at temperature 1 (Liu et al. 2020)."""
     return -logits.logsumexp(dim=1)
 
 
-def odin(model: nn.Module, inputs: Tensor, *, temperature: float = 1000.0, epsilon: float = 0.0014) -> Tensor:
+@_also_arrays
+def disagreement(logits: Tensor) -> Tensor:
+    """(items,) H(mean over seeds of q) - mean over seeds of H(q), nats: how much an ensemble of seeds disagrees.
+
+    The mutual information of class and seed (Houlsby et al. 2011; of ensembles, Lakshminarayanan et al. 2017). It is 0
+    where all seeds say the same, however unsure they are, and at most ln of the number of seeds.
+
+    Args:
+        logits: (seeds, items, classes).
+    """
+    if logits.ndim != 3 or len(logits) < 2:
+        raise InputError(
+            f"disagreement: logits have shape {tuple(logits.shape)}; give (seeds, items, classes), of two seeds or more"
+        )
+    log_q = logits.log_softmax(dim=2)
+    log_mean = log_q.logsumexp(dim=0) - float(np.log(len(logits)))
+    # As a mean divergence from the mean, which rounding cannot make negative by more than a bit.
+    return (log_q.exp() * (log_q - log_mean)).sum(dim=2).mean(dim=0).clamp(min=0)
+
+
+def odin(
+    model: nn.Module, inputs: Tensor | SparseRows, *, temperature: float = 1000.0, epsilon: float = 0.0014
+) -> Tensor:
     """(items,) 1 - maximum softmax probability of logits / T, after a step that raises it (Liang et al. 2018).
 
     The step moves each input by epsilon along the sign of the gradient of ln max_k softmax(logits / T)_k;
@@ -114,9 +166,9 @@ def odin(model: nn.Module, inputs: Tensor, *, temperature: float = 1000.0, epsil
     """
     values, device = [], device_of(model)
     with evaluated(model):
-        for part in torch.split(inputs, GRADIENT_BATCH):
+        for rows in torch.split(torch.arange(number_of(inputs), device=place_of(inputs)), GRADIENT_BATCH):
             # A copy: the caller's inputs stay without a gradient.
-            x = part.to(device).detach().clone()
+            x = inputs[rows].to(device).detach().clone()
             if epsilon:
                 with torch.enable_grad():
                     x.requires_grad_()
@@ -128,6 +180,7 @@ def odin(model: nn.Module, inputs: Tensor, *, temperature: float = 1000.0, epsil
     return torch.cat(values)
 
 
+@_also_arrays
 def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
     """(items,) min_c (z - m_c)' S^-1 (z - m_c), squared distance to the nearest class mean (Lee et al. 2018).
 
@@ -153,9 +206,10 @@ def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
         raise InputError("mahalanobis: the training items' features do not vary within classes; leave this score out")
     whitening = direction[:, varied] / variance[varied].sqrt()
     away, centres = features @ whitening, mean @ whitening
-    return _kth_nearest(away, centres, 1, mode="donot_use_mm_for_euclid_dist").square()
+    return torch.cdist(away, centres, compute_mode="donot_use_mm_for_euclid_dist").amin(dim=1).square()
 
 
+@_also_arrays
 def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
     """(items,) distance to the k-th nearest training item, features scaled to length 1 (Sun et al. 2022).
 
@@ -167,20 +221,16 @@ def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
     if k > len(training):
         raise InputError(f"knn: k is {k} and there are {len(training):,} training items; choose a smaller k")
     here, there = (nn.functional.normalize(each.double(), dim=1) for each in (features, training))
-    return _kth_nearest(here, there, k, mode="use_mm_for_euclid_dist_if_necessary")
+    # |x - y|^2 - |x|^2 in one product; of what is left, the square of x moves no neighbour before another.
+    square = there.square().sum(dim=1)
+    kth = [
+        torch.addmm(square, part, there.T, alpha=-2).topk(k, dim=1, largest=False).values[:, -1]
+        for part in torch.split(here, max(1, DISTANCES // len(there)))
+    ]
+    return (torch.cat(kth) + here.square().sum(dim=1)).clamp(min=0).sqrt()
 
 
-def _kth_nearest(rows: Tensor, others: Tensor, k: int, *, mode: str) -> Tensor:
-    """(rows,) Euclidean distance to the k-th nearest of the others, computed as `torch.cdist` does in that mode."""
-    return torch.cat(
-        [
-            torch.cdist(part, others, compute_mode=mode).topk(k, dim=1, largest=False).values[:, -1]
-            for part in torch.split(rows, max(1, DISTANCES // len(others)))
-        ]
-    )
-
-
-def _needed(value: Tensor | None) -> Tensor:
+def _needed(value: Any) -> Any:
     assert value is not None
     return value
 
@@ -193,35 +243,37 @@ SCORES: Final[dict[str, OodScore]] = {
             title="1 - maximum softmax probability",
             reference="Hendrycks & Gimpel 2017",
             needs=("logits",),
-            per_item=lambda seen: msp(seen.logits),
+            per_item=lambda seen: msp(_needed(seen.logits)),
         ),
         OodScore(
             name="max-logit",
             title="minus the largest logit",
             reference="Hendrycks et al. 2022",
             needs=("logits",),
-            per_item=lambda seen: max_logit(seen.logits),
+            per_item=lambda seen: max_logit(_needed(seen.logits)),
         ),
         OodScore(
             name="entropy",
             title="entropy of the softmax, nats",
             reference="Shannon entropy",
             needs=("logits",),
-            per_item=lambda seen: entropy(seen.logits),
+            per_item=lambda seen: entropy(_needed(seen.logits)),
         ),
         OodScore(
             name="energy",
             title="energy, -ln sum exp logits",
             reference="Liu et al. 2020",
             needs=("logits",),
-            per_item=lambda seen: energy(seen.logits),
+            per_item=lambda seen: energy(_needed(seen.logits)),
         ),
         OodScore(
             name="odin",
             title="1 - maximum softmax probability at temperature T, after a step of epsilon that raises it",
             reference="Liang et al. 2018",
             needs=("gradients",),
-            per_item=lambda seen: odin(seen.model, seen.inputs, temperature=seen.temperature, epsilon=seen.epsilon),
+            per_item=lambda seen: odin(
+                _needed(seen.model), _needed(seen.inputs), temperature=seen.temperature, epsilon=seen.epsilon
+            ),
         ),
         OodScore(
             name="mahalanobis",
@@ -239,16 +291,26 @@ SCORES: Final[dict[str, OodScore]] = {
             needs=("features", "training features"),
             per_item=lambda seen: knn(_needed(seen.features), _needed(seen.training_features), k=seen.k),
         ),
+        OodScore(
+            name="disagreement",
+            title="disagreement of an ensemble of seeds: mutual information of class and seed, nats",
+            reference="Houlsby et al. 2011; Lakshminarayanan et al. 2017",
+            needs=("seeds",),
+            per_item=lambda seen: disagreement(_needed(seen.seeds)),
+        ),
     )
 }
 """The scores by name; each is larger for items that look more out-of-distribution."""
+
+OF_ONE_MODEL: Final = tuple(name for name, score in SCORES.items() if "seeds" not in score.needs)
+"""The scores that need no second seed."""
 
 
 def ood_scores(
     model: nn.Module,
     sets: Mapping[str, Tensor],
     *,
-    scores: Sequence[str] = tuple(SCORES),
+    scores: Sequence[str] = OF_ONE_MODEL,
     training: Tensor | None = None,
     labels: Tensor | None = None,
     temperature: float = 1000.0,
@@ -261,7 +323,7 @@ def ood_scores(
     Args:
         model: any network that gives one logit a class; scored in evaluation mode and full precision.
         sets: by name, (items, ...) inputs as the model takes them.
-        scores: names in `SCORES`.
+        scores: names in `SCORES`, of one model.
         training: (training items, ...) inputs, for scores that compare with training items.
         labels: (training items,) class indices, likewise.
         temperature: of ODIN.
@@ -269,37 +331,70 @@ def ood_scores(
         k: of kNN.
         layer: where features are taken (see `model_outputs`).
     """
+    settings: dict[str, Any] = {"temperature": temperature, "epsilon": epsilon, "k": k}
+    views = model_views(model, sets, scores=scores, training=training, labels=labels, layer=layer, **settings)
+    return {name: scored(view, scores) for name, view in views.items()}
+
+
+def model_views(
+    model: nn.Module,
+    sets: Mapping[str, Features],
+    *,
+    scores: Sequence[str],
+    training: Features | None,
+    labels: Tensor | None,
+    layer: str | None,
+    **settings: Any,
+) -> dict[str, ModelView]:
+    """By set, what a model makes of its items, as far as the scores need it; see `ood_scores`."""
     chosen = [known_score(name) for name in scores]
     needs = {need for score in chosen for need in score.needs}
-    given = {"training features": training, "training labels": labels}
-    for need, value in given.items():
-        if need in needs and value is None:
-            name = next(score.name for score in chosen if need in score.needs)
-            raise InputError(f"{name} needs {need}; give training items and their labels, or choose another score")
-    inputs = torch.cat(list(sets.values()))
-    out = model_outputs(model, inputs, features="features" in needs, layer=layer)
-    seen = ModelView(
-        model=model,
-        inputs=inputs,
-        logits=out.logits,
-        features=out.features,
-        training_features=(
-            model_outputs(model, training, layer=layer).features
-            if training is not None and "training features" in needs
-            else None
-        ),
-        training_labels=None if labels is None else labels.to(out.logits.device),
-        temperature=temperature,
-        epsilon=epsilon,
-        k=k,
-    )
-    sizes = np.cumsum([len(each) for each in sets.values()])[:-1]
-    found: dict[str, dict[str, Floats]] = {name: {} for name in sets}
-    for score in chosen:
-        values = score.per_item(seen).double().cpu().numpy()
-        for name, part in zip(sets, np.split(values, sizes), strict=True):
-            found[name][score.name] = part
+    kept = None
+    if "training features" in needs and training is not None:
+        kept = model_outputs(model, training, layer=layer).features
+    views = {}
+    for name, inputs in sets.items():
+        out = model_outputs(model, inputs, features="features" in needs, layer=layer)
+        views[name] = ModelView(
+            model=model,
+            inputs=None if isinstance(inputs, Tokens) else inputs,
+            logits=out.logits,
+            features=out.features,
+            training_features=kept,
+            training_labels=None if labels is None else labels.to(out.logits.device),
+            **settings,
+        )
+    return views
+
+
+def scored(view: ModelView, scores: Sequence[str]) -> dict[str, Floats]:
+    """By score, (items,) values; a score that needs what the view does not have is refused."""
+    has = {
+        "logits": view.logits,
+        "gradients": view.inputs,
+        "features": view.features,
+        "training features": view.training_features,
+        "training labels": view.training_labels,
+        "seeds": view.seeds,
+    }
+    found = {}
+    for score in map(known_score, scores):
+        lacking = next((need for need in score.needs if has[need] is None), None)
+        if lacking is not None:
+            raise InputError(f"{score.name} needs {lacking}; {REMEDIES[lacking]}, or choose another score")
+        found[score.name] = np.asarray(score.per_item(view).double().cpu().numpy())
     return found
+
+
+REMEDIES: Final[dict[Need, str]] = {
+    "logits": "give logits",
+    "gradients": "give the network itself and inputs that it can be differentiated by",
+    "features": "give features",
+    "training features": "give training items and their labels",
+    "training labels": "give training items and their labels",
+    "seeds": "give logits of two seeds or more",
+}
+"""How each thing that a score may lack is given."""
 
 
 def known_score(name: str) -> OodScore:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
 from dissensus.ood.scores import SCORES, known_score
@@ -13,13 +13,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+NEAR: Final = "near"
+FAR: Final = "far"
+"""What the means over near and over far sets are called among the sets."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OodSettings:
     """How OOD detection of runs is measured.
 
     Attributes:
         sets: by name, the folder or file of each OOD set.
-        scores: names in `SCORES`.
+        near: names of sets that are near: other classes of the same kind of item (letters to a study of digits).
+        far: names of sets that are far: items of another kind (photographs of clothes).
+        scores: names in `SCORES`; a score that cannot be computed of the runs is left out, and that is said.
         items: how many in-distribution items, and how many of each OOD set, to draw at random at most; 0 takes all.
         temperature: T of ODIN.
         epsilon: of ODIN: the step in every dimension, in units of the features; for images, with pixels from 0 to 1.
@@ -31,6 +38,8 @@ class OodSettings:
     """
 
     sets: Mapping[str, str | Path]
+    near: tuple[str, ...] = ()
+    far: tuple[str, ...] = ()
     scores: tuple[str, ...] = tuple(SCORES)
     items: int = 2000
     temperature: float = 1000.0
@@ -43,9 +52,15 @@ class OodSettings:
 
     def __post_init__(self) -> None:
         if not self.sets:
+            raise InputError("ood: no OOD set is given; name a folder, npz or table with --ood, or in an [ood] table")
+        called = (*self.near, *self.far)
+        wrong = next((name for name in called if name not in self.sets or called.count(name) > 1), None)
+        if wrong is not None:
             raise InputError(
-                "ood: no OOD set is given; name a folder, npz or table with --ood-set, or in an [ood] table"
+                f"ood: '{wrong}' is called near or far; name each set at most once, of {', '.join(self.sets)}"
             )
+        if called and {NEAR, FAR} & set(self.sets):
+            raise InputError("ood: a set is called near or far, as the means over such sets are; rename it")
         if not self.scores or len(set(self.scores)) != len(self.scores):
             raise InputError(f"ood: scores are {list(self.scores)}; name at least one, each once: {', '.join(SCORES)}")
         for name in self.scores:
@@ -60,3 +75,8 @@ class OodSettings:
         ):
             if not right:
                 raise InputError(f"ood: {key} is {getattr(self, key)}; it must be {what}")
+
+    @property
+    def kinds(self) -> dict[str, tuple[str, ...]]:
+        """The sets that are stated to be near, and those that are far, where there are any."""
+        return {kind: sets for kind, sets in ((NEAR, self.near), (FAR, self.far)) if sets}

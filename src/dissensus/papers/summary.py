@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.datasets import data_folder
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.papers.evidence import MOST_CONTESTED
@@ -97,7 +98,7 @@ def summarise(
         question=study.question,
         quick=quick,
         instead=instead,
-        toml=study_toml(study),
+        toml=without_place(study_toml(study)),
         split=f"test, each item in one of {study.folds} folds" if folds else evidence.scored.split,
         items=evaluation.items,
         seeds=study.seeds,
@@ -110,12 +111,17 @@ def summarise(
     )
 
 
+def without_place(text: str) -> str:
+    """The same without the folder of data: a summary is published, and where one machine keeps its data is not."""
+    return text.replace(f"{data_folder()}/", "")
+
+
 def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     asked = {"asks": claim.asks}
     try:
         return {**asked, "measured": _rounded(measure(evidence, claim.quantity, claim.about).to_dict())}
     except InputError as error:
-        return {**asked, "refused": str(error).removeprefix("claims: ")}
+        return {**asked, "refused": without_place(str(error).removeprefix("claims: "))}
 
 
 def _scores(evidence: Evidence) -> list[dict[str, Any]]:

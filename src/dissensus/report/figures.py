@@ -116,7 +116,7 @@ def entropies(subject: Subject) -> Section:
             Figure(
                 slug=f"entropy-{number}",
                 title=name,
-                spec=spec_of(alt.layer(squares, _diagonal(most))),
+                spec=spec_of(alt.layer(squares, diagonal(most))),
                 data=f"entropy-{number}",
                 about=f"Counts of items by the entropy of people and of {name}",
             )
@@ -160,7 +160,7 @@ def calibration(subject: Subject) -> Section:
             .scale(type="sqrt", rangeMin=12, rangeMax=130)
             .legend(orient="right"),
         )
-        spec = spec_of(alt.layer(base.mark_line(strokeWidth=2), points, _diagonal(1.0)))
+        spec = spec_of(alt.layer(base.mark_line(strokeWidth=2), points, diagonal(1.0)))
         title = model if len(subject.models) > 1 else "All methods"
         about = f"Calibration curves{f' of {model}' if model else ''}"
         figures.append(Figure(slug=slug, title=title, spec=spec, data=slug, about=about))
@@ -430,7 +430,8 @@ def _squares(people: Any, model: Any, most: float) -> list[Record]:
     ]
 
 
-def _diagonal(most: float) -> Any:
+def diagonal(most: float) -> Any:
+    """A dashed line from the origin to (most, most)."""
     corners: list[Record] = [{"x": 0.0, "y": 0.0}, {"x": most, "y": most}]
     ends = alt.InlineData(values=corners)
     return alt.Chart(ends).mark_line(color="#8C8C8C", strokeDash=[4, 4], strokeWidth=1).encode(x="x:Q", y="y:Q")

@@ -10,7 +10,8 @@ import numpy as np
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.ood import SCORES
 from dissensus.ood.measures import MEASURES
-from dissensus.report.figures import Figure, Record, Section, named_colours, spec_of
+from dissensus.report.figures import Figure, Record, Section, diagonal, named_colours, spec_of
+from dissensus.report.part import Part, render_part
 from dissensus.report.tables import Cell, Row, Table, estimated
 
 if TYPE_CHECKING:
@@ -20,46 +21,86 @@ HEIGHT = 180
 
 
 def detection(result: OodResult) -> list[Table]:
-    """For each OOD set, the AUROC of each system by each score; the CSV has all measures."""
-    scores = list(result.settings["scores"])
-    several = len(result.systems) > 1
-    marks = (
-        f" {BETTER} higher than {result.systems[0]}, {WORSE} lower: the paired interval excludes 0." if several else ""
-    )
-    return [
-        Table(
-            slug=f"ood-{number}",
-            title=(
-                f"{each.name}: {each.items:,} OOD items against {result.in_distribution:,} in-distribution items of "
-                f"the split {result.split}"
-            ),
-            header=("method", *scores),
-            rows=tuple(
-                Row(name=system, cells=tuple(_cell(result, each.name, score, system) for score in scores))
-                for system in result.systems
-            ),
-            records=tuple(
-                {
-                    "ood_set": row.ood_set,
-                    "score": row.score,
-                    "system": row.system,
-                    "measure": row.measure,
-                    "mean": row.value.value,
-                    "low": row.value.low,
-                    "high": row.value.high,
-                    "seeds": len(row.by_seed),
-                }
-                for row in result.measures
-                if row.ood_set == each.name
-            ),
-            note=(
-                "AUROC: the probability that an OOD item scores above an in-distribution (ID) one; 0.5 is chance. "
-                f"Below it is its 95 % interval over items and seeds.{marks} "
-                f"{', '.join(m.title for m in MEASURES.values())} are in the CSV file. OOD items: {each.how}."
-            ),
+    """For each OOD set, and each kind of set, the AUROC of each system by each score, and all measures of each."""
+    shown = [
+        (
+            each.name,
+            f"{each.name}{f' ({each.kind})' if each.kind else ''}: {each.items:,} OOD items against {result.against}",
+            f" OOD items: {each.how}.",
         )
-        for number, each in enumerate(result.sets)
+        for each in result.sets
     ]
+    shown += [
+        (kind, f"{kind.capitalize()} sets: the mean over {', '.join(names)}", "")
+        for kind, names in result.kinds.items()
+        if len(names) > 1
+    ]
+    return [
+        table
+        for number, (name, title, about) in enumerate(shown)
+        for table in (_aurocs(result, name, title, about, number), _measures(result, name, title, number))
+    ]
+
+
+def _aurocs(result: OodResult, ood_set: str, title: str, about: str, number: int) -> Table:
+    scores = list(result.settings["scores"])
+    marks = (
+        f" {BETTER} higher than {result.systems[0]}, {WORSE} lower: the paired interval excludes 0."
+        if len(result.systems) > 1
+        else ""
+    )
+    return Table(
+        slug=f"ood-{number}",
+        title=title,
+        header=("method", *scores),
+        rows=tuple(
+            Row(name=system, cells=tuple(_cell(result, ood_set, score, system) for score in scores))
+            for system in result.systems
+        ),
+        records=_records(result, ood_set),
+        note=(
+            "AUROC: the probability that an OOD item scores above an in-distribution (ID) one; 0.5 is chance. "
+            f"Below it is its 95 % interval over items and seeds.{marks}{about}"
+        ),
+    )
+
+
+def _measures(result: OodResult, ood_set: str, title: str, number: int) -> Table:
+    return Table(
+        slug=f"ood-{number}-measures",
+        title=f"{title}, by every measure",
+        header=("method and score", *(measure.title for measure in MEASURES.values())),
+        rows=tuple(
+            Row(
+                name=f"{system}: {score}",
+                cells=tuple(
+                    estimated(result.get(ood_set, score, system=system, measure=measure).value, measure)
+                    for measure in MEASURES
+                ),
+            )
+            for system in result.systems
+            for score in result.settings["scores"]
+        ),
+        records=_records(result, ood_set),
+        note=f"{'. '.join(f'{each.title}: {each.reference}' for each in MEASURES.values())}.",
+    )
+
+
+def _records(result: OodResult, ood_set: str) -> tuple[Record, ...]:
+    return tuple(
+        {
+            "ood_set": row.ood_set,
+            "score": row.score,
+            "system": row.system,
+            "measure": row.measure,
+            "mean": row.value.value,
+            "low": row.value.low,
+            "high": row.value.high,
+            "seeds": len(row.by_seed),
+        }
+        for row in result.measures
+        if row.ood_set == ood_set
+    )
 
 
 def _cell(result: OodResult, ood_set: str, score: str, system: str) -> Cell:
@@ -68,6 +109,55 @@ def _cell(result: OodResult, ood_set: str, score: str, system: str) -> Cell:
     low, high = (None, None) if difference is None else (difference.value.low, difference.value.high)
     mark = f" {BETTER}" if low is not None and low > 0 else f" {WORSE}" if high is not None and high < 0 else ""
     return Cell(f"{shown.text}{mark}", shown.under)
+
+
+def roc_figures(result: OodResult) -> Section:
+    """For each OOD set and score, the ROC curve of each system."""
+    figures, data = [], {}
+    for place, each in enumerate(result.sets):
+        for score in result.settings["scores"]:
+            name = f"roc-{place}-{score}"
+            data[name] = [
+                {"method": curve.system, "alarms": x, "hits": y}
+                for curve in result.curves
+                if (curve.ood_set, curve.score) == (each.name, score)
+                for x, y in zip(curve.alarms, curve.hits, strict=True)
+            ]
+            lines = (
+                alt.Chart(alt.NamedData(name=name))
+                .mark_line(strokeWidth=1.8)
+                .encode(
+                    x=alt.X("alarms:Q", title="in-distribution items flagged").axis(format="%"),
+                    y=alt.Y("hits:Q", title="OOD items flagged").axis(format="%"),
+                    color=named_colours(result.systems),
+                )
+            )
+            figures.append(
+                Figure(
+                    slug=name,
+                    title=f"{each.name}: ROC of {score}",
+                    spec=spec_of(alt.layer(lines, diagonal(1.0)), height=HEIGHT + 60),
+                    data=name,
+                    about=f"ROC curves of {SCORES[score].title} on {each.name}",
+                )
+            )
+    note = (
+        "As a threshold falls, the share of in-distribution items that are flagged, and the share of OOD items that "
+        "are: the mean over seeds. The area below a curve is its AUROC; the dashed line is chance."
+    )
+    return Section(figures=tuple(figures), data=data, note=note)
+
+
+def ood_page(result: OodResult) -> str:
+    """The tables, ROC curves and histograms of a result as a page of their own."""
+    return render_part(
+        Part(
+            title="Does the model notice out-of-distribution items?",
+            said=result.notes(),
+            tables=detection(result),
+            sections=(roc_figures(result), score_histograms(result)),
+        )
+    )
 
 
 def score_histograms(result: OodResult) -> Section:

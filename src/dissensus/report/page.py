@@ -61,7 +61,7 @@ class Page:
         divergence: between epochs; None likewise.
         basins: tables of curvature and of paths between runs; empty where they were not measured.
         landscape: spectra, lines and surfaces.
-        ood: a table for each out-of-distribution set; empty where none was measured.
+        ood: tables for each out-of-distribution set; empty where none was measured.
         histograms: of the scores behind them.
         glossary: words and their meanings.
         bibliography: BibTeX.
@@ -92,6 +92,7 @@ class Page:
     basins: Sequence[Table]
     landscape: Section | None
     ood: Sequence[Table]
+    roc: Section | None
     histograms: Section | None
     glossary: Sequence[tuple[str, str]]
     bibliography: str
@@ -104,7 +105,7 @@ class Page:
         every = (
             *(self.dots, self.gains, self.disagreement, self.entropies, self.calibration, self.panel, *people),
             *self.maps.values(),
-            *(self.curves, self.divergence, self.landscape, self.histograms),
+            *(self.curves, self.divergence, self.landscape, self.roc, self.histograms),
         )
         return [section for section in every if section is not None]
 
@@ -160,13 +161,7 @@ def render(page: Page, drawings: Mapping[str, str]) -> str:
         page: what it shows.
         drawings: by slug, each figure as SVG.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("dissensus.report", ""),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = environment()
     people = page.subject.people
     used = {slug for section in page.sections for slug in (figure.slug for figure in section.figures)}
     assert used <= set(drawings)
@@ -174,21 +169,33 @@ def render(page: Page, drawings: Mapping[str, str]) -> str:
     def svg(figure: Figure) -> Markup:
         return Markup(for_page(drawings[figure.slug], slug=figure.slug, points=figure.points))
 
-    return environment.get_template("page.html.jinja").render(
+    return templates.get_template("page.html.jinja").render(
         page=page,
         subject=page.subject,
         legend=list(zip(people.classes, class_colours(len(people.classes), ordered=people.ordered), strict=True)),
-        style=Markup(_text(environment, "page.css")),
-        script=Markup(_text(environment, "page.js")),
+        style=Markup(source_of(templates, "page.css")),
+        script=Markup(source_of(templates, "page.js")),
         svg=svg,
         csv=_embedded(page.tables),
         points=as_script({"names": _drawn_names(page), "items": page.points}),
     )
 
 
-def _text(environment: jinja2.Environment, name: str) -> str:
-    assert environment.loader is not None
-    return environment.loader.get_source(environment, name)[0]
+def environment() -> jinja2.Environment:
+    """Where templates are found; whatever they show is escaped."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("dissensus.report", ""),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def source_of(templates: jinja2.Environment, name: str) -> str:
+    """A file beside the templates, as it is."""
+    assert templates.loader is not None
+    return templates.loader.get_source(templates, name)[0]
 
 
 def _drawn_names(page: Page) -> list[str]:

@@ -23,7 +23,7 @@ from dissensus.report.gains import differences_by_stratum, disagreement, gains, 
 from dissensus.report.glossary import glossary
 from dissensus.report.items import cards, contested, largest_gaps
 from dissensus.report.landscape import basin_tables, landscape
-from dissensus.report.ood import detection, score_histograms
+from dissensus.report.ood import detection, roc_figures, score_histograms
 from dissensus.report.page import Page, render
 from dissensus.report.people import who_disagrees
 from dissensus.report.subject import Subject, files_subject, study_subject
@@ -161,8 +161,9 @@ def _of_training(scored: ScoredStudy | None, *, shown: tuple[str, ...], resample
     ood = None if scored is None else stored_ood(scored.opened)
     made: dict[str, Any] = {
         "basins": [] if basins is None else basin_tables(basins),
-        "landscape": None if basins is None else landscape(basins),
+        "landscape": None if basins is None or scored is None else landscape(basins, scored.opened.data),
         "ood": [] if ood is None else detection(ood),
+        "roc": None if ood is None else roc_figures(ood),
         "histograms": None if ood is None else score_histograms(ood),
         "curves": None if scored is None else figures.learning_curves(scored),
         "maps": {},

@@ -12,6 +12,7 @@ from dissensus.votes.own import OWN
 from dissensus.votes.writing import TIME
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -75,9 +76,6 @@ def croissant(
         url: the page of the dataset; None leaves it out.
         citation: what to cite; None leaves it out.
     """
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    schema = scan(path).collect_schema()
     what = {
         "item": "The item that was judged.",
         "annotator": "Who judged it.",
@@ -85,31 +83,38 @@ def croissant(
         "response": "Yes, no or unsure to the class in `label`.",
         "seconds": "How long the judgement took, in seconds.",
         TIME: "When the judgement was given, in UTC.",
+        **dict.fromkeys(votes.attributes, "Describes the annotator."),
     }
-    fields = [
-        {
-            "@type": "cr:Field",
-            "@id": f"votes/{column}",
-            "name": column,
-            "description": what.get(
-                column, "Describes the annotator." if column in votes.attributes else "Describes the item."
-            ),
-            "dataType": "sc:DateTime" if column == TIME else _data_type(schema[column]),
-            **({"isArray": True, "arrayShape": "-1"} if schema[column].is_nested() else {}),
-            "source": {"fileObject": {"@id": path.name}, "extract": {"column": column}},
-        }
-        for column in columns_of(path)
-        if column != OWN
-    ]
-    found: dict[str, Any] = {
+    return described(
+        path,
+        record_set("votes", path, what, times=(TIME,)),
+        name=name,
+        description=f"{len(votes):,} votes on {len(votes.items):,} items in {len(votes.classes)} classes.",
+        license=licence,
+        url=url,
+        citeAs=citation,
+        **_responsible(votes),
+    )
+
+
+def described(path: Path, records: dict[str, Any], *, name: str, description: str, **more: Any) -> dict[str, Any]:
+    """The metadata of a dataset in one file, ready for JSON; what is None is left out.
+
+    Args:
+        path: the file.
+        records: from `record_set`.
+        name: of the dataset.
+        description: of the dataset.
+        more: further fields of Croissant, by name.
+    """
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": name,
-        "description": f"{len(votes):,} votes on {len(votes.items):,} items in {len(votes.classes)} classes.",
-        **{
-            key: value for key, value in (("license", licence), ("url", url), ("citeAs", citation)) if value is not None
-        },
+        "description": description,
         "distribution": [
             {
                 "@type": "cr:FileObject",
@@ -120,10 +125,35 @@ def croissant(
                 "sha256": digest,
             }
         ],
-        "recordSet": [{"@type": "cr:RecordSet", "@id": "votes", "name": "votes", "field": fields}],
-        **_responsible(votes),
+        "recordSet": [records],
+        **{key: value for key, value in more.items() if value is not None},
     }
-    return found
+
+
+def record_set(name: str, path: Path, what: Mapping[str, str], *, times: Sequence[str] = ()) -> dict[str, Any]:
+    """The columns of a table: what each holds, by its name, or else that it describes the item.
+
+    Args:
+        name: of the records.
+        path: the file that holds them.
+        what: by column, a sentence.
+        times: columns that hold a date and time.
+    """
+    schema = scan(path).collect_schema()
+    fields = [
+        {
+            "@type": "cr:Field",
+            "@id": f"{name}/{column}",
+            "name": column,
+            "description": what.get(column, "Describes the item."),
+            "dataType": "sc:DateTime" if column in times else _data_type(schema[column]),
+            **({"isArray": True, "arrayShape": "-1"} if schema[column].is_nested() else {}),
+            "source": {"fileObject": {"@id": path.name}, "extract": {"column": column}},
+        }
+        for column in columns_of(path)
+        if column != OWN
+    ]
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 
 def _data_type(dtype: pl.DataType) -> str:

@@ -1,0 +1,52 @@
+"""What a project knows by itself of the questions that a datasheet asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dissensus.collect.events import is_simulated
+
+if TYPE_CHECKING:
+    from dissensus.collect.project import Project
+
+
+def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
+    """By section and key of a datasheet, answers from the project file and from what was collected.
+
+    Args:
+        cursor: a cursor that reads the database.
+        project: the project.
+    """
+    cursor.execute("SELECT COUNT(*), SUM(exported), SUM(paid) FROM annotator")
+    arrived, kept, paid = (int(each or 0) for each in cursor.fetchone())
+    cursor.execute(
+        "SELECT COALESCE(reason, ''), COUNT(*) FROM annotator WHERE exported = 0 GROUP BY COALESCE(reason, '') "
+        "ORDER BY COUNT(*) DESC, 1"
+    )
+    reasons = [f"{count:,} {reason or 'without a stated reason'}" for reason, count in cursor.fetchall()]
+    whence = {"plain": "by a plain link", "prolific": "on Prolific", "mturk": "on Mechanical Turk"}
+    simulated = "Simulated: bots gave the answers. " if is_simulated(cursor) else ""
+    checks = [
+        f"{len(project.comprehension)} questions about the task before the first item" if project.comprehension else "",
+        f"{len(project.practice)} items for practice" if project.practice else "",
+        f"{len(project.gold)} items with a known answer, of which {project.misses_allowed} may be missed"
+        if project.gold
+        else "",
+    ]
+    cost, texts = project.cost, project.texts
+    return {
+        "collection": {
+            "annotators": f"{simulated}{arrived:,} people arrived {whence[project.recruitment.kind]}; the answers of "
+            f"{kept:,} are kept.",
+            "instructions": f"Asked about every class ({', '.join(project.classes)}): {project.question} "
+            f"{texts.instructions}",
+            "pay": f"{cost.pay_per_hour:g} {cost.currency} an hour, by the project's settings; {paid:,} people are to "
+            "be paid."
+            if cost.pay_per_hour
+            else "",
+            "consent": texts.consent,
+            "checks": "; ".join(filter(None, checks)),
+            "excluded": "; ".join(reasons),
+        },
+        "maintenance": {"errors": texts.contact},
+    }

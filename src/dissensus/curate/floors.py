@@ -1,0 +1,86 @@
+"""Numbers of items that a selection, or a split, must not fall below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Mask
+
+
+@dataclass(frozen=True, kw_only=True)
+class Floor:
+    """A number of items that a selection, or one of its splits, must not fall below.
+
+    Attributes:
+        column: which is looked at, such as region.
+        value: in it, such as easy.
+        least: items with that value, for each value of `each` alone.
+        each: a column, such as label; None for one floor over all.
+        split: that must have them, such as train; None where a whole selection must.
+    """
+
+    column: str
+    value: str
+    least: int
+    each: str | None = None
+    split: str | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Asked:
+    """What a floor asks for, of one value of its column `each`.
+
+    Attributes:
+        strata: (strata,) true where a stratum's items count.
+        least: how many must be there.
+        split: where; None for a whole selection.
+        called: which items they are, in words.
+    """
+
+    strata: Mask
+    least: int
+    split: str | None
+    called: str
+
+
+def columns_of(floors: Sequence[Floor]) -> list[str]:
+    """The columns that floors look at."""
+    return [name for floor in floors for name in (floor.column, floor.each) if name]
+
+
+def asked_of(floors: Sequence[Floor], columns: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[Asked]:
+    """What floors ask for, one by one; a value that no item has is refused.
+
+    Args:
+        floors: the floors.
+        columns: that make the strata.
+        names: of each stratum, its values in those columns.
+    """
+    asked = []
+    for floor in floors:
+        value = np.array([name[columns.index(floor.column)] for name in names])
+        if floor.value not in value:
+            raise InputError(
+                f"floors: no item has {floor.column} '{floor.value}'; there are {', '.join(np.unique(value).tolist())}"
+            )
+        kind = np.array(["" if floor.each is None else name[columns.index(floor.each)] for name in names])
+        for each in np.unique(kind).tolist():
+            whose = "" if floor.each is None else f" of {floor.each} '{each}'"
+            where = "" if floor.split is None else f" in split '{floor.split}'"
+            asked.append(
+                Asked(
+                    strata=(value == floor.value) & (kind == each),
+                    least=floor.least,
+                    split=floor.split,
+                    called=f"{floor.column} '{floor.value}'{whose}{where}",
+                )
+            )
+    return asked

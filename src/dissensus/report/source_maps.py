@@ -1,0 +1,142 @@
+"""Data maps of candidate sources side by side, with sample items: which source holds what a set still lacks?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import altair as alt
+import numpy as np
+
+from dissensus.curate.item_list import listed, places
+from dissensus.report.figures import HEIGHT, POINTS, Figure, Section, named_colours, spec_of
+from dissensus.report.items import clipped, data_uri, images, thinned
+from dissensus.report.part import Part, Sample, render_part
+from dissensus.report.tables import Cell, Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Ints
+    from dissensus.curate.item_list import ItemList
+    from dissensus.datasets.sources import Source
+
+REGIONS: Final = ("easy", "ambiguous", "hard", "other")
+SAMPLES: Final = 6
+"""Items that are shown of each region of each source."""
+
+
+def source_maps_page(mapped: ItemList, sources: Sequence[Source], *, seed: int = 0) -> str:
+    """The maps of all sources on the same axes, their numbers, and sample items of every region, as one page.
+
+    Args:
+        mapped: what `curate.map_items` made of the sources.
+        sources: with the items themselves.
+        seed: of the points shown, where there are too many, and of the sample items.
+    """
+    names = [source.name for source in sources if (mapped.sources == source.name).any()]
+    return render_part(
+        Part(
+            title=f"Data maps of {', '.join(names)}",
+            said=(f"{len(mapped):,} items; each source was mapped by a probe trained on it alone.",),
+            sections=(_maps(mapped, names, seed),),
+            tables=(_numbers(mapped, names),),
+            samples=_samples(mapped, sources, seed),
+        )
+    )
+
+
+def _maps(mapped: ItemList, names: Sequence[str], seed: int) -> Section:
+    figures, data = [], {}
+    widest = float(mapped.columns["variability"].max())
+    for number, name in enumerate(names):
+        here = np.flatnonzero(mapped.sources == name)
+        shown = here[thinned(len(here), most=POINTS, seed=seed)]
+        columns = (mapped.columns[axis][shown].tolist() for axis in ("variability", "confidence", "region"))
+        data[f"map-{number}"] = [
+            {"variability": round(x, 4), "confidence": round(y, 4), "method": region}
+            for x, y, region in zip(*columns, strict=True)
+        ]
+        points = (
+            alt.Chart(alt.NamedData(name=f"map-{number}"))
+            .mark_point(filled=True, size=14, opacity=0.65)
+            .encode(
+                # A map on which nothing moved would have no axis.
+                x=alt.X("variability:Q", title="variability").scale(domain=[0, max(widest, 0.01)]),
+                y=alt.Y("confidence:Q", title="confidence").scale(domain=[0, 1]),
+                color=named_colours(REGIONS),
+            )
+        )
+        figures.append(
+            Figure(
+                slug=f"map-{number}",
+                title=f"{name}: {len(here):,} items",
+                spec=spec_of(points, height=HEIGHT),
+                data=f"map-{number}",
+                about=f"Data map of {name}: each item by the mean and the deviation of its label's probability",
+            )
+        )
+    note = (
+        "Confidence: mean probability of an item's label over epochs and seeds; variability: its standard deviation. "
+        f"All maps have the same axes; at most {POINTS:,} items of each are drawn."
+    )
+    return Section(figures=tuple(figures), data=data, note=note)
+
+
+def _numbers(mapped: ItemList, names: Sequence[str]) -> Table:
+    rows, records = [], []
+    for name in names:
+        here = mapped.sources == name
+        means = {
+            axis: float(mapped.columns[axis][here].mean()) for axis in ("confidence", "variability", "correctness")
+        }
+        shares = {region: float((mapped.columns["region"][here] == region).mean()) for region in REGIONS}
+        rows.append(
+            Row(
+                name=name,
+                cells=(
+                    Cell(f"{int(here.sum()):,}"),
+                    *(Cell(f"{value:.3f}") for value in means.values()),
+                    *(Cell(f"{value:.1%}") for value in shares.values()),
+                ),
+            )
+        )
+        records.append({"source": name, "items": int(here.sum()), **means, **shares})
+    return Table(
+        slug="sources",
+        title="The sources in numbers",
+        header=("source", "items", "confidence", "variability", "correctness", *REGIONS),
+        rows=tuple(rows),
+        records=tuple(records),
+        note="Means over items, and the share of items in each region. Regions by rank hold the same share of every "
+        "source by their making; regions by rule tell sources apart.",
+    )
+
+
+def _samples(mapped: ItemList, sources: Sequence[Source], seed: int) -> dict[str, list[Sample]]:
+    """By source and region, items drawn at random."""
+    where = places(mapped, listed(sources))
+    begin = np.cumsum([0, *(len(source) for source in sources)])
+    shown: dict[str, list[Sample]] = {}
+    for number, source in enumerate(sources):
+        for region in REGIONS:
+            here = np.flatnonzero((mapped.sources == source.name) & (mapped.columns["region"] == region))
+            if len(here):
+                drawn = here[thinned(len(here), most=SAMPLES, seed=seed)]
+                shown[f"{source.name}: {region}"] = _shown(mapped, source, drawn, where[drawn] - begin[number])
+    return shown
+
+
+def _shown(mapped: ItemList, source: Source, rows: Ints, members: Ints) -> list[Sample]:
+    pictures = None if source.images is None else images(source.images[members])
+    texts = source.items if source.texts is None else source.texts
+    return [
+        Sample(
+            text=clipped(str(texts[member]), 160),
+            image="" if pictures is None else data_uri(pictures[place]),
+            remark=(
+                f"{mapped.columns['label'][row]}; confidence {mapped.columns['confidence'][row]:.2f}, variability "
+                f"{mapped.columns['variability'][row]:.2f}"
+            ),
+        )
+        for place, (row, member) in enumerate(zip(rows.tolist(), members.tolist(), strict=True))
+    ]
