@@ -82,6 +82,7 @@ def stand_in(
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=0)] = 1000,
     given: opt.Given = None,
     answers: opt.Answers = None,
+    pseudonyms: opt.Pseudonyms = None,
     least_people: opt.LeastPeople = LEAST_PEOPLE,
     format: opt.Format = None,  # noqa: A002 - the option's name
     item: opt.Item = None,
@@ -103,6 +104,7 @@ def stand_in(
     from dissensus.evaluation.model_outputs import read_answers
     from dissensus.evaluation.stand_in.answers import read_model_answers
     from dissensus.evaluation.stand_in.judging import judge_stand_ins
+    from dissensus.votes.privacy import pseudonymous
 
     read, _ = votes_and_reading(votes, opt.reading_options(locals()))
     order = None if classes is None else [name.strip() for name in classes.split(",")]
@@ -117,7 +119,7 @@ def stand_in(
         models |= found
     notes = [sentence for each in models.values() for sentence in each.notes]
     result = judge_stand_ins(
-        read,
+        read if pseudonyms is None else pseudonymous(read, pseudonyms),
         models,
         score=None if score is None else _score(score),
         epsilon=epsilon,

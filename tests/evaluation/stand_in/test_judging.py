@@ -139,6 +139,9 @@ def test_the_command_prints_a_table_of_several_models(tmp_path: Path) -> None:
     assert held["models"]["good"]["test"]["passed"]
     assert len(held["models"]["lazy"]["test"]["annotators"]) == 5
     assert held["models"]["good"]["people_saved"][0]["people"] == 0
+    hidden = CliRunner().invoke(app, [*given, "--resamples", "0", "--pseudonyms", "secret", "--json", "-"])
+    tested = json.loads(hidden.stdout)["models"]["good"]["test"]["annotators"]
+    assert [each["annotator"][:7] for each in tested] == ["person-"] * 5
 
 
 def test_the_command_takes_a_similarity_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
