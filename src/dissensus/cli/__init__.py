@@ -19,6 +19,7 @@ from dissensus.cli import (
     predict,
     report,
     reproduce,
+    stand_in,
     study,
     votes,
 )
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.add_typer(votes.app, name="votes")
 app.command("labels")(labels.labels)
 app.command("evaluate")(evaluate.evaluate)
+app.command("stand-in")(stand_in.stand_in)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 app.command("basins")(basins.basins)
