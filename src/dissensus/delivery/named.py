@@ -248,6 +248,14 @@ def deliver(
         device: where the delivered tensors lie.
         folder: what the path of an own delivery is relative to.
         options: the delivery's own options; see `delivery_options`.
+
+    Example:
+        >>> import numpy as np
+        >>> from dissensus.labels import label
+        >>> from dissensus.votes import votes_from_counts
+        >>> delivered = deliver("multipass", label(votes_from_counts(np.array([[2, 1], [0, 3]]))), seed=0)
+        >>> [sorted(delivered(epoch)[0].item() for epoch in range(3)), delivered(0)[1].item()]
+        [[0, 0, 1], 1]
     """
     known = delivery_options(name, folder=folder)
     unknown = [option for option in options if option not in known]
