@@ -27,6 +27,8 @@ ROOMS = [
     ".report",
     ".datasets",
     ".items",
+    ".papers",
+    ".bench",
 ]
 
 

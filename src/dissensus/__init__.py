@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus import basins as basins
     from dissensus import plot as plot
     from dissensus.bundles import load_model as load_model
     from dissensus.datasets import load as load
@@ -79,6 +80,7 @@ __getattr__, __dir__ = lazy_names(
         "InputError": "errors",
         "LabelDistribution": "labels",
         "Votes": "votes",
+        "basins": "basins",
         "count_votes": "votes",
         "deliver": "delivery",
         "evaluate": "evaluation",

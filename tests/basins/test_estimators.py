@@ -27,6 +27,17 @@ def network_like(size: int = 200, seed: int = 0) -> Any:
     return np.concatenate([[30.0, 21.0, 14.0], generator.exponential(0.3, size - 23), -generator.exponential(0.2, 20)])
 
 
+def hard_spectrum(kind: str, seed: int) -> Any:
+    """Tops that are hard to tell apart above a bulk, largest first."""
+    generator = np.random.default_rng(seed)
+    top = {
+        "cluster": 1 - generator.uniform(0, 0.02, 6),
+        "gaps": generator.choice([0.98, 0.95, 0.9]) ** np.arange(7),
+        "multiple": np.repeat([1, 0.95, 0.9], generator.integers(1, 4, 3)),
+    }[kind]
+    return np.sort(np.concatenate([top, generator.uniform(0, 0.5, generator.integers(30, 200))]))[::-1]
+
+
 def counted(operator: Operator) -> tuple[Operator, list[int]]:
     calls = [0]
 
@@ -48,13 +59,43 @@ class TestTopEigenvalues:
         assert found.iterations == calls[0] < 60
 
     @given(st.integers(2, 40), st.integers(0, 10**6))
-    def test_the_error_holds_the_nearest_eigenvalue(self, size: int, seed: int) -> None:
+    def test_a_residual_holds_the_nearest_eigenvalue(self, size: int, seed: int) -> None:
         values = np.sort(np.random.default_rng(seed).normal(size=size))
-        found = top_eigenvalues(matrix(values, seed=seed), tolerance=1e-2, seed=seed)
-        nearest = np.abs(values - found.values[0]).min()
-        # The sharper bound takes the gap between Ritz values for that between eigenvalues; the residual is always safe.
-        assert nearest <= found.residuals[0] + 1e-9
-        assert found.converged
+        found = top_eigenvalues(matrix(values, seed=seed), min(size, 3), tolerance=1e-2, seed=seed)
+        nearest = np.abs(values[:, None] - found.values).min(axis=0)
+        assert (nearest <= found.residuals + 1e-9).all()
+        assert (found.values <= values[::-1][: len(found.values)] + 1e-9).all()
+
+    def test_two_close_eigenvalues_are_not_taken_for_one(self) -> None:
+        # Until both have been told apart, their single Ritz value looks isolated and precise.
+        operator = matrix_operator(
+            torch.diag(torch.cat([torch.tensor([1.0, 0.98]), torch.linspace(0, 0.5, 200)])).double()
+        )
+        for seed in range(30):
+            found = top_eigenvalues(operator, seed=seed)
+            assert found.converged
+            assert found.values[0] == pytest.approx(1, abs=1e-3)
+            assert found.iterations <= 20
+
+    @pytest.mark.parametrize("count", [1, 5])
+    @pytest.mark.parametrize("kind", ["cluster", "gaps", "multiple"])
+    def test_errors_are_bounds(self, count: int, kind: str) -> None:
+        held, converged, runs = 0, 0, 40
+        for seed in range(runs):
+            values = hard_spectrum(kind, seed)
+            found = top_eigenvalues(matrix(values, seed=seed), count, seed=seed)
+            held += bool((np.abs(found.values - values[:count]) <= found.errors + 1e-9 * values[0]).all())
+            converged += found.converged
+        # At 99.5 %, 2 or more of 40 miss with a probability of 1.7 %; with the seeds as they are none does.
+        assert held == runs
+        assert converged >= 0.8 * runs
+
+    def test_errors_hold_before_it_has_converged(self) -> None:
+        for seed in range(30):
+            values = hard_spectrum("gaps", seed)
+            found = top_eigenvalues(matrix(values, seed=seed), 5, seed=seed, max_iterations=12)
+            assert not found.converged
+            assert (np.abs(found.values - values[:5]) <= found.errors).all()
 
     def test_largest_algebraic_not_largest_in_magnitude(self) -> None:
         found = top_eigenvalues(matrix([-50.0, *np.linspace(-1, 2, 30)]), tolerance=1e-8)
@@ -118,17 +159,29 @@ class TestTrace:
         assert sketched.error < plain.error / 100
         assert sketched.iterations == 50
 
-    def test_stops_at_the_tolerance(self) -> None:
+    @pytest.mark.parametrize("tolerance", [0.05, 0.15])
+    def test_a_tolerance_neither_biases_it_nor_narrows_its_error(self, tolerance: float) -> None:
+        values = np.concatenate([[10.0, 5.0, 3.0], np.full(100, 0.3)])
+        operator = matrix(values)
+        runs = [trace(operator, probes=500, tolerance=tolerance, seed=seed) for seed in range(600)]
+        away = np.array([(run.value - values.sum()) / run.error for run in runs])
+        # Of 600 at 95 %, three standard deviations are 2.7 points.
+        assert 0.923 <= np.mean(np.abs(away) <= 2.0) <= 0.977
+        centre = np.array([run.value for run in runs])
+        assert abs(centre.mean() - values.sum()) < 3 * centre.std() / 600**0.5
+        assert np.mean([run.converged for run in runs]) > 0.6
+
+    def test_few_probes_where_few_are_enough(self) -> None:
         found = trace(matrix(np.linspace(1, 2, 100)), probes=1000, tolerance=0.05)
         assert found.converged
         assert found.error <= 0.05 * found.value
-        assert found.probes == 8
+        assert (found.probes, found.iterations) == (30, 40)
 
     def test_a_negative_trace_does_not_stop_it(self) -> None:
         values = -network_like()
         found = trace(matrix(values), probes=200, tolerance=0.02)
         assert abs(found.value - values.sum()) < 4 * found.error
-        assert found.probes > 8
+        assert found.probes == 200
 
     def test_says_when_it_has_not_converged(self) -> None:
         assert not trace(matrix(network_like()), probes=10, tolerance=1e-6).converged

@@ -80,6 +80,32 @@ def test_filter_normalised_sharpness_does_not_see_how_layers_are_scaled() -> Non
     assert second[0].value != pytest.approx(first[0].value, rel=0.1)
 
 
+def test_adaptive_sharpness_does_not_see_how_layers_are_scaled() -> None:
+    x, t = items()
+    model = nn.Sequential(nn.Flatten(), nn.Linear(72, 5), nn.ReLU(), nn.Linear(5, 4)).double().eval()
+    first = [worst_case_sharpness(objective(model, x, t), normalisation=n) for n in ("none", "adaptive")]
+    with torch.no_grad():
+        model[1].weight.mul_(10)  # type: ignore[operator]
+        model[1].bias.mul_(10)  # type: ignore[operator]
+        model[3].weight.div_(10)  # type: ignore[operator]
+    second = [worst_case_sharpness(objective(model, x, t), normalisation=n) for n in ("none", "adaptive")]
+    np.testing.assert_allclose(second[1].rises, first[1].rises, rtol=1e-6)
+    assert second[1].value > 0
+    assert second[0].value != pytest.approx(first[0].value, rel=0.1)
+
+
+def test_the_first_adaptive_step_is_that_of_asam() -> None:
+    model, (x, t) = conv_net(), items()
+    found = worst_case_sharpness(objective(model, x, t), normalisation="adaptive", radius=0.3, steps=1)
+    weights = flat_weights(model).requires_grad_()
+    before = mean_loss(model, x, t, weights)
+    (slope,) = torch.autograd.grad(before, weights)
+    # Kwon et al. (2021), equation 8: rho T^2 g / ||T g|| with T = diag |w|.
+    stretch = weights.detach().abs()
+    moved = weights.detach() + 0.3 * stretch**2 * slope / (stretch * slope).norm()
+    assert found.value == pytest.approx(float(mean_loss(model, x, t, moved) - before.detach()), rel=1e-9)
+
+
 def test_filters_keep_their_lengths_and_biases_stay() -> None:
     measured = objective(conv_net(), *items())
     direction = measured.named(filter_normalised(measured, random_direction(measured, 0, 0)))

@@ -15,6 +15,8 @@ from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.papers import read_paper, read_summaries, write_pages
 from dissensus.papers.running import Reproduction, reproduce
+from dissensus.papers.summary import without_place
+from dissensus.studies import read_study, study_toml
 
 if TYPE_CHECKING:
     from tests.papers.conftest import Small
@@ -123,3 +125,13 @@ def test_a_folder_without_summaries_is_refused(small: Small, tmp_path: Path) -> 
     (tmp_path / "claims" / "x.json").write_text("{}")
     with pytest.raises(InputError, match=r"x\.json: this is no summary of a study"):
         read_summaries(tmp_path, paper.name)
+
+
+def test_a_summary_does_not_say_where_data_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DISSENSUS_DATA", str(tmp_path))
+    text = study_toml(read_study("cifar-10h-basins"))
+    assert str(tmp_path) in text
+    assert 'cifar-100 = "ood/cifar-100.npz"' in without_place(text)
+    found = list(reproduce(read_paper("gheibi"), tmp_path, tmp_path, how=Reproduction(only=("cifar-10h",))))
+    assert "cifar" in found[0].missing
+    assert str(tmp_path) not in found[0].missing

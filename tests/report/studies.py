@@ -66,6 +66,7 @@ surface = 3
 perturbations = 2
 line = 5
 path = 5
+explanations = 3
 
 [ood]
 sets = { "<u>far</u>" = "far.npz" }

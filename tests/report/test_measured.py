@@ -31,7 +31,7 @@ def ood(opened: OpenStudy) -> OodResult:
 
 
 def test_the_table_says_on_which_loss_and_items_and_how_each_compares(basins: StudyBasins) -> None:
-    table, pairs = basin_tables(basins)
+    table, pairs, stability = basin_tables(basins)
     assert table.title == "soft cross-entropy on 40 items (votes.parquet with features.npz, train, subset of seed 0)"
     assert [row.name for row in table.rows] == ["majority (reference)", "soft"]
     column = table.header.index("trace") - 1
@@ -41,21 +41,34 @@ def test_the_table_says_on_which_loss_and_items_and_how_each_compares(basins: St
     assert cell.under == f"{(of['soft'] / of['majority']).mean():.2f}x"
     assert [row.name for row in pairs.rows] == [
         "majority and soft",
-        "majority, neighbouring seeds",
-        "soft, neighbouring seeds",
+        "majority, all pairs of seeds",
+        "soft, all pairs of seeds",
     ]
+    assert pairs.rows[2].cells[2].text == f"{basins.pairs[2].cka.value:.3f}"
+    assert stability.title == "Stability of explanations across seeds (input gradients)"
+    assert stability.rows[1].cells[1].text == f"{basins.explanations['soft'].cosine.value:.3f}"
 
 
-def test_spectra_lines_and_surfaces_show_what_was_measured(basins: StudyBasins) -> None:
-    section = landscape(basins)
+def test_spectra_lines_and_surfaces_show_what_was_measured(basins: StudyBasins, opened: OpenStudy) -> None:
+    section = landscape(basins, opened.data)
     assert section is not None
-    assert [figure.slug for figure in section.figures] == ["spectra", "lines", "surface-0", "surface-1"]
+    assert [figure.slug for figure in section.figures] == [
+        "spectra",
+        "lines",
+        "surface-0",
+        "surface-1",
+        "maps-0",
+        "maps-1",
+    ]
     basin = basins.systems["majority"][0]
     assert basin.surface is not None
     first = section.data["surface-0"]
     assert [row["loss"] for row in first] == pytest.approx(basin.surface.loss.ravel().tolist())
     assert min(abs(row["rise"]) for row in first) == 0
     assert len(section.data["lines"]) == 4 * 5
+    # Three items, two seeds; features that are no images have no picture beside.
+    assert [row["of"] for row in section.data["maps-1"]] == 3 * ["seed 0", "seed 1"]
+    assert len({row["tile"] for row in section.data["maps-1"]}) > 1
 
 
 def test_detection_shows_aurocs_with_intervals_and_keeps_every_measure(ood: OodResult) -> None:

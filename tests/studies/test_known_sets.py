@@ -108,6 +108,27 @@ def test_popquorn_brings_its_comments(tmp_path: Path) -> None:
 
 
 @real
+def test_sets_of_the_benchmark_bring_their_texts_beside_the_right_votes(tmp_path: Path) -> None:
+    def text(made: TrainingData, item: object) -> str:
+        assert made.items is not None
+        return str(made.items.texts[0][made.human.items.tolist().index(item)])
+
+    crehate = data(tmp_path, "crehate")
+    assert text(crehate, "SBIC-0").startswith("if you make a fact filled book")
+    assert text(crehate, "AU-YouTube-0").startswith("The National Authoritarian Terrorist")
+    davidson = data(tmp_path, "davidson")
+    assert "boy dats cold" in text(davidson, 1)
+    assert davidson.human.counts[1].tolist() == [0, 3, 0]
+    emobank = data(tmp_path, "emobank-valence")
+    assert sizes(emobank) == {"train": 8062, "validation": 1000, "test": 1000}
+    assert text(emobank, "110CYL068_1079_1110") == "If I wasn't working here."
+    assert emobank.human.items[emobank.splits["test"]].tolist().count("110CYL068_1079_1110") == 1
+    dices = data(tmp_path, "dices")
+    assert text(dices, "859").split("\n")[1] == "B: He costs money vaccines r free"
+    assert sum(sizes(dices).values()) == 990
+
+
+@real
 def test_cifar_10h_brings_cifars_own_labels(tmp_path: Path) -> None:
     made = data(tmp_path, "cifar-10h", '[grid]\ntargets = ["original"]\n')
     same = made.targets["original"].majority().label == made.human.majority().label

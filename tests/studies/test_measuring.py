@@ -10,7 +10,7 @@ import torch
 
 from dissensus.basins.summary import summarise_basins
 from dissensus.errors import InputError
-from dissensus.studies import measuring, open_study, read_study
+from dissensus.studies import measuring, open_study, plan_study, read_study, run_plan
 from tests.report.studies import finished, make_study
 
 if TYPE_CHECKING:
@@ -69,6 +69,20 @@ def test_a_summary_is_over_seeds_with_ratios_by_seed(opened: OpenStudy) -> None:
     assert soft.ratios == pytest.approx(np.array(traces["soft"]) / traces["majority"])
     assert rows["majority", "trace"].ratios == ()
     assert soft.error == max(basin.trace.error for basin in found.systems["soft"])
+
+
+def test_every_pair_of_seeds_is_compared(tmp_path: Path) -> None:
+    path = make_study(tmp_path, measured=True)
+    path.write_text(path.read_text(encoding="utf-8").replace("seeds = 2", "seeds = 3"), encoding="utf-8")
+    plan = plan_study(read_study(path), tmp_path / "store", engine="loop", device="cpu")
+    list(run_plan(plan))
+    plan.writer.close()
+    found = measuring.study_basins(plan.opened)
+    alone = found.pairs[2]
+    assert alone.name == "soft, all pairs of seeds"
+    assert alone.seeds == ((0, 1), (0, 2), (1, 2))
+    assert alone.cka.value == pytest.approx(np.mean([pair.similarity.value for pair in alone.pairs]))
+    assert found.explanations["soft"].pairs == 3
 
 
 def test_basins_of_different_items_are_not_put_together(opened: OpenStudy) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from dissensus.basins import BasinSettings, measure_basins
 from dissensus.errors import InputError
 from dissensus.items.shown import Items
 from dissensus.training import fleet
@@ -236,8 +237,17 @@ def test_what_does_not_fit_is_one_sentence(data: TrainingData, tmp_path: Path) -
 
 
 def test_what_is_measured_on_features_refuses_a_network_that_reads_texts(data: TrainingData, result: Any) -> None:
-    with pytest.raises(InputError, match="basins: measured on features, and hf:tiny reads the items themselves"):
-        trained_model(result, data, on_features_for="basins")
+    with pytest.raises(InputError, match="ood: measured on features, and hf:tiny reads the items themselves"):
+        trained_model(result, data, on_features_for="ood")
+
+
+def test_a_network_that_reads_texts_has_a_basin(data: TrainingData, result: Any) -> None:
+    settings = BasinSettings(items=None, split="test", probes=2, perturbations=2, ascent_steps=1, line=0, chunk=16)
+    (basin,) = measure_basins([result], data, settings=settings)
+    human, model = data.human.probabilities[data.splits["test"]], result.predictions["test"].astype(np.float64)
+    # The run's own predictions were made in bfloat16.
+    assert basin.loss == pytest.approx(-(human * np.log(model)).sum(axis=1).mean(), rel=1e-3)
+    assert basin.eigenvalues.values[0] > 0
 
 
 def test_a_network_of_images_sees_their_bytes_scaled_as_it_was_trained() -> None:

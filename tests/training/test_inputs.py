@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from dissensus.basins import BasinSettings, measure_basins
 from dissensus.errors import InputError
 from dissensus.training import fleet
 from dissensus.training.engine import train
@@ -58,6 +59,19 @@ def test_a_run_on_sparse_features_is_the_run_on_the_same_features_dense(model: s
     for name in one.weights:
         assert np.array_equal(one.weights[name], other.weights[name]), name
     assert np.array_equal(one.predictions["test"], other.predictions["test"])
+
+
+def test_a_run_on_sparse_features_has_the_basin_of_the_run_on_the_same_features_dense() -> None:
+    settings = BasinSettings(items=30, probes=3, perturbations=2, ascent_steps=1, line=3, chunk=20)
+    found = []
+    for data in (SPARSE, DENSE):
+        (basin,) = measure_basins(
+            [train_loop(run(data, model="linear", training=QUICK), data)], data, settings=settings
+        )
+        found.append(
+            (basin.loss, *basin.eigenvalues.values, basin.trace.value, basin.adaptive.value, basin.average.value)
+        )
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
 
 
 def test_sparse_features_go_to_the_loop_on_a_gpu_and_to_workers_on_a_cpu() -> None:

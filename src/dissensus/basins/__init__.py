@@ -8,11 +8,16 @@ from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dissensus.basins.density import spectral_density as spectral_density
+    from dissensus.basins.explanations import ExplanationStability as ExplanationStability
+    from dissensus.basins.explanations import explain as explain
+    from dissensus.basins.explanations import explanation_stability as explanation_stability
     from dissensus.basins.lanczos import top_eigenvalues as top_eigenvalues
     from dissensus.basins.last_layer import gradient_variance as gradient_variance
     from dissensus.basins.measuring import Basin as Basin
     from dissensus.basins.measuring import BasinPair as BasinPair
     from dissensus.basins.measuring import compare_basins as compare_basins
+    from dissensus.basins.measuring import compare_explanations as compare_explanations
+    from dissensus.basins.measuring import measure as measure
     from dissensus.basins.measuring import measure_basins as measure_basins
     from dissensus.basins.objectives import objective as objective
     from dissensus.basins.operators import Operator as Operator
@@ -37,17 +42,22 @@ __getattr__, __dir__ = lazy_names(
         "BasinPair": "measuring",
         "BasinRow": "summary",
         "BasinSettings": "settings",
+        "ExplanationStability": "explanations",
         "Operator": "operators",
         "QUANTITIES": "summary",
         "average_sharpness": "sharpness",
         "cka": "similarity",
         "compare_basins": "measuring",
+        "compare_explanations": "measuring",
+        "explanation_stability": "explanations",
+        "explain": "explanations",
         "gauss_newton": "operators",
         "gradient_variance": "last_layer",
         "hessian": "operators",
         "loss_barrier": "surfaces",
         "loss_line": "surfaces",
         "loss_plane": "surfaces",
+        "measure": "measuring",
         "measure_basins": "measuring",
         "objective": "objectives",
         "spectral_density": "density",

@@ -1,13 +1,14 @@
-"""Lanczos with full reorthogonalisation: the top eigenvalues of an operator, each with its error."""
+"""Lanczos with full reorthogonalisation: the top eigenvalues of an operator, each with a bound on its error."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
-from scipy.linalg import eigh_tridiagonal
+from scipy.optimize import brentq
+from scipy.special import betaincinv
 
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
@@ -19,18 +20,23 @@ if TYPE_CHECKING:
     from dissensus.basins.objectives import MeasuredOn
     from dissensus.basins.operators import Operator
 
+MISSED: Final = 0.005
+"""How often, at most, a random start may be so unlucky that an error does not hold."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Eigenvalues:
     """The largest eigenvalues, algebraically: a negative one of larger magnitude, as at a saddle, does not count.
 
+    An eigenvalue that occurs several times is listed as often. No value is above the true one, but for rounding.
+
     Attributes:
         values: (count,) largest first.
-        errors: (count,) how far away the nearest true eigenvalue can be: the residual r, or r^2 over the gap to the
-            next Ritz value where that is smaller (Kato and Temple), but never less than rounding.
-        residuals: (count,) ||A u - value u|| of each unit Ritz vector u.
+        errors: (count,) how far above each value the true one can be; all of them hold with a probability of 0.995 or
+            more over random starts, whether or not the search has converged.
+        residuals: (count,) ||A u - value u|| of each unit Ritz vector u: some eigenvalue is as near as that for sure.
         iterations: products with vectors.
-        converged: whether every error is at most tolerance x |value|.
+        converged: whether every error is at most tolerance x |value|, or as small as rounding.
         tolerance: relative.
         operator: Hessian or Gauss-Newton.
         measured_on: loss and data.
@@ -49,16 +55,19 @@ class Eigenvalues:
 def top_eigenvalues(
     operator: Operator, count: int = 1, *, tolerance: float = 1e-3, max_iterations: int = 100, seed: int = 0
 ) -> Eigenvalues:
-    """The `count` largest eigenvalues by Lanczos from a random start.
+    """The `count` largest eigenvalues by Lanczos from random starts, until their errors are small enough.
 
-    An eigenvalue that occurs several times exactly is found once, unless there are fewer distinct ones than asked for.
+    Ritz values are lower bounds. A random start gives the upper bound of the largest eigenvalue (see `highest`). For
+    more than one, the search starts again from a random vector orthogonal to the Ritz vectors found so far: if nothing
+    above mu is left there, the eigenvalues are at most those of [[Theta, C], [C^T, mu I]], where Theta holds the Ritz
+    values and C what couples them with the rest. A value that occurs again is found in such a further start.
 
     Args:
         operator: symmetric.
         count: how many eigenvalues.
         tolerance: of each error, relative to the value.
-        max_iterations: the most products with vectors; as many vectors are held in memory.
-        seed: of the start.
+        max_iterations: the most products with vectors; about as many vectors are held in memory.
+        seed: of the starts.
     """
     if not 1 <= count <= operator.size:
         raise InputError(
@@ -66,31 +75,106 @@ def top_eigenvalues(
         )
     if max_iterations < count:
         raise InputError(f"top eigenvalues: {max_iterations} iterations for {count} values; allow at least {count}")
-    process = Tridiagonalisation(operator, probe(operator, seed, 0, kind="normal"), steps=max_iterations, seed=seed)
+    found, ceiling = _Found.nothing(operator), np.full(count, np.inf)
+    iterations = starts = 0
     while True:
-        process.step()
-        values, residuals = process.ritz()
-        # Products are rounded, so no error can be smaller than that.
-        rounding = torch.finfo(operator.dtype).eps * np.abs(values).max()
-        errors = np.maximum(_errors(values, residuals), rounding)
-        top = slice(None, -count - 1, -1)
-        enough = len(values) >= count and bool((errors[top] <= tolerance * np.abs(values[top])).all())
-        # Once the start's space is exhausted, an eigenvalue may occur again in the rest of the whole space.
-        hidden = process.exhausted is not None and process.exhausted < count and process.done < operator.size
-        enough = enough and not hidden
-        # A single Ritz value always looks isolated; a second one shows the gap.
-        if (enough and len(values) > min(count, operator.size - 1)) or process.full:
-            break
-    return Eigenvalues(
-        values=values[top].copy(),
-        errors=errors[top].copy(),
-        residuals=residuals[top].copy(),
-        iterations=process.done,
-        converged=enough,
-        tolerance=tolerance,
-        operator=operator.name,
-        measured_on=operator.measured_on,
-    )
+        start = probe(operator, seed, starts, kind="normal")
+        steps = min(max_iterations - iterations, operator.size - len(found.values))
+        process = Tridiagonalisation(operator, start, steps=steps, beside=found.vectors)
+        starts += 1
+        while True:
+            process.step()
+            iterations += 1
+            joined = found.joined_with(process)
+            values, coefficients = (part[..., ::-1][..., :count] for part in np.linalg.eigh(joined))
+            # Half of what may be missed falls to the first start, a quarter to the second, and so on.
+            ceiling = np.minimum(ceiling, found.bounds(process.highest(MISSED / 2**starts), count))
+            complete = len(values) == count
+            if len(joined) == operator.size:
+                # There is no rest in which anything could have been missed.
+                ceiling = np.minimum(ceiling, values)
+            # Products are rounded, so no error can be smaller than that.
+            rounding = 10 * torch.finfo(operator.dtype).eps * float(np.abs(joined).max())
+            errors = np.maximum(ceiling[: len(values)] - values, rounding)
+            enough = complete and bool((errors <= np.maximum(tolerance * np.abs(values), rounding)).all())
+            if enough or (complete and iterations >= max_iterations):
+                return Eigenvalues(
+                    values=values.copy(),
+                    errors=errors,
+                    residuals=found.residuals(process, coefficients),
+                    iterations=iterations,
+                    converged=enough,
+                    tolerance=tolerance,
+                    operator=operator.name,
+                    measured_on=operator.measured_on,
+                )
+            near = tolerance / 4 * abs(float(values[-1]))
+            if process.full or (
+                count > 1 and complete and process.settled(count, above=found.least(count) + near, within=near)
+            ):
+                break
+        found = found.after(process, coefficients, values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Ritz vectors of earlier starts: A vectors^T = vectors^T diag(values) + loose^T coupling.
+
+    Attributes:
+        vectors: (found, size) orthonormal.
+        values: (found,) largest first.
+        loose: (starts, size) what leads out of the space of the vectors; orthogonal to them.
+        coupling: (starts, found) how much of it belongs to each vector.
+    """
+
+    vectors: Tensor
+    values: Floats
+    loose: Tensor
+    coupling: Table
+
+    @classmethod
+    def nothing(cls, operator: Operator) -> _Found:
+        empty = torch.empty((0, operator.size), dtype=operator.dtype, device=operator.device)
+        return cls(empty, np.empty(0), empty, np.empty((0, 0)))
+
+    def least(self, count: int) -> float:
+        """The last of the `count` values, which a new one must beat."""
+        return float(self.values[count - 1]) if len(self.values) >= count else -np.inf
+
+    def bounds(self, left: float, count: int) -> Floats:
+        """(count,) upper bounds of the largest eigenvalues, where none above `left` belongs to the orthogonal rest."""
+        own, starts = len(self.values), len(self.loose)
+        outer = np.zeros((own, starts))
+        if starts:
+            spread, axes = np.linalg.eigh(_gram(self.loose))
+            outer = self.coupling.T @ (axes * np.sqrt(np.maximum(spread, 0)))
+        known = np.block([[np.diag(self.values), outer], [outer.T, left * np.eye(starts)]])
+        highest = np.linalg.eigvalsh(known) if np.isfinite(left) else np.full(own + starts, np.inf)
+        return np.sort(np.append(highest, np.full(count, left)))[::-1][:count]
+
+    def joined_with(self, process: Tridiagonalisation) -> Table:
+        """The operator seen in the space of these vectors and of a new start's."""
+        across = self.coupling.T @ (self.loose @ process.basis.T).double().cpu().numpy()
+        return np.block([[np.diag(self.values), across], [across.T, process.matrix()]])
+
+    def residuals(self, process: Tridiagonalisation, coefficients: Table) -> Floats:
+        """Residual norms of Ritz vectors that are given by their (found + steps, values) coefficients."""
+        loose, coupling = self._leading_out(process, coefficients)
+        return np.asarray(np.sqrt(np.maximum(np.einsum("sv,st,tv->v", coupling, _gram(loose), coupling), 0)))
+
+    def after(self, process: Tridiagonalisation, coefficients: Table, values: Floats) -> _Found:
+        """With the vectors of these (found + steps, values) coefficients in place of the old ones."""
+        own = len(self.values)
+        mixed = torch.from_numpy(coefficients.copy()).to(self.vectors)
+        vectors = mixed[:own].T @ self.vectors + mixed[own:].T @ process.basis
+        loose, coupling = self._leading_out(process, coefficients)
+        return _Found(vectors, values.copy(), loose, coupling)
+
+    def _leading_out(self, process: Tridiagonalisation, coefficients: Table) -> tuple[Tensor, Table]:
+        own, basis = len(self.values), process.basis
+        loose = self.loose - (self.loose @ basis.T) @ basis
+        coupling = np.concatenate([self.coupling @ coefficients[:own], coefficients[-1:]])
+        return torch.cat([loose, process.remainder[None]]), coupling
 
 
 class Tridiagonalisation:
@@ -99,21 +183,41 @@ class Tridiagonalisation:
     Attributes:
         done: steps taken, each one product with a vector.
         exhausted: after how many steps the space that the start spans was exhausted; None before that.
+        remainder: (size,) what the last product has outside the space.
     """
 
-    def __init__(self, operator: Operator, start: Tensor, *, steps: int, seed: int) -> None:
-        self._operator, self._seed, self._steps = operator, seed, min(steps, operator.size)
-        self._basis = start.new_empty((0, operator.size))
-        self._next: Tensor | None = start / start.norm()
+    def __init__(
+        self, operator: Operator, start: Tensor, *, steps: int, beside: Tensor | None = None, seed: int | None = None
+    ) -> None:
+        """Begin.
+
+        Args:
+            operator: symmetric.
+            start: (size,) any vector but 0.
+            steps: the most to take.
+            beside: (rows, size) orthonormal; everything happens in the space orthogonal to them.
+            seed: of new starts in what is left, once a space is exhausted; None ends there.
+        """
+        self._operator, self._seed = operator, seed
+        self._beside = start.new_empty((0, operator.size)) if beside is None else beside
+        self._steps = min(steps, operator.size - len(self._beside))
+        self._held = start.new_empty((0, operator.size))
         self._diagonal: list[float] = []
-        self._beside: list[float] = []
+        self._lengths: list[float] = []
         self.done = 0
         self.exhausted: int | None = None
+        self.remainder = self._outside(start)
+        self._next: Tensor | None = self.remainder / self.remainder.norm()
+
+    @property
+    def basis(self) -> Tensor:
+        """(done, size) orthonormal."""
+        return self._held[: self.done]
 
     @property
     def full(self) -> bool:
         """Whether no further step can be taken."""
-        return self.done >= self._steps
+        return self.done >= self._steps or self._next is None
 
     def step(self) -> None:
         """One more product."""
@@ -124,49 +228,84 @@ class Tridiagonalisation:
         if not torch.isfinite(image).all():
             raise InputError(f"basins: a product with the {self._operator.name} holds NaN or infinity; check the model")
         self._diagonal.append(float(image @ vector))
-        basis = self._basis[: self.done]
         scale = float(image.norm())
-        # Twice is enough: the second pass removes what rounding left of the first.
-        for _ in range(2):
-            image = image - (basis @ image) @ basis
-        length = float(image.norm())
+        self.remainder = self._outside(image)
+        length = float(self.remainder.norm())
         if length > scale * 10 * torch.finfo(image.dtype).eps:
-            self._beside.append(length)
-            self._next = image / length
-        else:
-            # The space is exhausted: go on in its complement, uncoupled.
-            self._beside.append(0.0)
-            self.exhausted = self.done if self.exhausted is None else self.exhausted
-            self._next = self._fresh() if self.done < self._operator.size else None
+            self._lengths.append(length)
+            self._next = self.remainder / length
+            return
+        self._lengths.append(0.0)
+        self.remainder = torch.zeros_like(self.remainder)
+        self.exhausted = self.done if self.exhausted is None else self.exhausted
+        self._next = None
+        if self._seed is not None and self.done < self._steps:
+            # Go on in the complement, uncoupled.
+            fresh = self._outside(probe(self._operator, self._seed, self.done, kind="normal"))
+            self._next = fresh / fresh.norm()
+
+    def matrix(self) -> Table:
+        """(done, done) T."""
+        beside = self._lengths[:-1]
+        return np.asarray(np.diag(self._diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
 
     def ritz(self) -> tuple[Floats, Floats]:
         """Ritz values, ascending, and their residual norms."""
-        values, vectors = self._eigen()
-        return values, np.abs(self._beside[-1] * vectors[-1])
+        values, vectors = np.linalg.eigh(self.matrix())
+        return values, np.abs(self._lengths[-1] * vectors[-1])
 
     def nodes(self) -> tuple[Floats, Floats]:
         """Ritz values and the squared first components of their vectors: nodes and weights of a quadrature."""
-        values, vectors = self._eigen()
+        values, vectors = np.linalg.eigh(self.matrix())
         return values, vectors[0] ** 2
 
-    def _eigen(self) -> tuple[Floats, Table]:
-        return eigh_tridiagonal(np.array(self._diagonal), np.array(self._beside[:-1]))  # type: ignore[return-value]
+    def settled(self, count: int, *, above: float, within: float) -> bool:
+        """Whether there are Ritz values above a bound, and the `count` largest of them have hardly any residual."""
+        values, residuals = self.ritz()
+        own = residuals[values > above][-count:]
+        return bool(own.size) and float(np.linalg.norm(own)) <= within
+
+    def highest(self, missed: float) -> float:
+        """An upper bound of all eigenvalues in the space searched, from a random start.
+
+        The polynomial p(x) = prod (x - theta_j) / prod beta_j, of the Ritz values theta and the lengths beta of the
+        remainders, has ||p(A) start|| = 1, so |p(lambda)| <= 1 / |share of the start along lambda's vector|, and p
+        grows above the largest theta. The share is below its `missed` quantile with just that probability, whatever
+        the number of steps (van Dorsselaer, Hochstenbach and van der Vorst 2000).
+
+        Args:
+            missed: the probability that the bound may fail.
+        """
+        values, _ = self.ritz()
+        if self.exhausted is not None:
+            return float(values[-1])
+        dimension = self._operator.size - len(self._beside)
+        smallest_share = betaincinv(0.5, (dimension - 1) / 2, missed) ** 0.5
+        reach = float(np.log(self._lengths).sum() - np.log(smallest_share))
+        below = values[-1] - values
+
+        def excess(u: float) -> float:
+            return float(np.log(np.exp(u) + below).sum()) - reach
+
+        # Over log(x - theta_1) the excess rises by 1 for each unit at least, and by the number of values at most.
+        most = reach / len(values)
+        least = most - excess(most) - 1.0
+        return float(values[-1] + np.exp(brentq(excess, least, most + 1e-9, xtol=1e-6)))
+
+    def _outside(self, vector: Tensor) -> Tensor:
+        # Twice is enough: the second pass removes what rounding left of the first.
+        for _ in range(2):
+            for rows in (self._beside, self.basis):
+                vector = vector - (rows @ vector) @ rows
+        return vector
 
     def _hold(self, vector: Tensor) -> None:
-        if self.done == self._basis.shape[0]:
-            grown = self._basis.new_empty((min(self._steps, max(8, 2 * self.done)), self._operator.size))
-            grown[: self.done] = self._basis
-            self._basis = grown
-        self._basis[self.done] = vector
+        if self.done == len(self._held):
+            grown = self._held.new_empty((min(self._steps, max(8, 2 * self.done)), self._operator.size))
+            grown[: self.done] = self.basis
+            self._held = grown
+        self._held[self.done] = vector
         self.done += 1
-
-    def _fresh(self) -> Tensor:
-        vector = probe(self._operator, self._seed, self.done, kind="normal")
-        basis = self._basis[: self.done]
-        for _ in range(2):
-            vector = vector - (basis @ vector) @ basis
-        unit: Tensor = vector / vector.norm()
-        return unit
 
 
 def probe(operator: Operator, seed: int, number: int, *, kind: str) -> Tensor:
@@ -182,13 +321,5 @@ def probe(operator: Operator, seed: int, number: int, *, kind: str) -> Tensor:
     return torch.from_numpy(normal).to(device=operator.device, dtype=operator.dtype)
 
 
-def _errors(values: Floats, residuals: Floats) -> Floats:
-    """How far the nearest true eigenvalue can be from each Ritz value (ascending)."""
-    if len(values) < 2:
-        return residuals
-    lower = np.append(np.inf, values[1:] - values[:-1] - residuals[:-1])
-    upper = np.append(values[1:] - values[:-1] - residuals[1:], np.inf)
-    gap = np.minimum(lower, upper)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sharper = np.where(gap > 0, residuals**2 / gap, np.inf)
-    return np.minimum(residuals, sharper)
+def _gram(rows: Tensor) -> Table:
+    return np.asarray((rows @ rows.T).double().cpu().numpy())

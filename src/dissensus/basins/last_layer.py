@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from dissensus.basins.objectives import outputs_of
 from dissensus.bootstrap import percentile_estimate
 from dissensus.dynamics.rank_correlation import resampled_spearman
 from dissensus.errors import InputError
@@ -60,9 +61,10 @@ def gradient_variance(measured: Objective, *, resamples: int = 1000, seed: int =
         resamples: of items, behind the interval.
         seed: of the resamples.
     """
-    if not measured.targets.is_floating_point() or measured.targets.ndim != 2:
+    targets = measured.targets
+    if not targets.is_floating_point() or targets.ndim != 2:
         raise InputError("gradient variance: the targets are class indices; give (items, classes) distributions")
-    human = measured.targets.double().cpu().numpy()
+    human = targets.double().cpu().numpy()
     hidden, layer = last_layer_inputs(measured)
     of_logits = 1 - (human**2).sum(axis=1)
     variance = of_logits * (hidden.double().square().sum(dim=1).cpu().numpy() + (layer.bias is not None))
@@ -87,9 +89,9 @@ def last_layer_inputs(measured: Objective) -> tuple[Tensor, nn.Linear]:
     """(items, width) what enters the linear layer that runs last, and that layer."""
     with same_bits(), watched_last_layer(measured.model) as last:
         seen = []
-        for x, _ in measured.chunks():
-            measured.model(x)
-            seen.append(last.inputs(len(x)))
+        for x, t in measured.chunks():
+            outputs_of(measured.model, x)
+            seen.append(last.inputs(len(t)))
     assert last.layer is not None
     return torch.cat(seen), last.layer
 

@@ -8,6 +8,7 @@ have the same shape and share one trace. A quadratic form v^T A v is split in th
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from dissensus.basins.simplified import simplify
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch.fx import Node
 
@@ -48,7 +49,12 @@ def linearised(function: Callable[..., Tensor], constants: Sequence[Tensor], vec
         InputError: where the function draws random numbers, since a trace would freeze what it drew.
     """
     # Without functionalize a formula could write into a tensor that is to be kept.
-    traced = make_fx(functionalize(function))(*constants, vector)
+    try:
+        traced = make_fx(functionalize(function))(*constants, vector)
+    except RuntimeError:
+        # Some networks look at their inputs (whether a mask masks anything), unless they know that they are traced.
+        with _told_of_tracing():
+            traced = make_fx(functionalize(function))(*constants, vector)
     graph: Graph = traced.graph
     for node in graph.nodes:
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
@@ -64,6 +70,17 @@ def linearised(function: Callable[..., Tensor], constants: Sequence[Tensor], vec
         GraphModule(traced, _fixed_part(graph, kept, moving)),
         GraphModule(traced, _linear_part(graph, kept, moving, last)),
     )
+
+
+@contextmanager
+def _told_of_tracing() -> Iterator[None]:
+    """Have `torch.compiler.is_compiling` say yes, as it does while a network is exported."""
+    before = torch.compiler._is_compiling_flag
+    torch.compiler._is_compiling_flag = True
+    try:
+        yield
+    finally:
+        torch.compiler._is_compiling_flag = before
 
 
 def kept_bytes(tensors: Sequence[Tensor], shared: Sequence[Tensor]) -> int:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+import torch
+from torch import nn
 
 from dissensus.basins.density import SpectralDensity, spectral_density
+from dissensus.basins.explanations import ExplanationStability, explanation_stability
 from dissensus.basins.lanczos import Eigenvalues, top_eigenvalues
 from dissensus.basins.last_layer import GradientVariance, gradient_variance, last_layer_inputs
-from dissensus.basins.objectives import MeasuredOn, mean_and_error, objective
+from dissensus.basins.objectives import SOFT, MeasuredOn, cross_entropy, mean_and_error, objective
 from dissensus.basins.operators import hessian_of
 from dissensus.basins.settings import DEFAULTS, BasinSettings
 from dissensus.basins.sharpness import (
@@ -21,26 +24,22 @@ from dissensus.basins.sharpness import (
     worst_case_sharpness_of,
 )
 from dissensus.basins.similarity import Similarity, cka
+from dissensus.basins.stored import plain, restored
 from dissensus.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
 from dissensus.basins.traces import Trace, trace
-from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
+from dissensus.training.inputs import SparseRows, prepared
 from dissensus.training.restoring import trained_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import torch
-
     from dissensus.arrays import Ints
-    from dissensus.basins.linearised import Linearised
-    from dissensus.basins.objectives import Objective
+    from dissensus.basins.objectives import Objective, ObjectiveOptions
+    from dissensus.basins.operators import Traces
     from dissensus.training.data import TrainingData
     from dissensus.training.run import RunResult
-
-
-Restored = TypeVar("Restored", "Basin", "BasinPair")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,7 +47,7 @@ class Basin:
     """The basin that a run ended in.
 
     Attributes:
-        run: its key.
+        run: its key, or what else it is called.
         measured_on: loss and data; basins compare only where these agree.
         loss: mean over the items.
         loss_error: its standard error over items.
@@ -56,9 +55,11 @@ class Basin:
         eigenvalues: the largest of the Hessian.
         trace: of the Hessian.
         worst_case: sharpness in a ball.
+        adaptive: sharpness in a ball that is stretched along each weight by its size (ASAM).
         average: sharpness under plain random perturbations.
         average_filter: under filter-normalised ones.
-        gradient_variance: of the last layer, against human entropy.
+        gradient_variance: of the last layer, against human entropy; None where targets are no distributions, the loss
+            is not cross-entropy, or the network does not end in a linear layer.
         density: of the Hessian's spectrum; None where not asked for.
         line: the loss along a random line; None where not asked for.
         surface: the loss over a random plane; None where not asked for.
@@ -74,9 +75,10 @@ class Basin:
     eigenvalues: Eigenvalues
     trace: Trace
     worst_case: WorstCaseSharpness
+    adaptive: WorstCaseSharpness
     average: AverageSharpness
     average_filter: AverageSharpness
-    gradient_variance: GradientVariance
+    gradient_variance: GradientVariance | None
     density: SpectralDensity | None
     line: LossLine | None
     surface: LossPlane | None
@@ -85,12 +87,12 @@ class Basin:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON; what is not finite is null."""
-        return _plain(asdict(self))  # type: ignore[no-any-return]
+        return plain(asdict(self))  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Basin:
         """The basin that `to_dict` wrote."""
-        return _restored(cls, given)
+        return restored(cls, given)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,12 +113,36 @@ class BasinPair:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        return _plain(asdict(self))  # type: ignore[no-any-return]
+        return plain(asdict(self))  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> BasinPair:
         """The pair that `to_dict` wrote."""
-        return _restored(cls, given)
+        return restored(cls, given)
+
+
+def measure(
+    model: nn.Module,
+    inputs: Any,
+    targets: Any = None,
+    *,
+    settings: BasinSettings = DEFAULTS,
+    name: str = "",
+    **options: Unpack[ObjectiveOptions],
+) -> Basin:
+    """The basin of any network: loss, largest eigenvalues, trace, sharpness, and what else the settings ask for.
+
+    Args:
+        model: in evaluation mode.
+        inputs: a DataLoader, or what the network takes of all items, as `objective` takes them; all items are used.
+        targets: of all items; none for a loader.
+        settings: what to measure, and how precisely; split and items are those of a study and not used.
+        name: what to call it in the result.
+        options: loss, data, chunk and device, as `objective` takes them.
+    """
+    options.setdefault("chunk", settings.chunk)
+    measured = objective(model, inputs, targets, **options)
+    return _measured(name, measured, settings, _sharpness([measured], settings)[0], traces={})
 
 
 def measure_basins(
@@ -142,17 +168,30 @@ def measure_basins(
     objectives = [run_objective(result, data, settings=settings, device=device) for result in results]
     sharpness: dict[int, dict[str, Any]] = {}
     for group in _same_form(objectives):
-        members = [objectives[k] for k in group]
-        asked = {"probes": settings.perturbations, "seed": settings.seed}
-        worst = worst_case_sharpness_of(members, radius=settings.radius, steps=settings.ascent_steps)
-        plain = average_sharpness_of(members, normalisation="none", scale=settings.scale, **asked)
-        filtered = average_sharpness_of(members, normalisation="filter", scale=settings.filter_scale, **asked)
-        for k, *three in zip(group, worst, plain, filtered, strict=True):
-            sharpness[k] = dict(zip(("worst_case", "average", "average_filter"), three, strict=True))
+        sharpness.update(zip(group, _sharpness([objectives[k] for k in group], settings), strict=True))
     # A network is traced once, whatever the number of its runs.
-    traces: dict[str, dict[str, Linearised]] = {}
+    traces: dict[str, Traces] = {}
     for k, (result, measured) in enumerate(zip(results, objectives, strict=True)):
-        yield _measured(result, measured, settings, sharpness[k], traces=traces.setdefault(result.run.model, {}))
+        yield _measured(
+            result.run.key, measured, settings, sharpness[k], traces=traces.setdefault(result.run.network, {})
+        )
+
+
+def _sharpness(objectives: Sequence[Objective], settings: BasinSettings) -> list[dict[str, Any]]:
+    """All kinds of sharpness of runs of one architecture."""
+    asked = {"probes": settings.perturbations, "seed": settings.seed}
+    steps = settings.ascent_steps
+    kinds = {
+        "worst_case": worst_case_sharpness_of(objectives, radius=settings.radius, steps=steps),
+        "adaptive": worst_case_sharpness_of(
+            objectives, normalisation="adaptive", radius=settings.adaptive_radius, steps=steps
+        ),
+        "average": average_sharpness_of(objectives, normalisation="none", scale=settings.scale, **asked),
+        "average_filter": average_sharpness_of(
+            objectives, normalisation="filter", scale=settings.filter_scale, **asked
+        ),
+    }
+    return [dict(zip(kinds, each, strict=True)) for each in zip(*kinds.values(), strict=True)]
 
 
 def compare_basins(
@@ -185,6 +224,18 @@ def compare_basins(
     return tuple(found)
 
 
+def compare_explanations(
+    results: Sequence[RunResult],
+    data: TrainingData,
+    *,
+    settings: BasinSettings = DEFAULTS,
+    device: str | torch.device = "cpu",
+) -> ExplanationStability:
+    """How alike several seeds of one system explain the items that `measure_basins` uses."""
+    objectives = [run_objective(result, data, settings=settings, device=device) for result in results]
+    return explanation_stability(objectives, examples=max(settings.explanations, 1))
+
+
 def run_objective(
     result: RunResult,
     data: TrainingData,
@@ -193,10 +244,11 @@ def run_objective(
     device: str | torch.device = "cpu",
 ) -> Objective:
     """A run's mean soft cross-entropy to the human distribution over the chosen items."""
-    rows, name = _chosen(data, settings)
+    rows, name = chosen_items(data, settings)
+    model = trained_model(result, data)
     return objective(
-        trained_model(result, data, on_features_for="basins"),
-        data.as_input(data.features[rows]),
+        model,
+        _inputs(model, data, rows, torch.device(device)),
         data.human.probabilities[rows].astype(np.float32),
         data=name,
         chunk=settings.chunk,
@@ -204,7 +256,19 @@ def run_objective(
     )
 
 
-def _chosen(data: TrainingData, settings: BasinSettings) -> tuple[Ints, str]:
+def _inputs(model: nn.Module, data: TrainingData, rows: Ints, place: torch.device) -> Any:
+    """What a network takes of these items: their features, or its own reading of them."""
+    if hasattr(model, "prepare"):
+        if data.items is None:
+            raise InputError(
+                f"basins: the network reads items, and {data.name} has features only; give texts or images"
+            )
+        return prepared(model, data.items.take(rows), place)
+    features: Any = data.as_input(data.features[rows])
+    return SparseRows.of(features, place) if data.sparse else features
+
+
+def chosen_items(data: TrainingData, settings: BasinSettings) -> tuple[Ints, str]:
     """The rows of the chosen items, in the order of the split, and what to call them."""
     if settings.split not in data.splits or not data.splits[settings.split].size:
         raise InputError(
@@ -225,12 +289,12 @@ def _same_form(objectives: Sequence[Objective]) -> list[list[int]]:
 
 
 def _measured(
-    result: RunResult,
+    name: str,
     measured: Objective,
     settings: BasinSettings,
     sharpness: dict[str, Any],
     *,
-    traces: dict[str, Linearised],
+    traces: Traces,
 ) -> Basin:
     began, seed = time.perf_counter(), settings.seed
     loss, loss_error = (float(part[0]) for part in mean_and_error(measured.losses(measured.weights[None])))
@@ -257,7 +321,7 @@ def _measured(
     # What the operator keeps is large, and nothing below needs it.
     del operator
     return Basin(
-        run=result.run.key,
+        run=name,
         measured_on=measured.measured_on,
         loss=loss,
         loss_error=loss_error,
@@ -265,7 +329,7 @@ def _measured(
         eigenvalues=eigenvalues,
         trace=total,
         **sharpness,
-        gradient_variance=gradient_variance(measured, seed=seed),
+        gradient_variance=_gradient_variance(measured, seed),
         density=spectrum,
         line=loss_line(measured, span=settings.span, points=settings.line, seed=seed) if settings.line else None,
         surface=loss_plane(measured, span=settings.span, points=settings.surface, seed=seed)
@@ -276,54 +340,10 @@ def _measured(
     )
 
 
-_PARTS: Final[dict[str, type]] = {
-    "measured_on": MeasuredOn,
-    "eigenvalues": Eigenvalues,
-    "trace": Trace,
-    "worst_case": WorstCaseSharpness,
-    "average": AverageSharpness,
-    "average_filter": AverageSharpness,
-    "gradient_variance": GradientVariance,
-    "spearman": Estimate,
-    "spearman_of_logits": Estimate,
-    "density": SpectralDensity,
-    "line": LossLine,
-    "surface": LossPlane,
-    "settings": BasinSettings,
-    "barrier": LossBarrier,
-    "similarity": Similarity,
-}
-_MAY_MISS: Final = {*_PARTS, "items", "tolerance", "low", "high"}
-
-
-def _restored(kind: type[Restored], given: dict[str, Any]) -> Restored:
-    """The object whose `to_dict` this is."""
-    try:
-        return kind(**{each.name: _read(each.name, given[each.name]) for each in fields(kind)})
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"basins: a stored {kind.__name__} cannot be read ({error}); delete it and measure again"
-        ) from error
-
-
-def _plain(value: Any) -> Any:
-    """Numbers, text, lists and mappings only."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, float) and not np.isfinite(value):
+def _gradient_variance(measured: Objective, seed: int) -> GradientVariance | None:
+    """None where it has no meaning, or where there is no last linear layer to tell."""
+    if measured.loss is not cross_entropy or measured.measured_on.loss != SOFT:
         return None
-    return value
-
-
-def _read(name: str, value: Any) -> Any:
-    if isinstance(value, dict):
-        return _PARTS[name](**{each: _read(each, part) for each, part in value.items()})
-    if isinstance(value, list):
-        return tuple(value) if name == "dimensions" else np.array(value, dtype=np.float64)
-    if value is None and name not in _MAY_MISS:
-        return float("nan")
-    return value
+    if not any(isinstance(module, nn.Linear) for module in measured.model.modules()):
+        return None
+    return gradient_variance(measured, seed=seed)

@@ -6,6 +6,8 @@ Everything in this room is measured on an objective, and every result says which
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
@@ -13,8 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dissensus.basins.frozen import fix_statistics
+from dissensus.basins.sources import Fingerprint, rows_in, source_of
 from dissensus.errors import InputError
 from dissensus.training.loop import same_bits
 from dissensus.training.patches import as_matmuls
@@ -25,14 +29,16 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from dissensus.basins.sources import Batch, Source
+
     Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
     """(items, classes) logits and (items, ...) targets to (items,) losses."""
 
-    Values: TypeAlias = Tensor | np.ndarray[Any, Any]
-    """Numbers that come as a tensor or as an array."""
-
 CHUNK: Final = 250
 """How many items are computed at once: few enough for a processor's cache, enough to keep a GPU busy."""
+
+SOFT: Final = "soft cross-entropy"
+"""What cross-entropy is called where the targets are distributions."""
 
 STACKED: Final = 32
 """How many weight vectors are evaluated at once where they are stacked."""
@@ -43,10 +49,28 @@ def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     return F.cross_entropy(logits, target, reduction="none")
 
 
+def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
+    """(items,) mean over outputs of the cross-entropy of yes and no, for (items, outputs) shares of yes."""
+    return _by_item(F.binary_cross_entropy_with_logits(logits, target.to(logits.dtype), reduction="none"))
+
+
+def squared_error(outputs: Tensor, target: Tensor) -> Tensor:
+    """(items,) mean over outputs of (output - target)^2."""
+    return _by_item((outputs - target.to(outputs.dtype).view_as(outputs)) ** 2)
+
+
+LOSSES: Final[dict[str, Loss]] = {
+    "cross-entropy": cross_entropy,
+    "binary-cross-entropy": binary_cross_entropy,
+    "squared-error": squared_error,
+}
+"""Losses by name."""
+
+
 class ObjectiveOptions(TypedDict, total=False):
     """The options of `objective`, for functions that hand them on; it says what they mean."""
 
-    loss: Loss
+    loss: Loss | str
     data: str
     chunk: int
     device: str | torch.device | None
@@ -60,11 +84,17 @@ class MeasuredOn:
         loss: name of the loss.
         data: name of the data.
         items: how many items, all of them used.
+        fingerprint: a hash of the inputs and targets; empty where it was not taken.
     """
 
     loss: str
     data: str
     items: int
+    fingerprint: str = ""
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"{self.loss} on {self.items:,} items ({self.data})"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,8 +108,7 @@ class Objective:
         weights: (size,) their values, one after another.
         buffer_names: of the buffers that hold real numbers (batch statistics).
         buffers: (size of the buffers,) their values, one after another.
-        features: (items, ...).
-        targets: (items, ...).
+        source: where inputs and targets come from, chunk by chunk.
         loss: gives the loss of each item.
         chunk: how many items are computed at once.
         stacked: the model in a form that is fast over stacked weights; None where one vector at a time is faster.
@@ -92,8 +121,7 @@ class Objective:
     weights: Tensor
     buffer_names: tuple[str, ...]
     buffers: Tensor
-    features: Tensor
-    targets: Tensor
+    source: Source
     loss: Loss
     chunk: int
     stacked: nn.Module | None
@@ -107,23 +135,26 @@ class Objective:
     @property
     def items(self) -> int:
         """The number of items."""
-        return self.features.shape[0]
+        return self.measured_on.items
 
     def named(self, weights: Tensor) -> dict[str, Tensor]:
         """The parts of a flat vector, by parameter name."""
         parts = weights.split([shape.numel() for shape in self.shapes])
         return {name: part.view(shape) for name, part, shape in zip(self.names, parts, self.shapes, strict=True)}
 
-    def logits(self, weights: Tensor, features: Tensor, *, buffers: Tensor | None = None) -> Tensor:
+    def logits(self, weights: Tensor, inputs: Any, *, buffers: Tensor | None = None) -> Tensor:
         """(items, classes) of the model with these weights, and these batch statistics where given."""
         own = {} if buffers is None or not self.buffer_names else self._named_buffers(buffers)
-        state = {**self.named(weights), **own}
-        out: Tensor = functional_call(self.model, state, (features,))
-        return out
+        return outputs_of(self.model, inputs, {**self.named(weights), **own})
 
-    def chunks(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Features and targets, some items at a time."""
-        yield from zip(self.features.split(self.chunk), self.targets.split(self.chunk), strict=True)
+    def chunks(self) -> Iterator[Batch]:
+        """Inputs and targets, some items at a time."""
+        return self.source.chunks()
+
+    @property
+    def targets(self) -> Tensor:
+        """(items, ...) of all items."""
+        return torch.cat([targets for _, targets in self.chunks()])
 
     @torch.no_grad()
     def losses(self, points: Tensor, *, buffers: Tensor | None = None) -> Tensor:
@@ -135,12 +166,12 @@ class Objective:
             if self.stacked is not None and buffers is None:
                 parts = [self._stacked_losses(part) for part in points.split(STACKED)]
                 return torch.cat(parts)
-            rows = []
-            for number, point in enumerate(points):
-                own = None if buffers is None else buffers[number]
-                outs = [self.loss(self.logits(point, x, buffers=own), t) for x, t in self.chunks()]
-                rows.append(torch.cat(outs))
-            return torch.stack(rows)
+            columns = []
+            for x, t in self.chunks():
+                own = [None] * len(points) if buffers is None else list(buffers)
+                rows = [self.loss(self.logits(w, x, buffers=b), t) for w, b in zip(points, own, strict=True)]
+                columns.append(torch.stack(rows))
+            return torch.cat(columns, dim=1)
 
     def gradients(self, points: Tensor) -> Tensor:
         """(points, size) gradients of the mean loss at each weight vector."""
@@ -150,7 +181,7 @@ class Objective:
             return torch.stack([self._gradient(point) for point in points])
 
     def _gradient(self, point: Tensor) -> Tensor:
-        def total(weights: Tensor, x: Tensor, t: Tensor) -> Tensor:
+        def total(weights: Tensor, x: Any, t: Tensor) -> Tensor:
             return self.loss(self.logits(weights, x), t).sum()
 
         slope = torch.zeros_like(point)
@@ -174,7 +205,7 @@ class Objective:
 
     def _losses_of_form(self, weights: Tensor, x: Tensor, t: Tensor) -> Tensor:
         assert self.stacked is not None
-        return self.loss(functional_call(self.stacked, self.named(weights), (x,)), t)
+        return self.loss(outputs_of(self.stacked, x, self.named(weights)), t)
 
     def _named_buffers(self, buffers: Tensor) -> dict[str, Tensor]:
         now = dict(self.model.named_buffers())
@@ -184,10 +215,10 @@ class Objective:
 
 def objective(
     model: nn.Module,
-    features: Values,
-    targets: Values,
+    inputs: Any,
+    targets: Any = None,
     *,
-    loss: Loss = cross_entropy,
+    loss: Loss | str = cross_entropy,
     data: str = "the given items",
     chunk: int = CHUNK,
     device: str | torch.device | None = None,
@@ -195,12 +226,16 @@ def objective(
     """The mean loss of a model over these items, as a function of its trainable weights.
 
     Args:
-        model: any network that takes a batch of items and gives one row for each; in evaluation mode.
-        features: (items, ...) what it takes.
+        model: any network that gives one row of outputs for each item, as a tensor, the first of a tuple, or `logits`
+            of a mapping; in evaluation mode.
+        inputs: (items, ...) what it takes; a tuple is given by position, a mapping by name. Or a DataLoader, a Dataset
+            or a list of batches (inputs, targets), which are read anew on each pass; then without targets. Batches that
+            are mappings hold their targets as labels, label, targets or target.
         targets: (items, classes) distributions or (items,) class indices, or whatever the loss takes.
-        loss: gives (items,) losses; the loss of an item must not depend on other items.
+        loss: a name in `LOSSES`, a loss of PyTorch, or a function that gives (items,) losses; the loss of an item must
+            not depend on other items.
         data: name of the items, for the results.
-        chunk: how many items are computed at once.
+        chunk: how many items are computed at once; a loader's batches stay as they are.
         device: where to compute; by default where the model is.
     """
     refuse_training_mode(model)
@@ -211,35 +246,154 @@ def objective(
     own = fix_statistics(copy.deepcopy(model).to(place).requires_grad_(False))
     parts = {name: value.detach().to(place) for name, value in weights.items()}
     flat = torch.cat([value.reshape(-1) for value in parts.values()])
-    x, t = (_placed(values, flat) for values in (features, targets))
-    if not x.shape[0] or x.shape[0] != t.shape[0]:
-        raise InputError(
-            f"basins: {x.shape[0]:,} rows of features and {t.shape[0]:,} targets; give one target for each item, and "
-            "at least one item"
-        )
+    chosen = _loss_of(loss)
+    source = source_of(inputs, targets, chunk=max(1, chunk), like=flat)
+    size, measured_on, first = _looked_through(own, source, chosen, data)
     real = {name: value for name, value in own.named_buffers() if value.is_floating_point()}
-    made = Objective(
+    return Objective(
         model=own,
         names=tuple(parts),
         shapes=tuple(value.shape for value in parts.values()),
         weights=flat,
         buffer_names=tuple(real),
         buffers=torch.cat([value.reshape(-1) for value in real.values()]) if real else flat.new_zeros(0),
-        features=x,
-        targets=t,
-        loss=loss,
-        chunk=max(1, min(chunk, x.shape[0])),
-        stacked=_stacked_form(own, parts, x[:2]),
-        measured_on=MeasuredOn(loss=_loss_name(loss, t), data=data, items=x.shape[0]),
+        source=source,
+        loss=chosen,
+        chunk=size,
+        stacked=_stacked_form(own, parts, first[:2]) if isinstance(first, Tensor) else None,
+        measured_on=measured_on,
     )
-    with torch.no_grad():
-        given = made.loss(made.logits(flat, x[:2]), t[:2])
-    if given.shape != x[:2].shape[:1]:
+
+
+def outputs_of(model: nn.Module, inputs: Any, state: dict[str, Tensor] | None = None) -> Tensor:
+    """(items, ...) outputs of a model, with other weights where given; attention by formulas that have derivatives."""
+    positions: tuple[Any, ...] = (
+        () if isinstance(inputs, Mapping) else inputs if isinstance(inputs, tuple) else (inputs,)
+    )
+    names = dict(inputs) if isinstance(inputs, Mapping) else {}
+    with plain_attention():
+        out: Any = functional_call(model, state, positions, names) if state is not None else model(*positions, **names)
+    if isinstance(out, Mapping):
+        if "logits" not in out:
+            raise InputError(
+                f"basins: the model gives {', '.join(map(str, out))}; wrap it so that it gives a tensor, or 'logits'"
+            )
+        out = out["logits"]
+    elif isinstance(out, tuple | list) and out:
+        out = out[0]
+    if not isinstance(out, Tensor):
+        raise InputError(f"basins: the model gives a {type(out).__name__}; wrap it so that it gives a tensor")
+    return out
+
+
+@contextmanager
+def plain_attention() -> Iterator[None]:
+    """Attention as matrix products and a softmax: fused kernels have no second derivatives, or no first on a CPU."""
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+
+
+@torch.no_grad()
+def _looked_through(model: nn.Module, source: Source, loss: Loss, data: str) -> tuple[int, MeasuredOn, Any]:
+    """The size of the first chunk, what will be measured on, and the inputs of the first chunk, all items checked."""
+    fingerprint, items, size, name, first = Fingerprint(), 0, 0, "", None
+    for inputs, targets in source.chunks():
+        count = rows_in(inputs)
+        if targets.ndim < 1 or len(targets) != count:
+            raise InputError(
+                f"basins: {count:,} rows of features and targets of shape {tuple(targets.shape)}; give one target for "
+                "each item"
+            )
+        if not items:
+            size, name, first = count, _loss_name(loss, targets), inputs
+            outputs = outputs_of(model, inputs)
+        if loss is cross_entropy:
+            _check_classes(outputs, targets, items)
+        if not items:
+            _check_loss(loss, outputs, targets)
+        fingerprint.add(inputs, targets)
+        items += count
+    if not items:
+        raise InputError("basins: the loader gives no items; give at least one")
+    return size, MeasuredOn(loss=name, data=data, items=items, fingerprint=str(fingerprint)), first
+
+
+def _check_classes(outputs: Tensor, targets: Tensor, before: int) -> None:
+    """Raise unless targets are class indices or distributions over the outputs."""
+    classes = outputs.shape[-1]
+    if outputs.ndim != 2:
         raise InputError(
-            f"basins: the loss gives values of shape {tuple(given.shape)} for {x[:2].shape[0]} items; it must give one "
+            f"basins: the model gives outputs of shape {tuple(outputs.shape)}, and cross-entropy takes (items, "
+            "classes); give a loss of your own"
+        )
+    if not targets.is_floating_point():
+        if targets.ndim != 1:
+            raise InputError(
+                f"basins: targets of whole numbers have shape {tuple(targets.shape)}; give (items,) class indices, or "
+                "distributions as real numbers"
+            )
+        wrong = (targets < 0) | (targets >= classes)
+        if wrong.any():
+            row = int(wrong.nonzero()[0])
+            raise InputError(
+                f"basins: the target of item {before + row} is {int(targets[row])}, and the model has {classes} "
+                f"outputs; give class indices from 0 to {classes - 1}"
+            )
+        return
+    if targets.ndim != 2 or targets.shape[1] != classes:
+        shape = ", ".join(["items", *map(str, targets.shape[1:])])
+        raise InputError(
+            f"basins: targets of shape ({shape}) for a model of {classes} outputs; give (items, {classes}) "
+            "distributions, or (items,) class indices as whole numbers"
+        )
+    wrong = ~((targets >= 0).all(dim=1) & ((targets.sum(dim=1) - 1).abs() <= 1e-3))
+    if wrong.any():
+        row = int(wrong.nonzero()[0])
+        raise InputError(
+            f"basins: the target of item {before + row} sums to {float(targets[row].sum()):g} with a least share of "
+            f"{float(targets[row].min()):g}; give distributions that sum to 1, counts divided by their sum"
+        )
+
+
+def _check_loss(loss: Loss, outputs: Tensor, targets: Tensor) -> None:
+    try:
+        given = loss(outputs, targets)
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        raise InputError(
+            f"basins: the loss cannot take outputs of shape {tuple(outputs.shape)} and targets of shape "
+            f"{tuple(targets.shape)} ({str(error).splitlines()[0]}); give targets that fit the loss"
+        ) from error
+    if given.shape != outputs.shape[:1]:
+        raise InputError(
+            f"basins: the loss gives values of shape {tuple(given.shape)} for {len(outputs)} items; it must give one "
             "for each item (reduction='none')"
         )
-    return made
+
+
+def _loss_of(given: Loss | str) -> Loss:
+    if isinstance(given, str):
+        if given not in LOSSES:
+            raise InputError(f"basins: no loss '{given}'; choose {', '.join(LOSSES)}, or give a function")
+        return LOSSES[given]
+    if isinstance(given, nn.Module) and hasattr(given, "reduction"):
+        each: Any = copy.deepcopy(given)
+        each.reduction = "none"
+
+        def by_item(outputs: Tensor, targets: Tensor) -> Tensor:
+            return _by_item(each(outputs, targets))
+
+        by_item.__name__ = type(given).__name__
+        return by_item
+    return given
+
+
+def _by_item(values: Tensor) -> Tensor:
+    return values.flatten(1).mean(dim=1) if values.ndim > 1 else values
 
 
 def refuse_training_mode(model: nn.Module) -> None:
@@ -294,12 +448,8 @@ def _stacked_form(model: nn.Module, weights: dict[str, Tensor], features: Tensor
     return form
 
 
-def _placed(values: Values, like: Tensor) -> Tensor:
-    tensor = torch.as_tensor(values).to(like.device)
-    return tensor.to(like.dtype) if tensor.is_floating_point() else tensor
-
-
 def _loss_name(loss: Loss, targets: Tensor) -> str:
     if loss is cross_entropy:
-        return "soft cross-entropy" if targets.is_floating_point() else "cross-entropy"
-    return str(getattr(loss, "__name__", type(loss).__name__))
+        return SOFT if targets.is_floating_point() else "cross-entropy"
+    known = next((name for name, each in LOSSES.items() if each is loss), None)
+    return known or str(getattr(loss, "__name__", type(loss).__name__))

@@ -13,27 +13,36 @@ from torch.func import grad, jvp, vjp
 
 from dissensus.basins.linearised import Linearised, kept_bytes, linearised, random_numbers
 from dissensus.basins.objectives import objective
+from dissensus.basins.sources import each_tensor, tensors_in
 from dissensus.errors import InputError
 from dissensus.training.loop import same_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch import nn
 
-    from dissensus.basins.objectives import MeasuredOn, Objective, ObjectiveOptions, Values
+    from dissensus.basins.objectives import MeasuredOn, Objective, ObjectiveOptions
+    from dissensus.basins.sources import Values
 
-    Chunk = tuple[Tensor, Tensor, Tensor]
-    """Features, targets, and weight of each item."""
+    Chunk = tuple[Any, Tensor, Tensor]
+    """Inputs, targets, and weight of each item."""
 
-    Traces = dict[str, Linearised]
-    """By part of an operator, its graph."""
+    Form = tuple[Any, ...]
+    """Shapes and types of a chunk's tensors, and what else its inputs hold; one graph serves all chunks of one form."""
 
-    Product = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-    """(weights, batch statistics, features, targets, weight of each item, vector) to a product summed over items."""
+    Traces = dict[tuple[str, Form], Linearised]
+    """By part of an operator and form of a chunk, its graph."""
+
+    Product = Callable[[Tensor, Tensor, Any, Tensor, Tensor, Tensor], Tensor]
+    """(weights, batch statistics, inputs, targets, weight of each item, vector) to a product summed over items."""
+
 
 CPU_MEMORY: Final = 2 << 30
 """Bytes of intermediate values kept on a CPU; on a GPU it is half of what is free."""
+
+FORMS: Final = 8
+"""How many forms of chunks are traced, say texts padded to that many lengths; others are computed plainly."""
 
 AGREE: Final = 1e-3
 """Two products with the same vector must agree to this share of their length: rounding stays far below it, dropout far
@@ -93,8 +102,8 @@ def matrix_operator(matrix: Values, *, name: str = "matrix") -> Operator:
 
 def hessian(
     model: nn.Module,
-    features: Values,
-    targets: Values,
+    inputs: Any,
+    targets: Any = None,
     *,
     memory: int | None = None,
     **options: Unpack[ObjectiveOptions],
@@ -103,19 +112,20 @@ def hessian(
 
     Args:
         model: in evaluation mode; batch statistics are constants.
-        features: (items, ...).
-        targets: (items, classes) distributions or (items,) class indices, or whatever the loss takes.
+        inputs: (items, ...) what it takes, a tuple or a mapping of such, or a DataLoader; see `objective`.
+        targets: (items, classes) distributions or (items,) class indices, or whatever the loss takes; none for a
+            loader, whose batches hold them.
         memory: bytes of intermediate values to keep between products; what does not fit is computed anew for each
             product. 2 GiB by default, on a GPU half of what is free.
         options: loss, data, chunk and device, as `objective` takes them.
     """
-    return hessian_of(objective(model, features, targets, **options), memory=memory)
+    return hessian_of(objective(model, inputs, targets, **options), memory=memory)
 
 
 def gauss_newton(
     model: nn.Module,
-    features: Values,
-    targets: Values,
+    inputs: Any,
+    targets: Any = None,
     *,
     memory: int | None = None,
     **options: Unpack[ObjectiveOptions],
@@ -125,7 +135,7 @@ def gauss_newton(
     It is what the Hessian would be if the logits were linear in the weights; for cross-entropy it has no negative
     eigenvalue, and it is the Fisher information. Arguments as for `hessian`.
     """
-    return gauss_newton_of(objective(model, features, targets, **options), memory=memory)
+    return gauss_newton_of(objective(model, inputs, targets, **options), memory=memory)
 
 
 def hessian_of(measured: Objective, *, memory: int | None = None, traces: Traces | None = None) -> Operator:
@@ -137,16 +147,16 @@ def hessian_of(measured: Objective, *, memory: int | None = None, traces: Traces
         traces: graphs that were traced for another run of the same network; used where they fit, and added to.
     """
 
-    def total(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor) -> Tensor:
+    def total(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor) -> Tensor:
         return (measured.loss(measured.logits(weights, x, buffers=b), t) * share).sum()
 
-    def forward_over_reverse(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+    def forward_over_reverse(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
         return jvp(lambda w: grad(total)(w, b, x, t, share), (weights,), (vector,))[1]  # type: ignore[no-any-return]
 
-    def reverse_over_reverse(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+    def reverse_over_reverse(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
         return vjp(lambda w: grad(total)(w, b, x, t, share), weights)[1](vector)[0]  # type: ignore[no-any-return]
 
-    def second_derivative(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+    def second_derivative(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
         def slope(w: Tensor) -> Tensor:
             return jvp(lambda u: total(u, b, x, t, share), (w,), (vector,))[1]  # type: ignore[no-any-return]
 
@@ -168,18 +178,18 @@ def gauss_newton_of(measured: Objective, *, memory: int | None = None, traces: T
     def of_logits(z: Tensor, t: Tensor, share: Tensor) -> Tensor:
         return (measured.loss(z, t) * share).sum()
 
-    def forwards(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+    def forwards(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
         z, moved = jvp(lambda w: measured.logits(w, x, buffers=b), (weights,), (vector,))[:2]
         curved = jvp(lambda u: grad(of_logits)(u, t, share), (z,), (moved,))[1]
         return vjp(lambda w: measured.logits(w, x, buffers=b), weights)[1](curved)[0]  # type: ignore[no-any-return]
 
-    def backwards(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+    def backwards(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
         z, back = vjp(lambda w: measured.logits(w, x, buffers=b), weights)[:2]
         # The transpose of the transpose: reverse mode twice gives the forward product.
         moved = vjp(lambda u: back(u)[0], torch.zeros_like(z))[1](vector)[0]
         return back(vjp(lambda u: grad(of_logits)(u, t, share), z)[1](moved)[0])[0]  # type: ignore[no-any-return]
 
-    def second_derivative(weights: Tensor, b: Tensor, x: Tensor, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+    def second_derivative(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
         z, moved = jvp(lambda w: measured.logits(w, x, buffers=b), (weights,), (vector,))[:2]
 
         def slope(u: Tensor) -> Tensor:
@@ -196,69 +206,128 @@ class Summed:
     What does not depend on the vector is kept for as many chunks as memory allows, and computed anew for the others.
 
     Attributes:
-        kept: share of the chunks whose values are kept; 0 before the first call.
+        kept: how many chunks' values are kept; 0 before the first call.
     """
 
     def __init__(
-        self, function: Product, state: tuple[Tensor, Tensor], chunks: list[Chunk], *, memory: int | None
+        self,
+        function: Product,
+        measured: Objective,
+        *,
+        part: str,
+        right: Callable[[Tensor], bool],
+        memory: int | None,
+        traces: Traces,
     ) -> None:
-        self._function, self._state, self._chunks, self._memory = function, state, chunks, memory
-        self._split: Linearised | None = None
-        self._held: list[Sequence[Tensor]] = []
+        """Say what is summed.
+
+        Args:
+            function: of a chunk and a vector.
+            measured: the objective whose chunks they are.
+            part: its name among the traces.
+            right: whether a graph has given what is expected for the first chunk and the vector of `prepare`.
+            memory: bytes to keep.
+            traces: graphs that were made for other runs; more are added.
+        """
+        self._function, self._measured, self._part = function, measured, part
+        self._right, self._memory, self._traces = right, memory, traces
+        self._graphs: dict[Form, Linearised | None] = {}
+        self._held: list[tuple[Linearised, Sequence[Tensor]]] = []
+        self._all_held = False
 
     @property
-    def kept(self) -> float:
-        """Share of the chunks whose values are kept."""
-        return len(self._held) / len(self._chunks)
+    def kept(self) -> int:
+        """How many chunks' values are kept."""
+        return len(self._held)
 
-    def prepare(
-        self, vector: Tensor, expected: Callable[[Tensor], bool], *, known: Linearised | None = None
-    ) -> Linearised | None:
-        """Trace the function and keep what fits; None where it cannot be traced, or gives something unexpected.
-
-        A known trace of the same network is used where it gives what is expected.
-        """
+    def prepare(self, vector: Tensor) -> bool:
+        """Trace the function and keep what fits; False where it cannot be traced."""
         with torch.no_grad(), same_bits():
-            split = self._tried(lambda: known, vector, expected) or self._tried(
-                lambda: linearised(self._function, (*self._state, *self._chunks[0]), vector), vector, expected
-            )
-            self._split = split
-            if split is None:
-                return None
-            room = _budget(self._memory, vector.device)
-            for chunk in self._chunks:
-                values = split.fixed(*self._state, *chunk)
-                room -= kept_bytes(values, (*self._state, *chunk))
-                if room < 0:
-                    break
-                self._held.append(values)
-        return split
-
-    def _tried(
-        self, given: Callable[[], Linearised | None], vector: Tensor, expected: Callable[[Tensor], bool]
-    ) -> Linearised | None:
-        try:
-            split = given()
-            if split is None:
-                return None
-            return split if expected(split.linear(*split.fixed(*self._state, *self._chunks[0]), vector)) else None
-        except InputError:
-            raise
-        except Exception:  # Whatever a tracer cannot follow; the plain product is as exact, only slower.
-            return None
+            room, count = _budget(self._memory, vector.device), 0
+            for chunk in _filled(self._measured):
+                split = self._traced(chunk, vector)
+                if split is None and not count:
+                    return False
+                # Kept are the first ones, so that a loader can go on after them.
+                if split is not None and room >= 0 and count == len(self._held):
+                    constants = self._constants(chunk)
+                    values = split.fixed(*constants)
+                    room -= kept_bytes(values, constants)
+                    if room >= 0:
+                        self._held.append((split, values))
+                count += 1
+            self._all_held = count == len(self._held)
+        return True
 
     def __call__(self, vector: Tensor) -> Tensor:
         """The sum over all chunks."""
         with torch.no_grad(), same_bits():
             total: Any = 0.0
-            for number, chunk in enumerate(self._chunks):
-                if self._split is None:
-                    total = total + self._function(*self._state, *chunk, vector)
-                    continue
-                held = number < len(self._held)
-                values = self._held[number] if held else self._split.fixed(*self._state, *chunk)
-                total = total + self._split.linear(*values, vector)
+            for graph, values in self._held:
+                total = total + graph.linear(*values, vector)
+            if not self._all_held:
+                for chunk in _filled(self._measured, len(self._held)):
+                    split = self._graphs.get(_form(chunk))
+                    if split is None:
+                        total = total + self._function(*self._state, *chunk, vector)
+                    else:
+                        total = total + split.linear(*split.fixed(*self._constants(chunk)), vector)
         return total  # type: ignore[no-any-return]
+
+    @property
+    def _state(self) -> tuple[Tensor, Tensor]:
+        return self._measured.weights, self._measured.buffers
+
+    def _constants(self, chunk: Chunk) -> list[Tensor]:
+        inputs, targets, share = chunk
+        return [*self._state, *tensors_in(inputs), targets, share]
+
+    def _traced(self, chunk: Chunk, vector: Tensor) -> Linearised | None:
+        """The graph for chunks of this form; None where there is none that gives what the plain function does."""
+        form = _form(chunk)
+        if form in self._graphs:
+            return self._graphs[form]
+        expected = self._function(*self._state, *chunk, vector) if self._graphs else None
+
+        def checked(split: Linearised | None) -> Linearised | None:
+            if split is None:
+                return None
+            found = split.linear(*split.fixed(*self._constants(chunk)), vector)
+            return split if (self._right(found) if expected is None else _agree(expected, found)) else None
+
+        key = (self._part, form)
+        found = _tried(lambda: checked(self._traces.get(key)))
+        if found is None and len(self._graphs) < FORMS:
+            found = _tried(lambda: checked(linearised(self._flat(chunk), self._constants(chunk), vector)))
+        if found is not None:
+            self._traces[key] = found
+        self._graphs[form] = found
+        return found
+
+    def _flat(self, like: Chunk) -> Callable[..., Tensor]:
+        """The function of single tensors: weights, batch statistics, those of the inputs, targets, shares, vector."""
+
+        def function(weights: Tensor, buffers: Tensor, *rest: Tensor) -> Tensor:
+            *inputs, targets, share, vector = rest
+            given = iter(inputs)
+            return self._function(weights, buffers, each_tensor(like[0], lambda _: next(given)), targets, share, vector)
+
+        return function
+
+
+def _tried(work: Callable[[], Linearised | None]) -> Linearised | None:
+    try:
+        return work()
+    except InputError:
+        raise
+    except Exception:  # Whatever a tracer cannot follow; the plain product is as exact, only slower.
+        return None
+
+
+def _form(chunk: Chunk) -> Form:
+    inputs, targets, share = chunk
+    shapes = [(tuple(part.shape), part.dtype) for part in (*tensors_in(inputs), targets, share)]
+    return (str(each_tensor(inputs, lambda _: torch.empty(0))), *shapes)
 
 
 def _operator(
@@ -270,37 +339,42 @@ def _operator(
     memory: int | None,
     traces: Traces | None,
 ) -> Operator:
-    """Products and quadratic forms as sums over chunks of one shape; each is traced when it is first asked for."""
+    """Products and quadratic forms as sums over chunks; each is traced when it is first asked for."""
     weights, items = measured.weights, measured.items
-    state = (weights, measured.buffers)
     shared = {} if traces is None else traces
-    chunks = [_chunk(measured, start) for start in range(0, items, measured.chunk)]
     vector = torch.randn(measured.size, generator=torch.Generator().manual_seed(0)).to(weights)
     with torch.no_grad(), same_bits(), warnings.catch_warnings():
         # PyTorch compiles its own forward-mode formulas by something that it has deprecated, on first use.
         warnings.filterwarnings("ignore", message=".*torch.jit.script", category=DeprecationWarning)
-        plain, expected = _checked(ways, state, chunks[0], vector)
-    products = Summed(plain, state, chunks, memory=memory)
-    forms = Summed(second, state, chunks, memory=memory)
+        plain, expected = _checked(ways, (weights, measured.buffers), next(_filled(measured)), vector)
     close = AGREE * float(expected.norm() * vector.norm())
+    products = Summed(
+        plain,
+        measured,
+        part=f"{name}, product",
+        right=lambda found: _agree(expected, found),
+        memory=memory,
+        traces=shared,
+    )
+    forms = Summed(
+        second,
+        measured,
+        part=f"{name}, form",
+        right=lambda found: abs(float(found) - float(expected @ vector)) <= close,
+        memory=memory,
+        traces=shared,
+    )
 
     @cache
-    def prepared(part: str) -> bool:
-        summed, right = {
-            "product": (products, lambda found: _agree(expected, found)),
-            "form": (forms, lambda found: abs(float(found) - float(expected @ vector)) <= close),
-        }[part]
-        split = summed.prepare(vector, right, known=shared.get(part))
-        if split is not None:
-            shared[part] = split
-        return split is not None
+    def prepared(summed: Summed) -> bool:
+        return summed.prepare(vector)
 
     def product(given: Tensor) -> Tensor:
-        prepared("product")
+        prepared(products)
         return products(given) / items
 
     def quadratic_form(given: Tensor) -> Tensor:
-        return forms(given) / items if prepared("form") else product(given) @ given
+        return forms(given) / items if prepared(forms) else product(given) @ given
 
     return Operator(
         name=name,
@@ -313,19 +387,21 @@ def _operator(
     )
 
 
-def _chunk(measured: Objective, start: int) -> Chunk:
-    """Features, targets and weight of some items.
+def _filled(measured: Objective, first: int = 0) -> Iterator[Chunk]:
+    """Inputs, targets and weights of the items of each chunk.
 
-    The last chunk is filled up with items of weight 0, so that all chunks have one shape and one trace serves them.
+    A smaller chunk, the last say, is filled up with items of weight 0, so that one trace serves it too.
     """
-    stop = start + measured.chunk
-    x, t = measured.features[start:stop], measured.targets[start:stop]
-    share = torch.ones(x.shape[0], device=x.device, dtype=measured.weights.dtype)
-    missing = measured.chunk - x.shape[0]
-    if missing:
-        x, t = (torch.cat([part, part[:1].expand(missing, *part.shape[1:])]) for part in (x, t))
-        share = torch.cat([share, share.new_zeros(missing)])
-    return x, t, share
+    for x, t in measured.source.chunks(first):
+        missing = max(0, measured.chunk - len(t))
+        share = torch.ones(len(t) + missing, device=t.device, dtype=measured.weights.dtype)
+        if missing:
+            share[len(t) :] = 0
+
+        def more(part: Tensor, missing: int = missing) -> Tensor:
+            return torch.cat([part, part[:1].expand(missing, *part.shape[1:])]) if missing else part
+
+        yield each_tensor(x, more), more(t), share
 
 
 def _checked(

@@ -19,11 +19,12 @@ class BasinSettings:
         tolerance: relative error at which an eigenvalue counts as found.
         max_iterations: the most Lanczos steps.
         probes: the most probes of the trace.
-        trace_tolerance: relative standard error at which the trace stops; 0 uses all probes.
+        trace_tolerance: relative standard error that the trace aims at; 0 uses all probes.
         trace_method: hutchinson or hutch++.
         density: probes of the spectral density, 2 or more; 0 leaves it out.
         density_steps: Lanczos steps for each of them.
         radius: of the L2 ball of worst-case sharpness.
+        adaptive_radius: of the ball of adaptive worst-case sharpness, in which each weight moves relative to its size.
         ascent_steps: of worst-case sharpness.
         perturbations: how many, for average sharpness.
         scale: of plain perturbations, the standard deviation of each weight's change.
@@ -32,6 +33,7 @@ class BasinSettings:
         surface: points on each side of a random loss plane; 0 leaves it out.
         span: of line and plane, in lengths of the filters.
         path: points between two runs, for the barrier; odd.
+        explanations: how many items' explanations are kept beside their stability across seeds; 0 leaves both out.
         chunk: how many items are computed at once.
         seed: of the subset, the probes and the directions.
     """
@@ -47,6 +49,7 @@ class BasinSettings:
     density: int = 0
     density_steps: int = 40
     radius: float = 0.05
+    adaptive_radius: float = 0.5
     ascent_steps: int = 5
     perturbations: int = 20
     scale: float = 0.01
@@ -55,6 +58,7 @@ class BasinSettings:
     surface: int = 0
     span: float = 1.0
     path: int = 21
+    explanations: int = 0
     chunk: int = 250
     seed: int = 0
 
@@ -63,7 +67,7 @@ class BasinSettings:
             value = getattr(self, name)
             if value is not None and not value >= least:
                 raise InputError(f"basins: {name} is {value}; it must be {least} or more")
-        for name in ("tolerance", "radius", "scale", "filter_scale", "span"):
+        for name in ("tolerance", "radius", "adaptive_radius", "scale", "filter_scale", "span"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InputError(f"basins: {name} is {getattr(self, name)}; it must be a number above 0")
         for name in ("density", "line", "surface"):
@@ -89,6 +93,7 @@ _LEAST: Final = {
     "line": 0,
     "surface": 0,
     "path": 5,
+    "explanations": 0,
     "chunk": 1,
 }
 DEFAULTS: Final = BasinSettings()

@@ -28,9 +28,10 @@ class WorstCaseSharpness:
     Attributes:
         value: the largest rise of all steps.
         error: its standard error over items.
-        one_step: the rise after the first step, SAM's sharpness (Foret et al. 2021).
+        one_step: the rise after the first step, the sharpness of SAM (Foret et al. 2021), or of ASAM.
         rises: (steps,) after each step.
-        radius: of the ball, L2.
+        normalisation: none, or adaptive.
+        radius: of the ball: the L2 norm of the change, where adaptive of the change divided by the weights.
         loss: at the weights themselves.
         iterations: ascent steps.
         converged: whether the last step raised the best value by less than 1 %.
@@ -41,6 +42,7 @@ class WorstCaseSharpness:
     error: float
     one_step: float
     rises: Floats
+    normalisation: Literal["none", "adaptive"]
     radius: float
     loss: float
     iterations: int
@@ -78,60 +80,76 @@ class AverageSharpness:
     measured_on: MeasuredOn
 
 
-def worst_case_sharpness(measured: Objective, *, radius: float = 0.05, steps: int = 5) -> WorstCaseSharpness:
-    """The rise of the loss at the worst point found in an L2 ball.
+def worst_case_sharpness(
+    measured: Objective,
+    *,
+    normalisation: Literal["none", "adaptive"] = "none",
+    radius: float | None = None,
+    steps: int = 5,
+) -> WorstCaseSharpness:
+    """The rise of the loss at the worst point found in a ball.
 
     The first step goes to the ball's edge along the gradient (SAM); each further step goes to where the gradient at
-    the last point leads.
+    the last point leads. The adaptive ball, ||change / |w||| <= radius (ASAM, Kwon et al. 2021), is stretched along
+    each weight by its size, so that networks that compute the same with differently scaled layers get the same value.
 
     Args:
         measured: the objective.
-        radius: of the ball, in the units of the weights.
+        normalisation: none or adaptive.
+        radius: of the ball; by default 0.05 in the units of the weights, or 0.5 for the adaptive ball.
         steps: of ascent.
     """
-    return worst_case_sharpness_of([measured], radius=radius, steps=steps)[0]
+    return worst_case_sharpness_of([measured], normalisation=normalisation, radius=radius, steps=steps)[0]
 
 
 def worst_case_sharpness_of(
-    objectives: Sequence[Objective], *, radius: float = 0.05, steps: int = 5
+    objectives: Sequence[Objective],
+    *,
+    normalisation: Literal["none", "adaptive"] = "none",
+    radius: float | None = None,
+    steps: int = 5,
 ) -> tuple[WorstCaseSharpness, ...]:
     """The same for several checkpoints, together where that is faster."""
-    if not radius > 0 or steps < 1:
-        raise InputError(f"worst-case sharpness: radius {radius} and {steps} steps; give a radius above 0 and a step")
+    if normalisation not in ("none", "adaptive"):
+        raise InputError(f"worst-case sharpness: normalisation is '{normalisation}'; choose none or adaptive")
+    size = radius if radius is not None else (0.05 if normalisation == "none" else 0.5)
+    if not size > 0 or steps < 1:
+        raise InputError(f"worst-case sharpness: radius {size} and {steps} steps; give a radius above 0 and a step")
     if len(objectives) > 1 and not together(objectives):
-        return tuple(worst_case_sharpness(each, radius=radius, steps=steps) for each in objectives)
+        return tuple(
+            worst_case_sharpness(each, normalisation=normalisation, radius=size, steps=steps) for each in objectives
+        )
     first = objectives[0]
     weights = torch.stack([each.weights for each in objectives])
+    stretch = weights.abs() if normalisation == "adaptive" else torch.ones_like(weights)
     base = first.losses(weights)
     points, rises, changes = weights, [], []
     for _ in range(steps):
-        slope = first.gradients(points)
+        slope = stretch * first.gradients(points)
         length = slope.norm(dim=1, keepdim=True).clamp_min(torch.finfo(slope.dtype).tiny)
-        points = weights + radius * slope / length
+        points = weights + size * stretch * slope / length
         changes.append(first.losses(points) - base)
         rises.append(mean_and_error(changes[-1])[0])
-    return tuple(
-        _worst(each, base[k], [change[k] for change in changes], np.array([rise[k] for rise in rises]), radius)
-        for k, each in enumerate(objectives)
-    )
-
-
-def _worst(
-    measured: Objective, base: Tensor, changes: list[Tensor], rises: Floats, radius: float
-) -> WorstCaseSharpness:
-    best = int(rises.argmax())
-    before = float(rises[:-1].max()) if len(rises) > 1 else -np.inf
-    return WorstCaseSharpness(
-        value=float(rises[best]),
-        error=float(mean_and_error(changes[best])[1]),
-        one_step=float(rises[0]),
-        rises=rises,
-        radius=radius,
-        loss=float(mean_and_error(base)[0]),
-        iterations=len(rises),
-        converged=bool(rises[best] - before <= 0.01 * abs(rises[best])),
-        measured_on=measured.measured_on,
-    )
+    found = []
+    for k, each in enumerate(objectives):
+        own = np.array([rise[k] for rise in rises])
+        best = int(own.argmax())
+        before = float(own[:-1].max()) if steps > 1 else -np.inf
+        found.append(
+            WorstCaseSharpness(
+                value=float(own[best]),
+                error=float(mean_and_error(changes[best][k])[1]),
+                one_step=float(own[0]),
+                rises=own,
+                normalisation=normalisation,
+                radius=size,
+                loss=float(mean_and_error(base[k])[0]),
+                iterations=steps,
+                converged=bool(own[best] - before <= 0.01 * abs(own[best])),
+                measured_on=each.measured_on,
+            )
+        )
+    return tuple(found)
 
 
 def average_sharpness(

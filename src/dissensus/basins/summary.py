@@ -34,9 +34,9 @@ class Quantity:
 
 
 def _spearman(basin: Basin) -> tuple[float, float, bool]:
-    found = basin.gradient_variance.spearman
-    if found is None:
+    if basin.gradient_variance is None or basin.gradient_variance.spearman is None:
         return float("nan"), float("nan"), False
+    found = basin.gradient_variance.spearman
     # The interval holds 95 %: 3.92 standard errors from end to end.
     error = float("nan") if found.low is None or found.high is None else (found.high - found.low) / 3.92
     return found.value, error, basin.gradient_variance.converged
@@ -50,6 +50,9 @@ QUANTITIES: Final[dict[str, Quantity]] = {
     "trace": Quantity("trace", lambda b: (b.trace.value, b.trace.error, b.trace.converged)),
     "worst_case_sharpness": Quantity(
         "worst-case sharpness", lambda b: (b.worst_case.value, b.worst_case.error, b.worst_case.converged)
+    ),
+    "adaptive_sharpness": Quantity(
+        "worst-case sharpness, adaptive", lambda b: (b.adaptive.value, b.adaptive.error, b.adaptive.converged)
     ),
     "average_sharpness": Quantity(
         "average sharpness", lambda b: (b.average.value, b.average.error, b.average.converged)

@@ -273,10 +273,10 @@ def _comparable(objectives: Sequence[Objective], what: str) -> None:
         if other.shapes != first.shapes:
             raise InputError(f"{what}: the runs have different architectures; give runs of one")
         if other.measured_on != first.measured_on:
-            raise InputError(
-                f"{what}: one run is measured on {first.measured_on}, another on {other.measured_on}; measure both on "
-                "the same loss and data"
-            )
+            told = f"one run is measured on {first.measured_on}, another on {other.measured_on}"
+            if str(other.measured_on) == str(first.measured_on):
+                told = f"the runs are measured on different items, {first.measured_on} each"
+            raise InputError(f"{what}: {told}; measure both on the same loss and data")
 
 
 def _enough(span: float, points: int) -> None:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
+import numpy as np
 import torch
+from scipy.stats import chi2
 
 from dissensus.basins.lanczos import probe
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
+    from dissensus.arrays import Floats
     from dissensus.basins.objectives import MeasuredOn
     from dissensus.basins.operators import Operator
 
-LEAST = 8
-"""How many probes it takes before the standard error may stop the estimate."""
+PILOT: Final = 10
+"""Probes that only decide how many others to take."""
+
+LEAST: Final = 30
+"""The fewest probes that are averaged: quadratic forms are skewed, so a mean of fewer is not near enough to normal."""
+
+ENOUGH: Final = 0.8
+"""How often the number of probes that the pilot decides on would reach the tolerance if forms were normal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +33,9 @@ class Trace:
 
     Attributes:
         value: the estimate; unbiased.
-        error: its standard error over probes; NaN for one probe.
+        error: its standard error over probes.
         probes: random vectors whose quadratic forms were averaged.
-        iterations: products with vectors, in total.
+        iterations: products with vectors, in total; those that decide on the number of probes included.
         converged: whether the error is at most tolerance x |value|; with no tolerance, whether it is finite.
         tolerance: relative; None where all probes were asked for.
         method: hutchinson or hutch++.
@@ -62,9 +71,10 @@ def trace(
 
     Args:
         operator: symmetric.
-        probes: the most random vectors to use.
-        tolerance: stop when the standard error is at most this share of the estimate, after 8 probes at the earliest;
-            None uses all probes.
+        probes: the most random vectors to average.
+        tolerance: of the standard error, as a share of the estimate. A pilot of 10 probes, which are used for
+            nothing else, decides how many to average, 30 at least: were the average itself to decide when it stops,
+            it would be biased and its error too small. None averages all probes.
         method: hutchinson or hutch++.
         rank: of the subspace of Hutch++.
         seed: of the probes.
@@ -81,22 +91,27 @@ def trace(
         basis = torch.linalg.qr(torch.stack(sketch, dim=1)).Q.T.contiguous()
         exact = sum(operator.form(direction) for direction in basis)
         products = 2 * rank
-    mean, squares, drawn, error = 0.0, 0.0, 0, float("nan")
-    while drawn < probes:
-        vector = probe(operator, seed, drawn, kind="signs")
-        if basis is not None:
-            vector = vector - (basis @ vector) @ basis
-        value = operator.form(vector)
-        drawn += 1
-        away = value - mean
-        mean += away / drawn
-        squares += away * (value - mean)
-        if drawn > 1:
-            error = (squares / (drawn - 1) / drawn) ** 0.5
-        if tolerance is not None and drawn >= LEAST and error <= tolerance * abs(exact + mean):
-            break
-    total = exact + mean
-    within = error < float("inf") if tolerance is None else error <= tolerance * abs(total)
+
+    def forms(first: int, count: int) -> Floats:
+        found = []
+        for number in range(first, first + count):
+            vector = probe(operator, seed, number, kind="signs")
+            if basis is not None:
+                vector = vector - (basis @ vector) @ basis
+            found.append(operator.form(vector))
+        return np.array(found)
+
+    drawn = probes
+    if tolerance is not None and probes > LEAST:
+        # Those of the sketch lie between these and the averaged ones.
+        pilot = forms(probes + rank, PILOT)
+        likely = pilot.var(ddof=1) * (PILOT - 1) / chi2.ppf(1 - ENOUGH, PILOT - 1)
+        aim = tolerance * abs(exact + pilot.mean())
+        drawn = probes if likely >= probes * aim**2 else max(LEAST, int(np.ceil(likely / aim**2)))
+        products += PILOT
+    found = forms(0, drawn)
+    total, error = exact + float(found.mean()), float(found.std(ddof=1)) / drawn**0.5
+    within = bool(np.isfinite(error)) if tolerance is None else error <= tolerance * abs(total)
     return Trace(
         value=total,
         error=error,

@@ -22,6 +22,7 @@ from dissensus.training.engine import settled_device
 from dissensus.training.inputs import SparseRows, prepared
 from dissensus.training.loop import log_probabilities
 from dissensus.training.models import build
+from dissensus.training.people import People, PeopleNetwork, mixed
 from dissensus.training.settings import Training
 
 if TYPE_CHECKING:
@@ -63,27 +64,56 @@ class TrainedModel:
         return f"TrainedModel({name['system']} of {name['study']}, {len(self.classes)} classes{members})"
 
     def predict_proba(
-        self, items: Any, *, device: str = "auto", told: Callable[[int, int], None] | None = None
+        self,
+        items: Any,
+        *,
+        annotator: str | None = None,
+        device: str = "auto",
+        told: Callable[[int, int], None] | None = None,
     ) -> Table:
         """(items, classes) probabilities, columns in the order of `classes`.
 
         Args:
             items: texts; or pairs, as two lists of texts; or files or uint8 pixels of images; or an array of features,
                 as the study had them; or `Items`.
+            annotator: the name of a person, or of a group, whose answers are asked for where the model knows people;
+                without it, the whole panel's.
             device: auto, cpu or cuda.
             told: called with how many items are encoded, and how many there are.
         """
         place = torch.device(settled_device(device))
         raw = self._inputs(items, told)
         settings = Training(precision=self.recipe.precision)  # type: ignore[arg-type]
+        unit = None if annotator is None else self._unit(annotator)
         total: Any = 0.0
         for network in self.networks:
             network.to(place)
             table = _table(network, raw, place)
             rows = torch.arange(_length(raw), device=place)
-            total = total + log_probabilities(network, table, rows, settings).exp().double().cpu().numpy()
+            said = log_probabilities(network, table, rows, settings).exp().double().cpu().numpy()
+            if unit is not None and self.recipe.people is not None:
+                who = torch.full_like(rows, unit)
+                own = log_probabilities(network, table, rows, settings, who=who).exp().double().cpu().numpy()
+                said = mixed(own, said, np.full(len(own), self.recipe.people["heard"][unit]))
+            total = total + said
             network.to("cpu")
         return np.asarray(total / len(self.networks), dtype=np.float64)
+
+    def _unit(self, annotator: str) -> int:
+        """The place of a person or group among those the networks know."""
+        if self.recipe.people is None:
+            raise InputError(
+                f"predict: the model knows nobody, and so not '{annotator}'; leave the annotator out, or export a run "
+                "of a model with people"
+            )
+        units = list(self.recipe.people["units"])
+        if annotator not in units:
+            near = ", ".join(units[:5])
+            raise InputError(
+                f"predict: the model knows {len(units):,} people or groups ({near}{', ...' if len(units) > 5 else ''}),"
+                f" and '{annotator}' is none of them; leave the annotator out for the whole panel's answers"
+            )
+        return units.index(annotator)
 
     def _inputs(self, items: Any, told: Callable[[int, int], None] | None) -> Items | Features:
         """The items themselves where the network reads them, else their features as the network wants them."""
@@ -138,6 +168,12 @@ def _member(folder: Path, recipe: Recipe, seed: int) -> nn.Module:
         folder=folder if hub else folder / CODE,
         weights=False,
     )
+    if recipe.people is not None:
+        known = recipe.people
+        share = np.full(len(known["units"]), 1 / len(known["units"]))
+        people = People(kind=known["kind"], by=known["by"])
+        # Shares and scale come with the weights.
+        network = PeopleNetwork(network, people, classes=len(recipe.classes), share=share, layer=known["layer"])
     path = folder / recipe.weights_of(seed)
     try:
         network.load_state_dict(load_file(path))

@@ -47,6 +47,9 @@ class Recipe:
         scores: by metric, value and interval of this very model on held-out items, and its worth in people.
         fingerprints: of the items and of each run.
         versions: of what trained it and wrote this.
+        people: where the network knows people, how (`kind`, `by`), who they are (`units`, their names), how many
+            training judgements each has (`heard`), and the `layer` that their deviations enter; None where it knows
+            nobody.
     """
 
     format: int = FORMAT
@@ -65,6 +68,7 @@ class Recipe:
     scores: Mapping[str, Any]
     fingerprints: Mapping[str, Any]
     versions: Mapping[str, str]
+    people: Mapping[str, Any] | None = None
 
     def weights_of(self, seed: int) -> str:
         """The file of a member's weights."""
@@ -73,7 +77,8 @@ class Recipe:
 
 def write_recipe(recipe: Recipe, folder: Path) -> None:
     """Write `bundle.json` into a folder."""
-    (folder / FILE).write_text(json.dumps(asdict(recipe), indent=1), encoding="utf-8")
+    told = {name: value for name, value in asdict(recipe).items() if name != "people" or value is not None}
+    (folder / FILE).write_text(json.dumps(told, indent=1), encoding="utf-8")
 
 
 def read_recipe(folder: Path) -> Recipe:
@@ -95,7 +100,7 @@ def read_recipe(folder: Path) -> Recipe:
             "export the model again"
         )
     names = {each.name for each in fields(Recipe)}
-    wrong = sorted(names.symmetric_difference(given))
+    wrong = sorted(names.symmetric_difference(given) - ({"people"} - set(given)))
     if wrong:
         raise InputError(f"{path}: '{wrong[0]}' is missing or unknown; export the model again")
     lists = {name: tuple(given[name]) for name in ("classes", "shape", "members", "normalisation")}

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -20,12 +20,15 @@ from dissensus.evaluation.metrics import soft_nll
 from dissensus.own_code import source_files
 from dissensus.training.data import TRAIN
 from dissensus.training.fine_tuning import keep_architecture
-from dissensus.training.models import MODELS, network_of
+from dissensus.training.models import MODELS, network_of, panel_in
+from dissensus.training.people import PeopleNetwork
 from dissensus.version import __version__
 from dissensus.whole_file import whole_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from torch import nn
 
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.studies import ScoredStudy
@@ -66,7 +69,8 @@ def export_bundle(
             np.savez(folder / STATE, **dict(data.encoder.state))  # type: ignore[arg-type]
         _keep_code(recipe, data, folder)
         if recipe.network.startswith("hf:"):
-            keep_architecture(network_of(members[0], data), folder / NETWORK)
+            made = network_of(members[0], data)
+            keep_architecture(made.network if isinstance(made, PeopleNetwork) else made, folder / NETWORK)
         write_recipe(recipe, folder)
         (folder / "README.md").write_text(model_card(recipe, scored, evaluation, chosen=chosen), encoding="utf-8")
     return path, chosen
@@ -138,7 +142,8 @@ def _evaluated(scored: ScoredStudy, system: System, seeds: Sequence[int]) -> Eva
 
 def _recipe(scored: ScoredStudy, system: System, members: Sequence[Run], evaluation: Evaluation) -> Recipe:
     data, study, first = scored.opened.data, scored.opened.study, members[0]
-    reads_items = hasattr(network_of(first, data), "prepare")
+    network = network_of(first, data)
+    reads_items = hasattr(network, "prepare")
     own_encoder = data.encoder is not None and _is_own(data.encoder.name)
     return Recipe(
         name={"system": system.name, "study": study.name},
@@ -175,7 +180,18 @@ def _recipe(scored: ScoredStudy, system: System, members: Sequence[Run], evaluat
             "runs": {str(member.seed): member.key for member in members},
         },
         versions={"dissensus": __version__, "trained by": "; ".join(system.trained_on)},
+        people=_people(first, data, network),
     )
+
+
+def _people(run: Run, data: TrainingData, network: nn.Module) -> dict[str, Any] | None:
+    """What a bundle must know of people to answer for them."""
+    if run.people is None or not isinstance(network, PeopleNetwork):
+        return None
+    panel = panel_in(data, run.people)
+    units = [str(name) for name in panel.units.tolist()]
+    about = {"kind": run.people.kind, "by": run.people.by, "layer": network.layer}
+    return {**about, "units": units, "heard": panel.heard[:-1].tolist()}
 
 
 def _reads(data: TrainingData, *, reads_items: bool) -> str:

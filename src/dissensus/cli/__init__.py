@@ -8,6 +8,7 @@ import typer
 
 from dissensus.cli import (
     basins,
+    bench,
     collect,
     curate,
     data,
@@ -18,6 +19,7 @@ from dissensus.cli import (
     predict,
     report,
     reproduce,
+    stand_in,
     study,
     votes,
 )
@@ -34,6 +36,7 @@ app = typer.Typer(
 app.add_typer(votes.app, name="votes")
 app.command("labels")(labels.labels)
 app.command("evaluate")(evaluate.evaluate)
+app.command("stand-in")(stand_in.stand_in)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 app.command("basins")(basins.basins)
@@ -45,6 +48,7 @@ app.add_typer(curate.app, name="curate")
 app.add_typer(collect.app, name="collect")
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
+app.add_typer(bench.app, name="bench")
 
 
 def main() -> None:

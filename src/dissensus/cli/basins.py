@@ -35,13 +35,20 @@ def basins(
     surface: Annotated[
         int | None, typer.Option(help="Points along each side of the loss surface; 0 leaves it out.")
     ] = None,
+    explanations: Annotated[
+        int | None,
+        typer.Option(
+            help="Compare what seeds look at (Grad-CAM, or input gradients), and keep the maps of so many items; 0 "
+            "leaves it out."
+        ),
+    ] = None,
     device: opt.Device = "auto",
     seed: Annotated[int | None, typer.Option(help="Seed of the drawn items, probes and directions.")] = None,
     json: opt.JsonTo = None,
 ) -> None:
-    """Measure curvature and sharpness of stored runs on one loss and the same items, and the paths between runs.
+    r"""Measure curvature and sharpness of stored runs on one loss and the same items, and the paths between runs.
 
-    An option that is not given is taken from the table basins of the study's file.
+    An option that is not given is taken from the study's own \[basins] table.
     """
     from dataclasses import replace
 
@@ -59,6 +66,7 @@ def basins(
         "probes": probes,
         "density": density,
         "surface": surface,
+        "explanations": explanations,
         "seed": seed,
     }
     told = {name: value for name, value in given.items() if value is not None}
@@ -94,9 +102,16 @@ def basins_dict(found: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:
         "summary": [row.to_dict() for row in rows],
         "runs": {system: [basin.to_dict() for basin in basins] for system, basins in found.systems.items()},
         "pairs": [
-            {"first": each.first, "second": each.second, "runs": [pair.to_dict() for pair in each.pairs]}
+            {
+                "first": each.first,
+                "second": each.second,
+                "barrier": each.barrier.to_dict(),
+                "cka": each.cka.to_dict(),
+                "runs": [pair.to_dict() for pair in each.pairs],
+            }
             for each in found.pairs
         ],
+        "explanations": {system: each.to_dict() for system, each in found.explanations.items()},
     }
 
 
@@ -108,6 +123,7 @@ def show_basins(found: StudyBasins, *, quiet: bool = False) -> list[BasinRow]:
     if not quiet:
         _print_quantities(found, rows)
         _print_pairs(found)
+        _print_explanations(found)
     return rows
 
 
@@ -144,22 +160,37 @@ def _cell(row: BasinRow) -> str:
 
 
 def _print_pairs(found: StudyBasins) -> None:
-    from rich.table import Table
-
     if not found.pairs:
         return
-    table = Table(title="Between runs", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for column, side in (("", "left"), ("pairs", "right"), ("loss barrier", "right"), ("CKA", "right")):
-        table.add_column(column, justify=side)  # type: ignore[arg-type]
+    table = _table("Between runs", "pairs", "loss barrier", "CKA")
     for each in found.pairs:
-        barrier, alike = ([getattr(pair, part).value for pair in each.pairs] for part in ("barrier", "similarity"))
-        numbers = (f"{sum(part) / len(part):.3f} ({min(part):.3f} to {max(part):.3f})" for part in (barrier, alike))
-        table.add_row(plain(each.name), str(len(each.pairs)), *numbers)
+        table.add_row(plain(each.name), str(len(each.pairs)), plain(str(each.barrier)), plain(str(each.cka)))
     console().print(table)
     note(
-        "barrier: how far the loss on the straight path between two runs rises above the line between their "
-        "own losses; mean (lowest to highest)"
+        "mean and 95 % interval over items and seeds (of a single pair over items alone). Barrier: how far the loss on "
+        "the straight path between two runs rises above the line between their own losses"
     )
+
+
+def _print_explanations(found: StudyBasins) -> None:
+    if not found.explanations:
+        return
+    method = next(iter(found.explanations.values())).method
+    table = _table(f"Explanations across seeds, {method}", "pairs", "cosine", "correlation")
+    for system, each in found.explanations.items():
+        table.add_row(plain(system), str(each.pairs), plain(str(each.cosine)), plain(str(each.correlation)))
+    console().print(table)
+    note("how alike two seeds' maps of what speaks for the class that most people chose are: mean and 95 % interval")
+
+
+def _table(title: str, *columns: str) -> Any:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
 
 
 def _first(found: StudyBasins) -> Any:

@@ -24,6 +24,10 @@ def predict(
     ),
     item: Annotated[str | None, typer.Option(help="Column of item names.")] = None,
     text: Annotated[str | None, typer.Option(help="Column of texts; two, separated by a comma, for pairs.")] = None,
+    annotator: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A person or group that the model knows: predict their answers."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
     trust_code: Annotated[
         bool,
@@ -38,7 +42,7 @@ def predict(
 
     model = load_model(bundle, trust_code=trust_code)
     names, given = _read(model, items, item=item, text=text)
-    probabilities = model.predict_proba(given, device=device)
+    probabilities = model.predict_proba(given, annotator=annotator, device=device)
     columns: dict[str, Any] = {"item": names.tolist()}
     columns |= {name: probabilities[:, k] for k, name in enumerate(model.classes)}
     write_table(pl.DataFrame(columns), output)

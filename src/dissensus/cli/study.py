@@ -13,10 +13,11 @@ from dissensus.cli.printing import console, json_to, note, plain
 from dissensus.cli.progress import show_status, train_with_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.studies import OpenStudy, Plan, ScoredStudy, Study
+    from dissensus.studies.by_vote import VoteScore
 
 SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation (Spearman) ↑"}
 """What the short table shows of a study; the report has the rest."""
@@ -112,7 +113,7 @@ def show(source: Source) -> None:
     )
     out.print(f"targets     {', '.join(target.name for target in study.targets)}")
     out.print(f"deliveries  {', '.join(method.delivery for method in study.methods)}")
-    out.print(f"models      {plain(', '.join(study.models))}")
+    out.print(f"models      {plain(', '.join(map(str, [*study.models, *study.annotator_models])))}")
     out.print(f"seeds       {', '.join(str(seed) for seed in study.seeds)}")
     out.print(f"training    {plain(str(study.training))}")
 
@@ -223,6 +224,8 @@ def _as_json(scored: ScoredStudy) -> dict[str, Any]:
     from dissensus.studies.original import mode_shift_audit, scores_against
 
     made = {"study": scored.opened.study.name, **scored.evaluation.to_dict()}
+    if scored.by_vote:
+        made["by_vote"] = {name: each.to_dict() for name, each in scored.by_vote.items()}
     if "original" in scored.opened.data.targets:
         made["mode_shift"] = [each.to_dict() for each in mode_shift_audit(scored)]
         made["against_original"] = scores_against(scored, "original").to_dict()
@@ -234,10 +237,29 @@ def show_scores(scored: ScoredStudy) -> None:
     show_evaluation(
         scored.evaluation, title=f"{scored.opened.study.name}, {scored.evaluation.items:,} {scored.split} items"
     )
+    show_by_vote(scored.by_vote)
     seeds = len(scored.opened.study.seeds)
     note(
         f"mean{f' ± sd over {seeds} seeds' if seeds > 1 else ''}; grey rows are baselines and what a perfect model gets"
     )
+
+
+def show_by_vote(scores: Mapping[str, VoteScore]) -> None:
+    """Print how well systems predict single votes, and what knowing people changes, where a system does."""
+    from rich.table import Table
+
+    from dissensus.evaluation.comparison.tables import shown
+
+    if not any(score.against for score in scores.values()):
+        return
+    table = Table(title="single votes, given who cast them", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for title in ("NLL a vote", "accuracy a vote", "NLL less item-only", "accuracy less item-only"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for name, score in scores.items():
+        cells = (score.nll, score.accuracy, score.nll_difference, score.accuracy_difference)
+        table.add_row(plain(name), *("" if cell is None else plain(shown(cell)) for cell in cells))
+    console().print(table)
 
 
 def show_evaluation(evaluation: Evaluation, *, title: str) -> None:

@@ -1,4 +1,4 @@
-"""Known sets of texts with what people said: words, POPQUORN, ChaosNLI, and the four of Le-Wi-Di 2023."""
+"""Known sets of texts with what people said, from words to the four of Le-Wi-Di 2023."""
 
 from __future__ import annotations
 
@@ -53,6 +53,53 @@ def popquorn() -> LabelledItems:
     known = find("popquorn-offensiveness")
     votes = known.load()
     return _of_texts(votes, read_texts(known.found(), votes.items).texts)
+
+
+def crehate() -> LabelledItems:
+    """CREHate's posts with the votes of annotators of five countries; the texts lie in two files beside the votes."""
+    from dissensus.items.reading import read_texts
+
+    known = find("crehate")
+    votes = known.load()
+    files = [read_texts(known.found().with_name(f"CREHate_{part}.csv")) for part in ("SBIC", "CP")]
+    names, texts = (
+        np.concatenate(parts) for parts in zip(*((each.names, each.texts[0]) for each in files), strict=True)
+    )
+    return _of_texts(votes, (texts[places_of(votes.items, names)],))
+
+
+def davidson() -> LabelledItems:
+    """Davidson's tweets, which its reader keeps beside the votes; equal tweets are kept in one split."""
+    votes = find("davidson").load()
+    texts = votes.item_attributes["text"]
+    return _of_texts(votes, (texts,), together=np.unique(texts, return_inverse=True)[1])
+
+
+def emobank_valence() -> LabelledItems:
+    """EmoBank's sentences with readers' ratings of valence and the official splits; those in no split are left out."""
+    from dissensus.items.reading import read_texts
+
+    known = find("emobank-valence")
+    votes = known.load()
+    told = read_texts(known.found().with_name("emobank.csv"), item="id", text=("text",))
+    votes = votes.take_items(np.flatnonzero(np.isin(votes.items, told.names)))
+    row = places_of(votes.items, told.names)
+    split = told.columns["split"][row]
+    made = _of_texts(votes, (told.texts[0][row],))
+    return replace(made, splits={ours: np.flatnonzero(split == theirs) for ours, theirs in LEWIDI_SPLITS.items()})
+
+
+def dices() -> LabelledItems:
+    """DICES-990: each dialogue with the reply that people judged, a pair of texts."""
+    known = find("dices-990")
+    votes = known.load()
+    instances = {str(each["id"]): each["instance"] for each in json.loads(known.found().read_text())["instances"]}
+    # Turns are parted by the two characters \\ and n.
+    pair = tuple(
+        _strings(str(instances[item][part]).replace("\\n", "\n").strip() for item in map(str, votes.items.tolist()))
+        for part in ("user_prompt", "response")
+    )
+    return _of_texts(votes, pair)
 
 
 def chaosnli() -> LabelledItems:

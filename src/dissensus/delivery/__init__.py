@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dissensus.delivery.named import HARD as HARD
     from dissensus.delivery.named import deliver as deliver
     from dissensus.delivery.named import delivery_options as delivery_options
+    from dissensus.delivery.named import one_by_one as one_by_one
     from dissensus.delivery.named import ordered_judgements as ordered_judgements
     from dissensus.delivery.named import reads_votes as reads_votes
 
@@ -25,6 +26,7 @@ __getattr__, __dir__ = lazy_names(
         "Mixing": "deliveries",
         "deliver": "named",
         "delivery_options": "named",
+        "one_by_one": "named",
         "ordered_judgements": "named",
         "reads_votes": "named",
     },

@@ -57,10 +57,12 @@ class Fixed:
     Attributes:
         targets: (examples, classes) distributions or (examples,) class indices.
         examples: (examples,) the training item of each.
+        annotator: (examples,) who is asked, where each example is one person's answer; None where it is everybody's.
     """
 
     targets: Tensor
     examples: Tensor
+    annotator: Tensor | None = None
 
     def __call__(self, epoch: int) -> Tensor:
         """The targets, whatever the epoch."""

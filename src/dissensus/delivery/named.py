@@ -191,6 +191,25 @@ def mixup(
     return Mixup(torch.from_numpy(labels.one_hot()).float().to(device), seed, strength)
 
 
+def one_by_one(votes: Votes, who: Ints, *, device: Device = "cpu") -> Fixed:
+    """Every judgement as an example of its own, with the person who made it: what annotator-aware models learn from.
+
+    Args:
+        votes: not anonymous.
+        who: (annotators,) the number that stands for each annotator.
+        device: where the delivered tensors lie.
+    """
+    assert votes.judgement_annotator is not None, "who answered is known"
+    plain = votes.judgement is None and votes.unsure is None
+    said = (
+        votes.label.astype(np.int64)
+        if plain
+        else judgement_vectors(votes, "equal-weighted").toarray().astype(np.float32)
+    )
+    item, unit = votes.judgement_item.astype(np.int64), who[votes.judgement_annotator]
+    return Fixed(*(torch.from_numpy(part).to(device) for part in (said, item, unit)))
+
+
 DELIVERIES: Final[dict[str, Callable[..., Delivery]]] = {
     "soft": soft,
     "noisy-soft": noisy_soft,
@@ -229,6 +248,14 @@ def deliver(
         device: where the delivered tensors lie.
         folder: what the path of an own delivery is relative to.
         options: the delivery's own options; see `delivery_options`.
+
+    Example:
+        >>> import numpy as np
+        >>> from dissensus.labels import label
+        >>> from dissensus.votes import votes_from_counts
+        >>> delivered = deliver("multipass", label(votes_from_counts(np.array([[2, 1], [0, 3]]))), seed=0)
+        >>> [sorted(delivered(epoch)[0].item() for epoch in range(3)), delivered(0)[1].item()]
+        [[0, 0, 1], 1]
     """
     known = delivery_options(name, folder=folder)
     unknown = [option for option in options if option not in known]

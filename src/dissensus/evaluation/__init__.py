@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from dissensus.evaluation.people.map import people_map as people_map
     from dissensus.evaluation.people.vote_scores import VotePredictions as VotePredictions
     from dissensus.evaluation.predictions import read_predictions as read_predictions
+    from dissensus.evaluation.stand_in.alternative_annotator import (
+        alternative_annotator_test as alternative_annotator_test,
+    )
+    from dissensus.evaluation.stand_in.answers import named_answers as named_answers
+    from dissensus.evaluation.stand_in.answers import read_model_answers as read_model_answers
+    from dissensus.evaluation.stand_in.judging import judge_stand_ins as judge_stand_ins
     from dissensus.evaluation.streaming import Evaluator as Evaluator
 
 __getattr__, __dir__ = lazy_names(
@@ -36,6 +42,7 @@ __getattr__, __dir__ = lazy_names(
         "METRICS": "metrics.registry",
         "Metric": "metrics.metric",
         "VotePredictions": "people.vote_scores",
+        "alternative_annotator_test": "stand_in.alternative_annotator",
         "best_achievable": "finite_panel.best_achievable",
         "by_attribute": "comparison.strata",
         "compare": "comparison.differences",
@@ -44,10 +51,13 @@ __getattr__, __dir__ = lazy_names(
         "evaluate_people": "people.evaluating",
         "fit_calibrator": "calibration",
         "item_predictions": "people.evaluating",
+        "judge_stand_ins": "stand_in.judging",
         "mode_shift": "mode_audit",
+        "named_answers": "stand_in.answers",
         "panel_of": "finite_panel.panel",
         "people_map": "people.map",
         "people_ruler": "finite_panel.people_ruler",
+        "read_model_answers": "stand_in.answers",
         "read_predictions": "predictions",
         "score_submission": "people.lewidi",
         "worth_in_people": "finite_panel.people_ruler",

@@ -374,6 +374,12 @@ def evaluate(
         original: (items,) class indices of original labels, for accuracy against them.
         resamples: of items, behind each interval.
         seed: of everything random.
+
+    Example:
+        >>> import numpy as np
+        >>> found = evaluate(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.5]]), metrics=["tvd"])
+        >>> float(found.overall.get("model", "tvd").value.value)
+        0.25
     """
     people = labels_of(human)
     named = dict(model) if isinstance(model, Mapping) else {MODEL: model}

@@ -178,6 +178,18 @@ def loader(
             several processes train together.
         collate_fn: makes a batch of a list of inputs.
         options: of PyTorch's `DataLoader`: `num_workers`, `persistent_workers`, `drop_last`.
+
+    Example:
+        >>> import numpy as np, torch
+        >>> from dissensus.delivery import deliver
+        >>> from dissensus.labels import label
+        >>> from dissensus.votes import votes_from_counts
+        >>> delivered = deliver("soft", label(votes_from_counts(np.array([[2, 2], [0, 4]]))))
+        >>> batches = loader(torch.eye(2), delivered, batch_size=2)
+        >>> batches.set_epoch(0)
+        >>> inputs, target, item = next(iter(batches))
+        >>> target[item.argsort()].tolist()
+        [[0.5, 0.5], [0.0, 1.0]]
     """
     delivered = Delivered(dataset, delivery)
     source = getattr(sampler, "dataset", getattr(sampler, "data_source", delivered))

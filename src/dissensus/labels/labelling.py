@@ -44,6 +44,13 @@ def label(votes: Votes, scheme: str = "frequency", **options: Any) -> LabelDistr
         votes: who said what.
         scheme: one of `SCHEMES`.
         options: what this scheme takes: `SCHEMES[scheme].options`.
+
+    Example:
+        >>> from dissensus.votes import read_votes
+        >>> said = [(1, "x", "yes"), (1, "y", "no"), (2, "x", "yes")]
+        >>> votes = read_votes([{"item": i, "annotator": a, "label": given} for i, a, given in said])
+        >>> label(votes).probabilities.tolist()
+        [[0.5, 0.5], [0.0, 1.0]]
     """
     if scheme not in SCHEMES:
         raise InputError(f"'{scheme}' is not a scheme; choose {', '.join(SCHEMES)}")

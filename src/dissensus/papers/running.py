@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dissensus.errors import InputError
 from dissensus.papers.evidence import gather
-from dissensus.papers.summary import StudySummary, summarise, write_summary
+from dissensus.papers.summary import StudySummary, summarise, without_place, write_summary
 from dissensus.studies.labelled_sets import LABELLED_SETS
 from dissensus.studies.measuring import study_basins, study_ood
 from dissensus.studies.running import plan_study, run_plan
@@ -82,9 +82,8 @@ def _run(
         plans = _plans(study, store, how)
     except InputError as error:
         if not use.instead:
-            yield from (
-                StudySummary(name=name, study=study.name, missing=str(error), quick=how.quick) for name in names
-            )
+            why = without_place(str(error))
+            yield from (StudySummary(name=name, study=study.name, missing=why, quick=how.quick) for name in names)
             return
         study, instead = on_other_data(asked, use.instead), True
         plans = _plans(study, store, how)

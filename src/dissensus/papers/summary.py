@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.datasets import data_folder
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.papers.evidence import MOST_CONTESTED
 from dissensus.papers.quantities import measure
 from dissensus.studies.writing import study_toml
+from dissensus.training.data import TRAIN
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class StudySummary:
         toml: the study file that says it.
         split: whose items were scored.
         items: how many.
+        votes: behind the target of a training item, in the mean.
         seeds: of its runs.
         cautions: what a reader must know before any number.
         trained_on: by engine, device and machine, how many runs.
@@ -65,6 +68,7 @@ class StudySummary:
     toml: str = ""
     split: str = ""
     items: int = 0
+    votes: float = 0.0
     seeds: tuple[int, ...] = ()
     cautions: tuple[str, ...] = ()
     trained_on: Mapping[str, int] = field(default_factory=dict)
@@ -97,9 +101,10 @@ def summarise(
         question=study.question,
         quick=quick,
         instead=instead,
-        toml=study_toml(study),
+        toml=without_place(study_toml(study)),
         split=f"test, each item in one of {study.folds} folds" if folds else evidence.scored.split,
         items=evaluation.items,
+        votes=_votes(evidence),
         seeds=study.seeds,
         cautions=() if folds else evidence.scored.cautions,
         trained_on=trained_on,
@@ -110,12 +115,22 @@ def summarise(
     )
 
 
+def _votes(evidence: Evidence) -> float:
+    study, data = evidence.first.study, evidence.first.data
+    return float(_rounded(float(data.targets[study.targets[0].name].panel_size[data.splits[TRAIN]].mean())))
+
+
+def without_place(text: str) -> str:
+    """The same without the folder of data: a summary is published, and where one machine keeps its data is not."""
+    return text.replace(f"{data_folder()}/", "")
+
+
 def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     asked = {"asks": claim.asks}
     try:
         return {**asked, "measured": _rounded(measure(evidence, claim.quantity, claim.about).to_dict())}
     except InputError as error:
-        return {**asked, "refused": str(error).removeprefix("claims: ")}
+        return {**asked, "refused": without_place(str(error).removeprefix("claims: "))}
 
 
 def _scores(evidence: Evidence) -> list[dict[str, Any]]:

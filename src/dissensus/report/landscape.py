@@ -10,21 +10,34 @@ import numpy as np
 from dissensus.basins.summary import QUANTITIES, summarise_basins
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.report.figures import Figure, Record, Section, named_colours, spec_of
+from dissensus.report.items import clipped, data_uri, images
+from dissensus.report.subject import item_pictures
 from dissensus.report.tables import Cell, Row, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dissensus.basins.summary import BasinRow
+    from dissensus.bootstrap import Estimate
     from dissensus.studies.measuring import StudyBasins
+    from dissensus.training.data import TrainingData
+
+TILE: Final = 72
+"""Pixels on each side of a map that is shown."""
+
+RED: Final = (213, 94, 0)
+"""What speaks for a class: a vermilion that colour-blind people tell from greys."""
 
 LEAST_DENSITY: Final = 1e-6
 """The lowest density that is drawn, since a logarithmic axis has no 0: one eigenvalue in a million for each unit."""
 
 
 def basin_tables(found: StudyBasins) -> list[Table]:
-    """Each quantity by system, and the paths between runs."""
-    return [_quantities(found), *([_pairs(found)] if found.pairs else [])]
+    """Each quantity by system, the paths between runs, and how stable explanations are."""
+    made = [_quantities(found)]
+    if found.pairs:
+        made.append(_pairs(found))
+    if found.explanations:
+        made.append(_stability(found))
+    return made
 
 
 def _quantities(found: StudyBasins) -> Table:
@@ -53,7 +66,8 @@ def _quantities(found: StudyBasins) -> Table:
             "Every run is measured on the same loss and the same items, whatever it was trained on. Mean ± sd over "
             "seeds; below it, how many times the reference it is (the mean of the seeds' ratios). ~ marks an estimate "
             "that did not converge for some seed. λ max and trace: of the Hessian; worst-case sharpness: the largest "
-            "rise of the loss found in a small ball; average sharpness: the mean rise under random perturbations, "
+            "rise of the loss found in a small ball, plain and adaptive (ASAM: each weight moves relative to its size, "
+            "so that rescaled layers change nothing); average sharpness: the mean rise under random perturbations, "
             "plain and in proportion to each filter."
         ),
     )
@@ -69,9 +83,8 @@ def _cell(row: BasinRow) -> Cell:
 def _pairs(found: StudyBasins) -> Table:
     rows, records = [], []
     for each in found.pairs:
-        barrier = [pair.barrier.value for pair in each.pairs]
-        alike = [pair.similarity.value for pair in each.pairs]
-        rows.append(Row(name=each.name, cells=(Cell(str(len(each.pairs))), _spread(barrier), _spread(alike))))
+        cells = (Cell(str(len(each.pairs))), _estimate(each.barrier), _estimate(each.cka))
+        rows.append(Row(name=each.name, cells=cells))
         records += [
             {
                 "first": each.first,
@@ -94,17 +107,59 @@ def _pairs(found: StudyBasins) -> Table:
         note=(
             "Loss barrier: how far the loss on the straight path between two runs rises above the line between their "
             "own losses. CKA: how alike the inputs of their last layers are; 1 means equal up to rotation and scaling. "
-            "Mean, and lowest to highest."
+            "Mean, and its 95 % interval over items and seeds; of a single pair over items alone."
         ),
     )
 
 
-def _spread(values: Sequence[float]) -> Cell:
-    return Cell(f"{np.mean(values):.3f}", f"{min(values):.3f} to {max(values):.3f}" if len(values) > 1 else "")
+def _stability(found: StudyBasins) -> Table:
+    any_one = next(iter(found.explanations.values()))
+    return Table(
+        slug="explanations",
+        title=f"Stability of explanations across seeds ({any_one.method})",
+        header=("method", "pairs of seeds", "cosine", "correlation", "items with a map"),
+        rows=tuple(
+            Row(
+                name=system,
+                cells=(
+                    Cell(str(each.pairs)),
+                    _estimate(each.cosine),
+                    _estimate(each.correlation),
+                    Cell(f"{each.defined:.1%}"),
+                ),
+            )
+            for system, each in found.explanations.items()
+        ),
+        records=tuple(
+            {
+                "system": system,
+                "method": each.method,
+                "pairs": each.pairs,
+                "cosine": each.cosine.value,
+                "cosine_low": each.cosine.low,
+                "cosine_high": each.cosine.high,
+                "correlation": each.correlation.value,
+                "correlation_low": each.correlation.low,
+                "correlation_high": each.correlation.high,
+                "defined": each.defined,
+            }
+            for system, each in found.explanations.items()
+        ),
+        note=(
+            "A map shows what in an item speaks for the class that most people chose. How alike the maps of two seeds "
+            "are, averaged over items and over all pairs of seeds, with a 95 % interval over items and seeds (of a "
+            "single pair over items alone); 1 means that every seed looks at the same places."
+        ),
+    )
 
 
-def landscape(found: StudyBasins) -> Section | None:
-    """Spectra, loss along a line, and loss surfaces, as far as they were measured."""
+def _estimate(value: Estimate) -> Cell:
+    ends = "" if value.low is None or value.high is None else f"{value.low:.3f} to {value.high:.3f}"
+    return Cell(f"{value.value:.3f}", ends)
+
+
+def landscape(found: StudyBasins, data_of_study: TrainingData) -> Section | None:
+    """Spectra, loss along a line, loss surfaces, and explanations, as far as they were measured."""
     figures: list[Figure] = []
     data: dict[str, list[Record]] = {}
     for made in (_spectra(found), _lines(found)):
@@ -113,6 +168,10 @@ def landscape(found: StudyBasins) -> Section | None:
             data[made[0].data] = made[1]
     surfaces = _surfaces(found)
     for figure, rows in surfaces:
+        figures.append(figure)
+        data[figure.data] = rows
+    maps = _maps(found, data_of_study)
+    for figure, rows in maps:
         figures.append(figure)
         data[figure.data] = rows
     if not figures:
@@ -125,6 +184,11 @@ def landscape(found: StudyBasins) -> Section | None:
         note += (
             " Surfaces: over two such directions, first seed of each method; the cross is the run itself, and colours "
             "show the rise of the loss above it on one scale for all methods."
+        )
+    if maps:
+        note += (
+            " Explanations: the same items for all methods, a column a seed; the stronger the red, the more a place "
+            "speaks for the class that most people chose, each map on a scale of its own."
         )
     return Section(figures=tuple(figures), data=data, note=note)
 
@@ -246,3 +310,61 @@ def _surfaces(found: StudyBasins) -> list[tuple[Figure, list[Record]]]:
 def _centre(loss: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> float:
     rows, columns = loss.shape
     return float(loss[rows // 2, columns // 2])
+
+
+def _maps(found: StudyBasins, data: TrainingData) -> list[tuple[Figure, list[Record]]]:
+    """For each method, the maps of a few items side by side: the item, then a column a seed."""
+    shown = item_pictures(data, found.shown) if len(found.shown) else None
+    pictures = None if shown is None else images(shown)
+    figures = []
+    for number, (system, each) in enumerate(found.explanations.items()):
+        name = f"maps-{number}"
+        columns = [f"seed {seed}" for seed in range(each.seeds)]
+        rows: list[Record] = []
+        for place, maps in enumerate(each.maps):
+            item = str(data.human.items[found.shown[place]])
+            under = None if pictures is None else pictures[place]
+            tiles = [] if under is None else [("item", under)]
+            tiles += [(column, _heated(one, under)) for column, one in zip(columns, maps, strict=True)]
+            rows += [{"row": place, "item": clipped(item), "of": of, "tile": data_uri(tile)} for of, tile in tiles]
+        chart = (
+            alt.Chart(alt.NamedData(name=name))
+            .mark_image(width=TILE, height=TILE if each.maps.shape[2] > 1 else TILE // 4, smooth=False)
+            .encode(
+                x=alt.X("of:N", title=None, sort=["item", *columns]).axis(orient="top", labelAngle=0),
+                y=alt.Y("row:O", title=None, axis=None),
+                url="tile:N",
+                tooltip=[alt.Tooltip("item:N"), alt.Tooltip("of:N", title="map of")],
+            )
+            .properties(
+                width=alt.Step(TILE + 8), height=alt.Step(TILE + 8 if each.maps.shape[2] > 1 else TILE // 4 + 8)
+            )
+        )
+        figures.append(
+            (
+                Figure(
+                    slug=name,
+                    title=f"{each.method}: {system}",
+                    spec=chart.to_dict(),
+                    data=name,
+                    about=f"{each.method} of {len(each.maps)} items by {system}, a column a seed",
+                ),
+                rows,
+            )
+        )
+    return figures
+
+
+def _heated(
+    heat: np.ndarray[tuple[int, int], np.dtype[np.float64]], under: np.ndarray[Any, np.dtype[np.uint8]] | None
+) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """(height, width, 3) bytes: red where the map is large, over the picture where there is one of its form."""
+    height, width = heat.shape if under is None or len(heat) == 1 else under.shape[:2]
+    near = heat[np.arange(height) * len(heat) // height][:, np.arange(width) * heat.shape[1] // width]
+    share = 0.8 * near[..., None]
+    flat = (
+        np.full((height, width, 3), 255.0)
+        if under is None or len(heat) == 1
+        else np.broadcast_to(under, (height, width, 3))
+    )
+    return np.asarray(np.round(flat * (1 - share) + np.array(RED) * share), dtype=np.uint8)

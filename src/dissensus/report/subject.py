@@ -262,7 +262,7 @@ def _study_facts(scored: ScoredStudy) -> list[tuple[str, str]]:
         ("seed of the split", str(study.split_seed)),
         ("targets", ", ".join(target.name for target in study.targets)),
         ("deliveries", ", ".join(dict.fromkeys(_told(run.delivery, run.options) for run in opened.runs))),
-        ("models", ", ".join(study.models)),
+        ("models", ", ".join(map(str, [*study.models, *study.annotator_models]))),
         ("seeds", ", ".join(map(str, study.seeds))),
         ("training", ", ".join(f"{name} {value}" for name, value in asdict(study.training).items())),
         ("runs", f"{len(opened.runs):,}, trained by {', '.join(trained_on)}"),

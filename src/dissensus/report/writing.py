@@ -161,7 +161,7 @@ def _of_training(scored: ScoredStudy | None, *, shown: tuple[str, ...], resample
     ood = None if scored is None else stored_ood(scored.opened)
     made: dict[str, Any] = {
         "basins": [] if basins is None else basin_tables(basins),
-        "landscape": None if basins is None else landscape(basins),
+        "landscape": None if basins is None or scored is None else landscape(basins, scored.opened.data),
         "ood": [] if ood is None else detection(ood),
         "roc": None if ood is None else roc_figures(ood),
         "histograms": None if ood is None else score_histograms(ood),

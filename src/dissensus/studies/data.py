@@ -108,7 +108,8 @@ def _features(
     if given.items is None:
         raise InputError(f"study {study.name}: {study.held} brings features and no items to encode; leave encoder out")
     usual = LABELLED_SETS[study.dataset].encoder if study.dataset is not None else None
-    if study.encoder is None and all(model.startswith(READ_ITEMS) for model in study.models):
+    networks = [*study.models, *(model.name for model in study.annotator_models)]
+    if study.encoder is None and all(model.startswith(READ_ITEMS) for model in networks):
         return np.zeros((len(given.items), 0), dtype=np.float32), None
     name = study.encoder or usual or USUAL_ENCODER[given.items.kind]
     try:
@@ -150,8 +151,13 @@ def _own(study: Study) -> LabelledItems:
 def _own_votes(study: Study) -> Votes:
     from dissensus.votes.reading import read_votes
 
+    path, known = study.folder / str(study.votes), [model.people for model in study.annotator_models]
+    named = dict.fromkeys(name for people in known for name in (people.by, *people.population) if name)
     try:
-        return read_votes(study.folder / str(study.votes), format=study.format)
+        votes = read_votes(path, format=study.format)
+        missing = [name for name in named if name not in votes.attributes]
+        # What describes annotators is a column like any other until a model asks for it.
+        return read_votes(path, format=study.format, attributes=[*votes.attributes, *missing]) if missing else votes
     except InputError as error:
         # What is an option of the command line is a key of the study file here.
         told = re.sub(r"--format (\w[\w-]*)", r'format = "\1" under [dataset]', str(error))

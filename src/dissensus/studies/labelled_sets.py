@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 from dissensus.datasets import load_labelled
 from dissensus.datasets.cifar import cifar_10h, cifar_10n
-from dissensus.datasets.texts import LEWIDI, chaosnli, lewidi, popquorn, words
+from dissensus.datasets.texts import (
+    LEWIDI,
+    chaosnli,
+    crehate,
+    davidson,
+    dices,
+    emobank_valence,
+    lewidi,
+    popquorn,
+    words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +70,10 @@ LABELLED_SETS: Final = {
     "cifar-10h": LabelledSet(cifar_10h, targets=("original",), encoder="pixels"),
     "cifar-10n": LabelledSet(cifar_10n, targets=("original",), splits=("train", "test"), encoder="pixels"),
     "popquorn": LabelledSet(popquorn, encoder="tfidf"),
+    "crehate": LabelledSet(crehate, encoder="tfidf"),
+    "davidson": LabelledSet(davidson, encoder="tfidf"),
+    "dices": LabelledSet(dices, encoder="tfidf"),
+    "emobank-valence": LabelledSet(emobank_valence, splits=SPLITS, encoder="tfidf"),
     "chaosnli": LabelledSet(chaosnli, sources=("snli", "mnli"), targets=("original",)),
     **{name: LabelledSet(partial(lewidi, name), splits=SPLITS, encoder="tfidf") for name in LEWIDI},
     "soft-digits": LabelledSet(

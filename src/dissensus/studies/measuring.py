@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
-from itertools import chain, pairwise
+from itertools import chain, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dissensus.basins import Basin, BasinPair, compare_basins, measure_basins
+import numpy as np
+
+from dissensus.basins import (
+    Basin,
+    BasinPair,
+    ExplanationStability,
+    compare_basins,
+    compare_explanations,
+    measure_basins,
+)
+from dissensus.basins.measuring import chosen_items
+from dissensus.basins.over_pairs import mean_over_pairs
 from dissensus.errors import InputError
 from dissensus.ood import OodResult, measure_ood
 from dissensus.studies.opening import named_references, runs_by_system
@@ -17,34 +28,56 @@ from dissensus.training.store import measurement_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from dissensus.arrays import Ints
     from dissensus.basins import BasinSettings
+    from dissensus.bootstrap import Estimate
     from dissensus.ood import OodSettings
     from dissensus.studies.opening import OpenStudy
     from dissensus.training.run import Run, RunResult
 
 BASINS = "basins"
 PAIRS = "basin-pairs"
+EXPLANATIONS = "explanations"
 OOD = "ood"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SystemPairs:
-    """Runs of two systems with the same seeds, or of one system with neighbouring seeds.
+    """Runs of two systems with the same seeds, or all pairs of seeds of one system.
 
     Attributes:
         first: name of a system.
         second: the other, or the same.
+        seeds: the seeds of each pair.
         pairs: the runs two by two.
     """
 
     first: str
     second: str
+    seeds: tuple[tuple[int, int], ...]
     pairs: tuple[BasinPair, ...]
 
     @property
     def name(self) -> str:
         """Which runs they are."""
-        return f"{self.first}, neighbouring seeds" if self.first == self.second else f"{self.first} and {self.second}"
+        return f"{self.first}, all pairs of seeds" if self.first == self.second else f"{self.first} and {self.second}"
+
+    @property
+    def barrier(self) -> Estimate:
+        """The mean loss barrier, with an interval over items and seeds."""
+        return self._mean([(pair.barrier.value, pair.barrier.error) for pair in self.pairs], high=float("inf"))
+
+    @property
+    def cka(self) -> Estimate:
+        """The mean CKA, with an interval over items and seeds."""
+        return self._mean([(pair.similarity.value, pair.similarity.error) for pair in self.pairs], high=1.0)
+
+    def _mean(self, found: Sequence[tuple[float, float]], *, high: float) -> Estimate:
+        values, errors = np.array(found).T
+        # All pairs see the same items, so their errors do not average out.
+        items = self.pairs[0].barrier.measured_on.items
+        variance = float(np.nan_to_num(errors).mean()) ** 2
+        return mean_over_pairs(values, self.seeds, item_variance=variance, items=items, low=0.0, high=high)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +88,15 @@ class StudyBasins:
         reference: the system that others are compared with: the one that the study names, or its first.
         systems: by name, one basin a seed.
         pairs: the reference with each other system of its model, and every system with itself.
+        explanations: by system of two seeds or more, how stable its explanations are; empty where not asked for.
+        shown: rows of the items whose explanations are kept, in the study's data.
     """
 
     reference: str
     systems: Mapping[str, tuple[Basin, ...]]
     pairs: tuple[SystemPairs, ...]
+    explanations: Mapping[str, ExplanationStability]
+    shown: Ints
 
 
 def study_basins(
@@ -83,6 +120,7 @@ def study_basins(
     systems = _reference_first(opened)
     matched = _matched(systems)
     total = sum(map(len, systems.values())) + sum(len(pairs) for _, _, pairs in matched)
+    total += len(_explained(systems, chosen))
     done = 0
 
     def tell(more: int) -> None:
@@ -119,8 +157,26 @@ def study_basins(
                 opened.store.keep_measurement(PAIRS, key, known)
             found.append(BasinPair.from_dict(known))
             tell(1)
-        pairs.append(SystemPairs(first=first, second=second, pairs=tuple(found)))
-    return StudyBasins(reference=next(iter(systems)), systems=basins, pairs=tuple(pairs))
+        seeds = tuple((one.seed, other.seed) for one, other in runs_of)
+        pairs.append(SystemPairs(first=first, second=second, seeds=seeds, pairs=tuple(found)))
+    explained = {}
+    for name, seeds_of in _explained(systems, chosen).items():
+        key = _explanations_key(seeds_of, chosen)
+        known = opened.store.measurement(EXPLANATIONS, key)
+        if known is None:
+            results = [loaded(run) for run in seeds_of]
+            known = compare_explanations(results, opened.data, settings=chosen, device=device).to_dict()
+            opened.store.keep_measurement(EXPLANATIONS, key, known)
+        explained[name] = ExplanationStability.from_dict(known)
+        tell(1)
+    shown = next((each.examples for each in explained.values()), np.empty(0, dtype=np.int64))
+    return StudyBasins(
+        reference=next(iter(systems)),
+        systems=basins,
+        pairs=tuple(pairs),
+        explanations=explained,
+        shown=chosen_items(opened.data, chosen)[0][shown] if len(shown) else shown,
+    )
 
 
 def stored_basins(opened: OpenStudy) -> StudyBasins | None:
@@ -131,7 +187,8 @@ def stored_basins(opened: OpenStudy) -> StudyBasins | None:
     systems = _reference_first(opened)
     single = ((BASINS, _basin_key(run, chosen)) for runs in systems.values() for run in runs)
     pairs = ((PAIRS, _pair_key(*pair, chosen)) for _, _, matched in _matched(systems) for pair in matched)
-    if any(opened.store.measurement(*key) is None for key in chain(single, pairs)):
+    explained = ((EXPLANATIONS, _explanations_key(runs, chosen)) for runs in _explained(systems, chosen).values())
+    if any(opened.store.measurement(*key) is None for key in chain(single, pairs, explained)):
         return None
     return study_basins(opened)
 
@@ -143,25 +200,39 @@ def _reference_first(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
 
 
 def _basin_key(run: Run, settings: BasinSettings) -> str:
-    return measurement_key(run.key, asdict(settings))
+    return measurement_key(run.key, _of_runs(settings))
 
 
 def _pair_key(one: Run, other: Run, settings: BasinSettings) -> str:
-    return measurement_key(one.key, other.key, asdict(settings))
+    return measurement_key(one.key, other.key, _of_runs(settings))
+
+
+def _of_runs(settings: BasinSettings) -> dict[str, Any]:
+    """The settings that runs and pairs depend on: asking for explanations does not measure those again."""
+    return {name: value for name, value in asdict(settings).items() if name != "explanations"}
+
+
+def _explanations_key(runs: Sequence[Run], settings: BasinSettings) -> str:
+    return measurement_key([run.key for run in runs], asdict(settings))
+
+
+def _explained(systems: Mapping[str, Sequence[Run]], settings: BasinSettings) -> dict[str, Sequence[Run]]:
+    """The systems whose explanations are compared: those of two seeds or more, where that is asked for."""
+    return {name: runs for name, runs in systems.items() if settings.explanations and len(runs) > 1}
 
 
 def _matched(systems: Mapping[str, Sequence[Run]]) -> list[tuple[str, str, list[tuple[Run, Run]]]]:
-    """Systems two by two with their runs: a model's first and each other by seed; each with itself, seed by next."""
+    """Systems two by two with their runs: a model's first and each other by seed; each with itself, all pairs."""
     firsts: dict[str, str] = {}
     matched = []
     for name, runs in systems.items():
-        first = firsts.setdefault(runs[0].model, name)
+        first = firsts.setdefault(runs[0].network, name)
         if first != name:
             by_seed = {run.seed: run for run in systems[first]}
             matched.append((first, name, [(by_seed[run.seed], run) for run in runs if run.seed in by_seed]))
     for name, runs in systems.items():
         if len(runs) > 1:
-            matched.append((name, name, list(pairwise(runs))))
+            matched.append((name, name, list(combinations(runs, 2))))
     return matched
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from dissensus.errors import InputError
 from dissensus.studies.data import study_data
 from dissensus.studies.spec import Study, read_study
-from dissensus.training.run import run_on
+from dissensus.training.run import people_run, run_on
 from dissensus.training.store import RunStore
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def open_study(
 
 def study_runs(study: Study, data: TrainingData) -> tuple[Run, ...]:
     """The grid of a study, seeds running fastest."""
-    first = (
+    first = [
         run_on(
             data,
             model=model,
@@ -82,7 +82,11 @@ def study_runs(study: Study, data: TrainingData) -> tuple[Run, ...]:
         for model in study.models
         for target in study.targets
         for method in study.methods
-    )
+    ]
+    first += [
+        people_run(data, model=model.name, people=model.people, seed=study.seeds[0], training=study.training)
+        for model in study.annotator_models
+    ]
     # Runs that differ in their seed alone share their fingerprints, which read a whole pretrained network's files.
     return tuple(replace(run, seed=seed) for run in first for seed in study.seeds)
 
@@ -103,10 +107,13 @@ def runs_by_system(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
 
 def systems_of(runs: Sequence[Run]) -> dict[str, tuple[Run, ...]]:
     """The same of runs that need not be stored."""
-    several_models, several_targets = (len({getattr(run, part) for run in runs}) > 1 for part in ("model", "target"))
+    several_models = len({run.model for run in runs}) > 1
+    # Votes one by one are what any model with people learns from; that need not be said.
+    several_targets = len({run.target for run in runs if run.people is None}) > 1
     grouped: dict[str, list[Run]] = {}
     for run in runs:
-        name = run.method if several_targets else run.method.removeprefix(f"{run.target} / ")
+        plain = run.method.removeprefix(f"{run.target} / ")
+        name = run.method if several_targets and run.people is None else plain
         grouped.setdefault(f"{run.model}: {name}" if several_models else name, []).append(run)
     return {name: tuple(runs) for name, runs in grouped.items()}
 

@@ -13,7 +13,7 @@ from dissensus.studies.spec import Study, read_study
 from dissensus.training.engine import choose_engine, loop_only, train
 from dissensus.training.losses import loss_of
 from dissensus.training.models import network_of
-from dissensus.training.run import RunResult, class_weights, delivery_of, selection_target
+from dissensus.training.run import RunResult, class_weights, delivery_of, selection_of
 from dissensus.training.standing import Standing
 from dissensus.training.store import RunWriter
 
@@ -73,13 +73,13 @@ def plan_study(
 
 def _check(runs: Sequence[Run], data: TrainingData) -> None:
     """Refuse before training what would be refused in its middle."""
-    for run in {run.model: run for run in runs}.values():
+    for run in {run.network: run for run in runs}.values():
         network_of(run, data)
         loss_of(run.training, data.folder)
         class_weights(run, data)
-    for run in {(run.target, run.delivery, str(run.options)): run for run in runs}.values():
+    for run in {(run.method, str(run.people)): run for run in runs}.values():
         delivery_of(run, data)(0)
-        selection_target(run, data)
+        selection_of(run, data)
 
 
 def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -> Iterator[RunResult]:

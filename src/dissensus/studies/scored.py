@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from dissensus.dynamics.recorded import read_dynamics
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
+from dissensus.studies.by_vote import score_by_vote
 from dissensus.studies.opening import named_references, runs_by_system
 from dissensus.training.data import TRAIN
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from dissensus.dynamics.recorded import Recorded
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus.studies.by_vote import VoteScore
     from dissensus.studies.opening import OpenStudy
     from dissensus.training.run import Run, RunResult
 
@@ -45,6 +47,8 @@ class System:
         runs: one a seed.
         predictions: by split, (seeds, items, classes) probabilities.
         trained_on: by engine, device and versions, the number of runs.
+        by_vote: by split, (seeds, votes, classes) probabilities of single votes, given who cast them; empty where the
+            model does not know people.
         histories: for each run, by column, (epochs,) values: train_loss, and selection where it was measured.
     """
 
@@ -55,6 +59,7 @@ class System:
     predictions: Mapping[str, np.ndarray[Any, Any]]
     trained_on: Mapping[str, int]
     histories: tuple[Mapping[str, np.ndarray[Any, Any]], ...] = ()
+    by_vote: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     def mean(self, split: str) -> Table:
         """(items, classes) what the runs say of a split's items in the mean over seeds."""
@@ -74,6 +79,7 @@ class ScoredStudy:
         references: by model, the system that the model's others are compared with: the one that the study names, or
             else the one trained on majority labels where there is one.
         evaluation: of all systems and baselines.
+        by_vote: by system, how well it predicts single votes; empty where votes are anonymous.
         cautions: what a reader must know before any number: that data are simulated, say.
     """
 
@@ -85,6 +91,7 @@ class ScoredStudy:
     references: Mapping[str, str]
     evaluation: Evaluation
     cautions: tuple[str, ...]
+    by_vote: Mapping[str, VoteScore] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         runs = sum(len(system.runs) for system in self.systems.values())
@@ -166,6 +173,7 @@ def score_study(
         failed=failed,
         references=references,
         evaluation=evaluation,
+        by_vote=score_by_vote(systems, data, split),
         cautions=(*([data.note] if data.note else []), *failures, *_different_machines(systems)),
     )
 
@@ -191,6 +199,7 @@ def _systems(opened: OpenStudy) -> tuple[dict[str, System], dict[str, dict[int, 
             },
             trained_on=Counter(_trained_on(result) for result in results),
             histories=tuple(result.history for result in results),
+            by_vote={split: np.stack([result.by_vote[split] for result in results]) for split in results[0].by_vote},
         )
     return made, failed
 

@@ -16,6 +16,7 @@ from dissensus.ood.settings import OodSettings
 from dissensus.studies.labelled_sets import LABELLED_SETS, SPLITS
 from dissensus.toml_file import TomlFile, fits, in_words
 from dissensus.training.models import MODELS
+from dissensus.training.people import SHRINKAGE, People
 from dissensus.training.settings import REGIMES, Training
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
 """The keys of a study file, by table."""
 
 TARGET_KEYS: Final = ("scheme", "votes", "seed")
+MODEL_KEYS: Final = ("name", "people", "by", "shrinkage", "population")
+
+GROUP: Final = "group"
+"""What `people` may be called where groups of annotators have offsets: annotator-bias by an attribute."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,27 @@ class Method:
         return ", ".join([self.delivery, *(f"{name} = {value}" for name, value in self.options.items())])
 
 
+@dataclass(frozen=True)
+class AnnotatorModel:
+    """A model with an annotator side, trained on votes one by one.
+
+    Attributes:
+        name: of the network over items, or its path.
+        people: how it knows people.
+    """
+
+    name: str
+    people: People
+
+    def __str__(self) -> str:
+        return f"{self.name} with {self.people}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study:
     """A grid of runs on one dataset: every target by every delivery, model and seed.
+
+    Models with an annotator side learn from the votes themselves: they are crossed with seeds alone.
 
     Attributes:
         name: of the study.
@@ -112,6 +135,7 @@ class Study:
         targets: what runs are trained towards.
         methods: how it reaches the loss.
         models: names or import paths.
+        annotator_models: models with an annotator side.
         seeds: of runs.
         reference: the method that the others are compared with, by the name it has in tables; None takes the first
             that was trained on majority labels, or else the first.
@@ -150,6 +174,7 @@ class Study:
     reference: str | None = None
     basins: BasinSettings | None = None
     ood: OodSettings | None = None
+    annotator_models: tuple[AnnotatorModel, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -159,8 +184,8 @@ class Study:
     @property
     def size(self) -> int:
         """The number of runs."""
-        grid = len(self.targets) * len(self.methods) * len(self.models) * len(self.seeds)
-        return grid * len(self.parts)
+        systems = len(self.targets) * len(self.methods) * len(self.models) + len(self.annotator_models)
+        return systems * len(self.seeds) * len(self.parts)
 
     @property
     def parts(self) -> tuple[Study, ...]:
@@ -208,6 +233,9 @@ class _StudyFile(TomlFile):
         self.tables(KEYS)
         given, dataset, splits = self.given, self.table("dataset"), self.table("splits")
         grid, training = self.table("grid"), self.table("training")
+        models = self.distinct(
+            "models", [self.model(each) for each in self.listed(grid, "models", ["simple-ffn"])], str
+        )
         known = self.written("dataset", "name")
         brought = None if known is None else LABELLED_SETS.get(known)
         if known is not None and brought is None:
@@ -240,9 +268,8 @@ class _StudyFile(TomlFile):
                 [self.method(each) for each in self.listed(grid, "deliveries", ["soft"])],
                 self.meant,
             ),
-            models=self.distinct(
-                "models", [self.model(each) for each in self.listed(grid, "models", ["simple-ffn"])], str
-            ),
+            models=tuple(each for each in models if isinstance(each, str)),
+            annotator_models=tuple(each for each in models if isinstance(each, AnnotatorModel)),
             seeds=self.seeds(grid.get("seeds", 1)),
             reference=self.written("grid", "reference"),
             training=self.training(training),
@@ -395,10 +422,37 @@ class _StudyFile(TomlFile):
                 raise self.refuse("grid", "deliveries", f"gives {name} {key} = {value!r}; give {in_words(hint)}")
         return Method(name, table)
 
-    def model(self, name: Any) -> str:
+    def model(self, given: Any) -> str | AnnotatorModel:
+        table = dict(given) if isinstance(given, dict) else {"name": given}
+        for key in table:
+            self.known(key, MODEL_KEYS, "grid", beside="models")
+        name = table.pop("name", None)
         if not isinstance(name, str) or (name not in MODELS and ":" not in name):
-            raise self.no_such("grid", "models", name, MODELS)
-        return name
+            raise self.no_such("grid", "models", name if name is not None else given, MODELS)
+        if not isinstance(given, dict):
+            return name
+        kind, by = table.get("people"), table.get("by", "")
+        if not isinstance(kind, str) or (kind not in SHRINKAGE and kind != GROUP):
+            raise self.no_such("grid", "models", kind, (*SHRINKAGE, GROUP))
+        if not isinstance(by, str) or (kind == GROUP and not by):
+            raise self.refuse(
+                "grid", "models", f"gives by = {by!r}; name the attribute of annotators that groups go by"
+            )
+        strength, population = table.get("shrinkage"), table.get("population", {})
+        if not fits(strength, float | None) or not isinstance(population, dict):
+            raise self.refuse(
+                "grid",
+                "models",
+                "gives a shrinkage or population that cannot be read; write shrinkage = 1.0 and "
+                "population = { country = { US = 0.5, UK = 0.5 } }",
+            )
+        try:
+            people = People(
+                kind="annotator-bias" if kind == GROUP else kind, by=by, shrinkage=strength, population=population
+            )
+        except InputError as error:
+            raise self.refuse("grid", "models", f"is refused: {error}") from error
+        return AnnotatorModel(name, people)
 
     def seeds(self, given: Any) -> tuple[int, ...]:
         listed = range(given) if type(given) is int else given

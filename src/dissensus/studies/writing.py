@@ -13,7 +13,7 @@ from dissensus.training.settings import REGIMES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.studies.spec import Method, Study, Target
+    from dissensus.studies.spec import AnnotatorModel, Method, Study, Target
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -34,7 +34,7 @@ def study_toml(study: Study) -> str:
         "grid": {
             "targets": [_target(target) for target in study.targets],
             "deliveries": [_method(method) for method in study.methods],
-            "models": list(study.models),
+            "models": [*study.models, *(_annotator_model(model) for model in study.annotator_models)],
             "seeds": list(study.seeds),
             "reference": study.reference,
         },
@@ -74,6 +74,13 @@ def _target(target: Target) -> Any:
     if target.votes is None:
         return target.scheme
     return {"scheme": target.scheme, "votes": target.votes, "seed": target.seed}
+
+
+def _annotator_model(model: AnnotatorModel) -> dict[str, Any]:
+    people = model.people
+    given = {"by": people.by, "population": dict(people.population)}
+    told = {key: value for key, value in given.items() if value}
+    return {"name": model.name, "people": people.kind, "shrinkage": people.shrinkage, **told}
 
 
 def _method(method: Method) -> Any:

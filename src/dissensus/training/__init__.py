@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from dissensus.training.engine import train as train
     from dissensus.training.models import MODELS as MODELS
     from dissensus.training.models import build as build
+    from dissensus.training.people import People as People
+    from dissensus.training.restoring import pair_probabilities as pair_probabilities
     from dissensus.training.run import Run as Run
     from dissensus.training.run import RunResult as RunResult
+    from dissensus.training.run import people_run as people_run
     from dissensus.training.run import run_on as run_on
     from dissensus.training.settings import REGIMES as REGIMES
     from dissensus.training.settings import Training as Training
@@ -24,6 +27,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "MODELS": "models",
+        "People": "people",
         "REGIMES": "settings",
         "Run": "run",
         "RunResult": "run",
@@ -32,6 +36,8 @@ __getattr__, __dir__ = lazy_names(
         "TrainingData": "data",
         "build": "models",
         "choose_engine": "engine",
+        "pair_probabilities": "restoring",
+        "people_run": "run",
         "run_on": "run",
         "split_items": "data",
         "train": "engine",

@@ -34,6 +34,7 @@ class Epoch:
         shift: (examples, 3) row offset, column offset and whether to flip; None without augmentation.
         partner: (examples,) the training item that is mixed in; None without mixing.
         weight: (examples,) share of the example itself, None without mixing.
+        who: (examples,) whose answer each example is; None where it is everybody's.
     """
 
     row: Tensor
@@ -41,6 +42,7 @@ class Epoch:
     shift: Tensor | None = None
     partner: Tensor | None = None
     weight: Tensor | None = None
+    who: Tensor | None = None
 
 
 def example_order(examples: int, *, seed: int, epoch: int) -> Ints:
@@ -62,12 +64,15 @@ def epoch_of(run: Run, delivery: Delivery, epoch: int, *, classes: int) -> Epoch
         high = np.array([2 * PADDING + 1, 2 * PADDING + 1, 2])
         shift = torch.from_numpy(generator.integers(0, high, (n_examples, 3))).to(device)
     mixing = delivery.mixing(epoch)
+    # Deliveries of a user's own need not know of it.
+    who = getattr(delivery, "annotator", None)
     return Epoch(
         row=examples[order],
         target=target.float(),
         shift=shift,
         partner=None if mixing is None else examples[mixing.partner[order]],
         weight=None if mixing is None else mixing.weight[order],
+        who=None if who is None else who[order],
     )
 
 

@@ -73,11 +73,11 @@ def loop_only(runs: Sequence[Run], data: TrainingData, *, device: str) -> dict[s
     """By reason, the runs that are trained by the loop even where the fleet is chosen."""
     place = torch.device(settled_device(device))
     # What is asked of a network does not depend on the seed, the target or the delivery.
-    one_of_each = {(run.model, repr(run.training)): run for run in runs}
+    one_of_each = {(run.network, repr(run.training)): run for run in runs}
     why = {kind: why_not_together(run, data, place) for kind, run in one_of_each.items()}
     found: dict[str, list[Run]] = {}
     for run in runs:
-        reason = why[run.model, repr(run.training)]
+        reason = why[run.network, repr(run.training)]
         if reason:
             found.setdefault(reason, []).append(run)
     return found

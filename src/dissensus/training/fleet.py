@@ -16,8 +16,9 @@ from dissensus.training.failing import why_failed
 from dissensus.training.fine_tuning import is_pretrained
 from dissensus.training.loop import same_bits
 from dissensus.training.models import network_of
+from dissensus.training.people import TRUST, most_trusted
 from dissensus.training.progress import Progress, ended
-from dissensus.training.run import Run, RunResult, delivery_of, machine
+from dissensus.training.run import Run, RunResult, answers_by_vote, delivery_of, held_out_votes, machine
 from dissensus.training.stacked import StackedRuns, draws_itself, stackable
 from dissensus.training.streams import StreamedRuns
 from dissensus.training.workers import train_in_workers
@@ -46,16 +47,24 @@ class Together(Protocol):
         """(runs,) mean training loss of the last epoch."""
         ...
 
-    def select(self) -> Floats | None:
-        """(runs,) the selection metric, where something is selected."""
+    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
+        """(shares, runs) the selection metric, where something is selected, at shares of people's deviations.
+
+        Args:
+            shares: those that an epoch is measured at where none are given; 1 alone where nobody is known.
+        """
         ...
 
-    def predict(self, rows: Tensor) -> Tensor:
-        """(runs, items, classes) probabilities of the current weights."""
+    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        """(runs, rows, classes) probabilities of the current weights; of one person's answer where it is told who."""
         ...
 
     def keep(self, chosen: Mask) -> None:
         """The current weights of the chosen runs are, for now, the ones to keep."""
+        ...
+
+    def trust(self, share: Floats) -> None:
+        """Of people's deviations in the kept weights, each run keeps a share, (runs,)."""
         ...
 
     def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
@@ -76,7 +85,8 @@ def train_together(
         lengths[progress.active] = epoch + 1
         history["learning_rate"].append(progress.rate.copy())
         together.train_epoch(epoch, progress.rate * progress.active)
-        metric = together.select()
+        found = together.select()
+        metric = None if found is None else found.min(axis=0)
         history["train_loss"].append(together.train_loss())
         if metric is not None:
             history["selection"].append(metric)
@@ -90,7 +100,15 @@ def train_together(
         if not progress.active.any():
             break
     weights = together.restore()
+    if runs[0].people is not None and settings.selects and settings.selection == "loss":
+        at_each = together.select(TRUST)
+        assert at_each is not None, "something is selected"
+        together.trust(most_trusted(at_each))
+        weights = together.restore()
     predictions = {name: together.predict(rows).cpu().numpy() for name, rows in together.members.items()}
+    own = {
+        name: together.predict(*asked).cpu().numpy() for name, asked in held_out_votes(runs[0], data, device).items()
+    }
     columns = {name: np.stack(values, axis=1) for name, values in history.items() if values}
     recorded = {name: torch.stack(epochs, dim=1).numpy() for name, epochs in dynamics.items() if epochs}
     seconds = (time.perf_counter() - began) / len(runs)
@@ -100,6 +118,9 @@ def train_together(
             history={name: values[r, : lengths[r]] for name, values in columns.items()},
             chosen_epoch=int(progress.best_epoch[r]),
             predictions={name: values[r] for name, values in predictions.items()},
+            by_vote=answers_by_vote(
+                run, data, {name: values[r] for name, values in own.items()}, {n: v[r] for n, v in predictions.items()}
+            ),
             dynamics={name: values[r, : lengths[r]] for name, values in recorded.items()},
             weights=weights[r],
             timing={
@@ -193,7 +214,7 @@ def alike(runs: Sequence[Run], data: TrainingData) -> list[list[Run]]:
 
     def shape(run: Run) -> tuple[str, str, int, bool]:
         given = delivery_of(run, data)
-        return run.model, repr(run.training), given.examples.shape[0], given.mixing(0) is not None
+        return run.network, repr(run.training), given.examples.shape[0], given.mixing(0) is not None
 
     keyed = [(shape(run), run) for run in runs]
     keyed.sort(key=lambda pair: pair[0])

@@ -217,16 +217,25 @@ def rows_of(features: Features, rows: Tensor) -> Features:
     return features[rows] if isinstance(features, Tensor) else features.take(rows)
 
 
-def batch_inputs(features: Features, epoch: Epoch, batch: slice) -> Any:
-    """What the network is given in one batch of one run."""
-    return features.batch(epoch, batch) if isinstance(features, Tokens) else inputs(features, epoch, batch)
+def batch_inputs(features: Features, epoch: Epoch, batch: slice) -> tuple[Any, ...]:
+    """What the network is given in one batch of one run: items, and whose answers are asked for where it is told."""
+    x = features.batch(epoch, batch) if isinstance(features, Tokens) else inputs(features, epoch, batch)
+    return (x,) if epoch.who is None else (x, epoch.who[batch])
 
 
-def evaluation_parts(features: Features, rows: Tensor) -> list[Tensor]:
-    """(...) places in `rows`, in parts to be evaluated at once; put together they are every place once."""
+def evaluation_parts(features: Features, rows: Tensor, *, most: int | None = None) -> list[Tensor]:
+    """(...) places in `rows`, in parts to be evaluated at once; put together they are every place once.
+
+    Args:
+        features: what rows are taken from.
+        rows: which.
+        most: how many the network can take at once, where it says so.
+    """
     if isinstance(features, Tokens):
-        return features.parts(rows)
-    return list(torch.split(torch.arange(len(rows), device=rows.device), EVALUATION_BATCH))
+        parts = features.parts(rows)
+        return parts if most is None else [piece for part in parts for piece in part.split(most)]
+    size = min(EVALUATION_BATCH, most or EVALUATION_BATCH)
+    return list(torch.split(torch.arange(len(rows), device=rows.device), size))
 
 
 def _entries(first: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,17 +21,29 @@ from dissensus.training.failing import why_failed
 from dissensus.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus.training.models import network_of
+from dissensus.training.people import TRUST, PeopleNetwork, most_trusted, shrink, trusted
 from dissensus.training.progress import Progress, ended
-from dissensus.training.run import Run, RunResult, class_weights, delivery_of, machine, selection_target
+from dissensus.training.run import (
+    Run,
+    RunResult,
+    answers_by_vote,
+    class_weights,
+    delivery_of,
+    held_out_votes,
+    machine,
+    selection_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from dissensus.arrays import Floats
     from dissensus.training.data import TrainingData
     from dissensus.training.events import Told
     from dissensus.training.inputs import Features
     from dissensus.training.losses import Loss
+    from dissensus.training.run import Selection
     from dissensus.training.settings import Training
 
 
@@ -65,8 +77,7 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
     optimiser = make_optimiser(model, settings, rate=settings.learning_rate, folder=data.folder)
     loss_function, weights_of_classes = loss_of(settings, data.folder), class_weights(run, data)
     by_class = None if weights_of_classes is None else torch.from_numpy(weights_of_classes).to(place)
-    compared = selection_target(run, data)
-    selection = None if compared is None else torch.from_numpy(compared).to(place)
+    selection = selection_of(run, data, place)
     progress = Progress.start(1, settings)
     steps_an_epoch = -(-delivery.examples.shape[0] // settings.batch_size)
     history: dict[str, list[float]] = {"learning_rate": [], "train_loss": [], "selection": []}
@@ -82,14 +93,15 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         n_examples = plan.row.shape[0]
         for step, start in enumerate(range(0, n_examples, settings.batch_size), start=epoch * steps_an_epoch):
             batch = slice(start, start + settings.batch_size)
-            x, target = batch_inputs(train_features, plan, batch), plan.target[batch]
+            given, target = batch_inputs(train_features, plan, batch), plan.target[batch]
             for group in optimiser.param_groups:
                 group["lr"] = float(progress.rate[0]) * warmed_up(step, steps_an_epoch, settings)
             optimiser.zero_grad(set_to_none=True)
             with autocast(settings, place):
-                logits = model(x)
+                logits = model(*given)
             loss = batch_mean(loss_function, logits.float(), target, by_class)
             loss.backward()
+            shrink(model)
             if settings.clip_norm is not None:
                 nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
             optimiser.step()
@@ -97,8 +109,7 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         history["train_loss"].append(float(total) / n_examples)
         metric = None
         if selection is not None:
-            log_q = log_probabilities(model, features, members[settings.selection_split], settings)
-            metric = np.array([float(selection_metric(log_q, selection, settings, loss_function))])
+            metric = measured(model, features, selection, settings, loss=loss_function).min(axis=0, keepdims=True)
             history["selection"].append(float(metric[0]))
         if settings.dynamics:
             for name, rows in members.items():
@@ -110,8 +121,16 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         if not progress.active[0]:
             break
     model.load_state_dict(kept)
+    if selection is not None and selection.who is not None:
+        found = measured(model, features, selection, settings, loss=loss_function, shares=TRUST)
+        kept["deviation"] *= float(most_trusted(found))
+        model.load_state_dict(kept)
     predictions = {
         name: log_probabilities(model, features, rows, settings).exp().cpu().numpy() for name, rows in members.items()
+    }
+    own = {
+        name: log_probabilities(model, features, rows, settings, who=who).exp().cpu().numpy()
+        for name, (rows, who) in held_out_votes(run, data, place).items()
     }
     columns = {name: np.array(values) for name, values in history.items() if values}
     weights = {name: value.cpu().numpy() for name, value in kept.items()}
@@ -120,6 +139,7 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         history=columns,
         chosen_epoch=int(progress.best_epoch[0]),
         predictions=predictions,
+        by_vote=answers_by_vote(run, data, own, predictions),
         dynamics={name: np.stack(epochs) for name, epochs in dynamics.items() if epochs},
         weights=weights,
         timing={
@@ -180,6 +200,24 @@ def selection_metric(log_q: Tensor, target: Tensor, settings: Training, loss: Lo
     return -(target * log_q).sum(dim=-1).double().mean(dim=-1)
 
 
+def measured(
+    model: nn.Module,
+    features: Features,
+    selection: Selection,
+    settings: Training,
+    *,
+    loss: Loss = cross_entropy,
+    shares: tuple[float, ...] | None = None,
+) -> Floats:
+    """(shares,) the selection metric at each share of people's deviations; at 1 alone where nobody is known."""
+    found = []
+    for share in selection.shares if shares is None else shares:
+        with trusted(model, share):
+            log_q = log_probabilities(model, features, selection.rows, settings, who=selection.who)
+        found.append(float(selection_metric(log_q, selection.target, settings, loss)))
+    return np.array(found)
+
+
 def make_optimiser(
     model: nn.Module, settings: Training, *, rate: float | Tensor, folder: Path | None = None
 ) -> torch.optim.Optimizer:
@@ -217,12 +255,20 @@ def _own_optimiser(
     return made
 
 
-def log_probabilities(model: nn.Module, features: Features, rows: Tensor, settings: Training) -> Tensor:
-    """(rows, classes) log q in evaluation mode, float32."""
+def log_probabilities(
+    model: nn.Module, features: Features, rows: Tensor, settings: Training, *, who: Tensor | None = None
+) -> Tensor:
+    """(rows, classes) log q in evaluation mode, float32; of one person's answer a row where it is told who."""
     model.eval()
-    places = evaluation_parts(features, rows)
+    most = model.items_at_once if isinstance(model, PeopleNetwork) and who is None else None
+    places = evaluation_parts(features, rows, most=most)
+
+    def answer(part: Tensor) -> Tensor:
+        asked = () if who is None else (who[part],)
+        return torch.log_softmax(model(features[rows[part]], *asked).float(), dim=1)
+
     with torch.no_grad(), autocast(settings, rows.device):
-        log_q = torch.cat([model(features[rows[part]]).float().log_softmax(dim=1) for part in places])
+        log_q = torch.cat([answer(part) for part in places])
     return log_q[torch.argsort(torch.cat(places))]
 
 

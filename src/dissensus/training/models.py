@@ -18,12 +18,14 @@ from dissensus.randomness import Purpose, stream
 from dissensus.training.data import TRAIN
 from dissensus.training.fine_tuning import is_pretrained, pretrained, pretrained_source
 from dissensus.training.inputs import prepared
+from dissensus.training.people import panel_of, with_people
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.items.shown import Items
     from dissensus.training.data import TrainingData
+    from dissensus.training.people import Panel, People
     from dissensus.training.run import Run
 
 Shape = tuple[int, ...]
@@ -121,15 +123,32 @@ MODELS: Final[dict[str, Callable[[Shape, int], nn.Module]]] = {
 
 def network_of(run: Run, data: TrainingData, *, checked: bool = True) -> nn.Module:
     """The network of a run before its training; unchecked for further seeds of one that was looked at already."""
-    return build(
+    items = training_items(data)
+    network = build(
         run.model,
         data.shape,
         classes=data.classes,
         seed=run.seed,
         folder=data.folder,
-        items=training_items(data),
+        items=items,
         checked=checked,
     )
+    if run.people is None:
+        return network
+    panel = panel_in(data, run.people)
+    return with_people(
+        network,
+        run.people,
+        panel,
+        classes=data.classes,
+        trial=_two_items(network, data.shape, items),
+        adaptive=run.training.optimiser != "sgd",
+    )
+
+
+def panel_in(data: TrainingData, people: People) -> Panel:
+    """The people behind the votes on the training items of the data."""
+    return panel_of(data.votes, people, data.splits[TRAIN], name=data.name)
 
 
 def training_items(data: TrainingData) -> Items | None:
@@ -220,14 +239,9 @@ def _check_width(model: nn.Module, name: str, shape: Shape, *, classes: int, ite
         return
     training = model.training
     model.eval()
-    two = torch.arange(2)
     try:
         with torch.no_grad():
-            out = model(
-                torch.zeros(2, *shape)
-                if items is None or not reads
-                else prepared(model, items.take(np.arange(2) % len(items)), torch.device("cpu"))[two]
-            )
+            out = model(_two_items(model, shape, items))
     except (RuntimeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -240,6 +254,13 @@ def _check_width(model: nn.Module, name: str, shape: Shape, *, classes: int, ite
             f"model {name}: its output for one item has shape {tuple(out.shape[1:])}; it must have one logit for each "
             f"of the {classes} classes"
         )
+
+
+def _two_items(model: nn.Module, shape: Shape, items: Items | None) -> Any:
+    """What the network is given of two items: its own reading of them, or features that are all zero."""
+    if items is None or not hasattr(model, "prepare"):
+        return torch.zeros(2, *shape)
+    return prepared(model, items.take(np.arange(2) % len(items)), torch.device("cpu"))[torch.arange(2)]
 
 
 def _image(shape: Shape, name: str, *, least: int) -> tuple[int, int, int]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from dissensus.errors import InputError
-from dissensus.training.models import network_of
+from dissensus.training.inputs import network_inputs
+from dissensus.training.loop import log_probabilities
+from dissensus.training.models import network_of, panel_in
+from dissensus.training.people import mixed
 from dissensus.training.run import data_fingerprint
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from dissensus.arrays import Codes, Ints
     from dissensus.training.data import TrainingData
     from dissensus.training.run import RunResult
 
@@ -31,7 +35,12 @@ def trained_model(result: RunResult, data: TrainingData, *, on_features_for: str
     if on_features_for and data.sparse:
         raise InputError(f"{on_features_for}: measured on dense features, and those of {data.name} are sparse")
     if run.data != data_fingerprint(
-        data, target=run.target, delivery=run.delivery, training=run.training, model=run.model
+        data,
+        target=run.target,
+        delivery=run.delivery,
+        training=run.training,
+        model=run.model,
+        people=run.people,
     ):
         raise InputError(
             f"run {run.key} was trained on other data than {data.name} is now; run the study again, or give its data"
@@ -49,3 +58,27 @@ def trained_model(result: RunResult, data: TrainingData, *, on_features_for: str
             f"run {run.key}: its weights do not fit the model {run.model} ({told}); run it again"
         ) from error
     return model.eval()
+
+
+def pair_probabilities(
+    result: RunResult, data: TrainingData, item: Ints | Codes, annotator: Ints | Codes
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(pairs, classes) what a stored run says that people would answer; a model that knows nobody asks only the item.
+
+    Args:
+        result: what the run left, with its weights.
+        data: what it was trained on.
+        item: (pairs,) places in the data.
+        annotator: (pairs,) places in the annotators of its votes; -1 for somebody who was never heard.
+    """
+    model, people = trained_model(result, data), result.run.people
+    features = network_inputs(model, data, torch.device("cpu"))
+    different, place = np.unique(np.asarray(item, dtype=np.int64), return_inverse=True)
+    panel = log_probabilities(model, features, torch.from_numpy(different), result.run.training).exp().numpy()[place]
+    if people is None:
+        return np.asarray(panel)
+    known = panel_in(data, people)
+    unit = np.append(known.unit, len(known.units))[annotator]
+    rows, who = torch.from_numpy(different[place]), torch.from_numpy(unit)
+    own = log_probabilities(model, features, rows, result.run.training, who=who).exp().numpy()
+    return np.asarray(mixed(own, panel, known.heard[unit]))

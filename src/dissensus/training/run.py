@@ -10,23 +10,29 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from dissensus.cores import available_cores
-from dissensus.delivery import HARD, deliver, ordered_judgements, reads_votes
+from dissensus.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
 from dissensus.errors import InputError
 from dissensus.own_code import own_source
 from dissensus.training.data import TRAIN
-from dissensus.training.models import model_source
+from dissensus.training.models import model_source, panel_in
+from dissensus.training.people import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
 from dissensus.training.settings import spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from torch import Tensor
+
     from dissensus.arrays import Ints
     from dissensus.delivery import Delivery
+    from dissensus.delivery.deliveries import Fixed
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.training.data import TrainingData
+    from dissensus.training.people import People
     from dissensus.training.settings import Training
 
 MEANING = 2
@@ -53,6 +59,7 @@ class Run:
         target: a name in `TrainingData.targets`.
         delivery: its name.
         options: of the delivery.
+        people: the annotator side of the model, which is then trained on votes one by one; None where it has none.
         seed: of weights, batches, draws and augmentation.
         training: settings.
         data: the fingerprint of what it learns from (`data_fingerprint`).
@@ -67,10 +74,12 @@ class Run:
     data: str
     source: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    people: People | None = None
 
     def spec(self) -> dict[str, Any]:
-        """Everything that decides the result, as plain values."""
-        return {"meaning": MEANING, **asdict(self), "training": spelled_out(self.training)}
+        """Everything that decides the result, as plain values; a run without people has the key it always had."""
+        whole = {"meaning": MEANING, **asdict(self), "training": spelled_out(self.training)}
+        return {name: value for name, value in whole.items() if name != "people" or value is not None}
 
     @property
     def key(self) -> str:
@@ -79,8 +88,15 @@ class Run:
         return hashlib.sha256(canonical.encode()).hexdigest()[:20]
 
     @property
+    def network(self) -> str:
+        """The model with its annotator side: runs of one network on one set of data differ in nothing that is built."""
+        return self.model if self.people is None else f"{self.model} {self.people!r}"
+
+    @property
     def method(self) -> str:
-        """Target, delivery and its options, in words: `frequency / stale-sls (keep=5)`."""
+        """Target, delivery and its options, in words: `frequency / stale-sls (keep=5)`; `votes / annotator-bias`."""
+        if self.people is not None:
+            return f"{self.target} / {self.people}"
         options = ", ".join(f"{name}={value}" for name, value in sorted(self.options.items()))
         return f"{self.target} / {self.delivery}{f' ({options})' if options else ''}"
 
@@ -96,6 +112,8 @@ class RunResult:
         predictions: by split, (items, classes) float32 probabilities of the kept weights.
         dynamics: by split, (epochs, items, classes) float16 probabilities after each epoch; empty unless asked for.
         weights: by name, the kept parameters and buffers.
+        by_vote: by split that is not trained on, (votes, classes) float32 probabilities of each vote on its items,
+            given who cast it, in the order of the votes; empty where the model does not know people.
         timing: seconds of wall clock, the engine, the device and the machine.
         versions: of Python, PyTorch and NumPy that trained it; recorded, and not part of the key, so that what a GPU
             machine trained is found on a laptop.
@@ -111,6 +129,27 @@ class RunResult:
     timing: Mapping[str, Any]
     versions: Mapping[str, str] = field(default_factory=lambda: VERSIONS)
     failed: str = ""
+    by_vote: Mapping[str, np.ndarray[Any, np.dtype[np.float32]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What the selection metric is measured on.
+
+    Attributes:
+        rows: (rows,) the item of each.
+        target: (rows, classes) what is compared with.
+        who: (rows,) whose answer each row is; None where it is everybody's.
+    """
+
+    rows: Tensor
+    target: Tensor
+    who: Tensor | None = None
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The shares of people's deviations that an epoch is measured at."""
+        return (1.0,) if self.who is None else TRUST_IN_AN_EPOCH
 
 
 def run_on(
@@ -122,6 +161,7 @@ def run_on(
     seed: int,
     training: Training,
     options: Mapping[str, Any] | None = None,
+    people: People | None = None,
 ) -> Run:
     """A run on data, with the fingerprints of everything that decides its result."""
     return Run(
@@ -131,7 +171,8 @@ def run_on(
         options=dict(options or {}),
         seed=seed,
         training=training,
-        data=data_fingerprint(data, target=target, delivery=delivery, training=training, model=model),
+        people=people,
+        data=data_fingerprint(data, target=target, delivery=delivery, training=training, model=model, people=people),
         source=_source(data.folder, model=model, delivery=delivery, training=training),
     )
 
@@ -148,13 +189,26 @@ def _source(folder: Path | None, *, model: str, delivery: str, training: Trainin
     return hashlib.sha256(" ".join([model_source(model, folder), *sources]).encode()).hexdigest()[:16]
 
 
-def data_fingerprint(data: TrainingData, *, target: str, delivery: str, training: Training, model: str = "") -> str:
+def people_run(data: TrainingData, *, model: str, people: People, seed: int, training: Training) -> Run:
+    """A run of a model with an annotator side: what it learns from are the votes themselves."""
+    return run_on(data, model=model, target=VOTES, delivery=VOTES, seed=seed, training=training, people=people)
+
+
+def data_fingerprint(
+    data: TrainingData,
+    *,
+    target: str,
+    delivery: str,
+    training: Training,
+    model: str = "",
+    people: People | None = None,
+) -> str:
     """A hash of the data that decide a run's result: items, its own target, and what else it reads.
 
     The human distribution counts where an epoch is selected by it, the votes where the delivery reads them: each
     item's judgements, whatever their order in the file, and all of them where the delivery is the user's own. The items
-    themselves count where the network may read them. Other targets of the study do not count, so a study that gains
-    one trains nothing again.
+    themselves count where the network may read them, and who cast which vote where it knows people. Other targets of
+    the study do not count, so a study that gains one trains nothing again.
     """
     labels = _target(data, target)
     digest = hashlib.sha256(data.fingerprint.encode())
@@ -168,6 +222,15 @@ def data_fingerprint(data: TrainingData, *, target: str, delivery: str, training
     elif votes is not None and reads_votes(delivery, labels):
         for part in ordered_judgements(votes, labels.scheme):
             digest.update(np.ascontiguousarray(part).data)
+    if people is not None:
+        assert data.votes is not None
+        panel = panel_in(data, people)
+        every = one_by_one(data.votes, panel.unit)
+        said = every.targets.reshape(len(every.targets), -1).numpy()
+        order = np.lexsort((*said.T, every.annotator.numpy(), every.examples.numpy()))  # type: ignore[union-attr]
+        for part in (every.examples.numpy(), every.annotator.numpy(), said):  # type: ignore[union-attr]
+            digest.update(np.ascontiguousarray(part[order]).data)
+        digest.update("\n".join(map(str, panel.units.tolist())).encode() + panel.share.tobytes())
     if data.items is not None and ":" in model:
         digest.update(data.items.fingerprint.encode())
     return digest.hexdigest()[:16]
@@ -176,6 +239,8 @@ def data_fingerprint(data: TrainingData, *, target: str, delivery: str, training
 def delivery_of(run: Run, data: TrainingData, device: torch.device | str = "cpu") -> Delivery:
     """The delivery of a run over the training items, in the order of the train split."""
     members = data.splits[TRAIN]
+    if run.people is not None:
+        return _single_votes(run.people, data, members, device)
     votes = data.panels.get(run.target, data.votes)
     return deliver(
         run.delivery,
@@ -188,17 +253,66 @@ def delivery_of(run: Run, data: TrainingData, device: torch.device | str = "cpu"
     )
 
 
+def _single_votes(people: People, data: TrainingData, members: Ints, device: torch.device | str) -> Fixed:
+    """Every judgement of some items, with the unit of the panel that made it."""
+    panel = panel_in(data, people)
+    assert data.votes is not None, "a panel is made of votes"
+    return one_by_one(data.votes.take_items(members), panel.unit, device=device)
+
+
+def held_out_votes(run: Run, data: TrainingData, device: torch.device) -> dict[str, tuple[Tensor, Tensor]]:
+    """By split that is not trained on, the item and the unit of each vote; empty where the run does not know people."""
+    if run.people is None:
+        return {}
+    panel, votes = panel_in(data, run.people), data.votes
+    assert votes is not None, "a panel is made of votes"
+    assert votes.annotator is not None, "a panel is made of votes that are not anonymous"
+    found = {}
+    for name in data.splits:
+        if name != TRAIN:
+            rows = votes_of_split(data, name)
+            asked = votes.item[rows].astype(np.int64), panel.unit[votes.annotator[rows]]
+            found[name] = (torch.from_numpy(asked[0]).to(device), torch.from_numpy(asked[1]).to(device))
+    return found
+
+
+def answers_by_vote(
+    run: Run,
+    data: TrainingData,
+    own: Mapping[str, np.ndarray[Any, Any]],
+    panel: Mapping[str, np.ndarray[Any, Any]],
+) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
+    """By split, (votes, classes) what is predicted of each vote (`RunResult.by_vote`).
+
+    Args:
+        run: one that knows people, unless `own` is empty.
+        data: what it was trained on.
+        own: by split, (votes, classes) the network's answers for those of `held_out_votes`.
+        panel: by split, (items, classes) the panel's answers.
+    """
+    found = {}
+    for name, answers in own.items():
+        assert run.people is not None, "votes are answered by runs that know people"
+        item, unit = (part.numpy() for part in held_out_votes(run, data, torch.device("cpu"))[name])
+        place = np.empty(len(data.human), dtype=np.int64)
+        place[data.splits[name]] = np.arange(len(data.splits[name]))
+        found[name] = mixed(answers, panel[name][place[item]], panel_in(data, run.people).heard[unit])
+    return found
+
+
 def _target(data: TrainingData, name: str) -> LabelDistribution:
+    if name == VOTES:
+        return data.human
     if name not in data.targets:
         raise InputError(f"'{name}' is no target of {data.name}; choose {', '.join(data.targets)}")
     return data.targets[name]
 
 
-def selection_target(run: Run, data: TrainingData) -> np.ndarray[Any, np.dtype[np.float32]] | None:
-    """(items of the selection split, classes) what the selection metric compares with; None where nothing is selected.
+def selection_of(run: Run, data: TrainingData, device: torch.device | str = "cpu") -> Selection | None:
+    """What the selection metric is measured on; None where nothing is selected.
 
-    The run's own target as it would be delivered in the mean (a majority run is selected on majority labels), or the
-    human distribution.
+    The run's own target as it would be delivered in the mean (a majority run is selected on majority labels; one that
+    knows people on single votes, given who cast them), or the human distribution.
     """
     settings = run.training
     if not settings.selects:
@@ -209,10 +323,18 @@ def selection_target(run: Run, data: TrainingData) -> np.ndarray[Any, np.dtype[n
             "keep = 'last', patience and plateau off"
         )
     members = data.splits[settings.selection_split]
-    if settings.selection == "loss":
-        return _delivered_in_the_mean(run, data, members)
+    rows = torch.from_numpy(members).to(device)
+    if settings.selection == "loss" and run.people is not None:
+        single = _single_votes(run.people, data, members, device)
+        target = single.targets if single.targets.ndim == 2 else F.one_hot(single.targets, data.classes)
+        return Selection(rows[single.examples], target.float(), single.annotator)
     human = data.human.take(members)
-    return np.asarray(human.one_hot() if settings.selection == "accuracy" else human.probabilities, dtype=np.float32)
+    compared = (
+        _delivered_in_the_mean(run, data, members)
+        if settings.selection == "loss"
+        else np.asarray(human.one_hot() if settings.selection == "accuracy" else human.probabilities, dtype=np.float32)
+    )
+    return Selection(rows, torch.from_numpy(compared).to(device))
 
 
 def class_weights(run: Run, data: TrainingData) -> np.ndarray[Any, np.dtype[np.float32]] | None:

@@ -19,12 +19,13 @@ from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 from dissensus.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded, stacked_epoch
 from dissensus.training.data import TRAIN
 from dissensus.training.graphs import captured
-from dissensus.training.inputs import EVALUATION_BATCH
+from dissensus.training.inputs import evaluation_parts
 from dissensus.training.loop import autocast, selection_metric
 from dissensus.training.losses import cross_entropy
 from dissensus.training.models import network_of
 from dissensus.training.patches import as_matmuls
-from dissensus.training.run import Run, delivery_of, selection_target
+from dissensus.training.people import PeopleNetwork, trusted
+from dissensus.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,8 +40,9 @@ ADAM_BETAS, ADAM_EPSILON = (0.9, 0.999), 1e-8  # torch.optim.Adam's own
 
 
 def stackable(model: nn.Module) -> bool:
-    """Whether runs of this network can be stacked: no buffers (batch statistics) and nothing random inside."""
-    return not list(model.buffers()) and not draws_itself(model)
+    """Whether runs of this network can be stacked: no buffers that training changes, and nothing random inside."""
+    changing = {name for name, _ in model.named_buffers()} - set(getattr(model, "constants", ()))
+    return not changing and not draws_itself(model)
 
 
 def draws_itself(model: nn.Module) -> bool:
@@ -58,6 +60,7 @@ class StackedRuns:
         stacked, _ = stack_module_state(models)
         self.weights: Stack = {name: value.detach().to(place) for name, value in stacked.items()}
         self.kept = {name: value.clone() for name, value in self.weights.items()}
+        self.constants = {name: value.to(place) for name, value in models[0].named_buffers()}
         self.form = as_matmuls(copy.deepcopy(models[0])).to("meta")
         self.deliveries = [delivery_of(run, data) for run in runs]
         self._prepared: Epoch | None = None
@@ -77,9 +80,11 @@ class StackedRuns:
         self.cursor = torch.zeros((), dtype=torch.long, device=place)
         self.plan: Epoch | None = None
         self.step: dict[int, Callable[[], None]] = {}
-        self.compared = _stack_or_none([selection_target(run, data) for run in runs], place)
-        self._measure: Callable[[], None] | None = None
-        self.metric = torch.zeros(len(runs), dtype=torch.double, device=place)
+        selections = [selection_of(run, data, place) for run in runs]
+        # Runs that go together are selected on the same rows.
+        self.selection = selections[0]
+        self.compared = torch.stack([each.target for each in selections if each is not None]) if selections[0] else None
+        self._measure: dict[tuple[float, ...], tuple[Callable[[], None], Tensor]] = {}
 
     def train_epoch(self, epoch: int, rate: Floats) -> None:
         """One epoch of every run at its own rate (0 where it has stopped), queued on the device."""
@@ -110,15 +115,19 @@ class StackedRuns:
         plan = stacked_epoch([epoch_of(run, given, epoch, classes=self.classes) for run, given in pairs])
         return each_part(plan, Tensor.pin_memory) if self.place.type == "cuda" else plan
 
-    def select(self) -> Floats | None:
-        """(runs,) the selection metric, where something is selected."""
-        if self.compared is None:
+    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
+        """(shares, runs) the selection metric, where something is selected, at shares of people's deviations."""
+        if self.selection is None:
             return None
-        if self._measure is None:
-            self._measure = captured(self._measure_selection, self.place, [])
-        self._measure()
+        shares = self.selection.shares if shares is None else shares
+        if shares not in self._measure:
+            metric = torch.zeros(len(shares), len(self.runs), dtype=torch.double, device=self.place)
+            measure = captured(partial(self._measure_selection, shares, metric), self.place, [])
+            self._measure[shares] = measure, metric
+        measure, metric = self._measure[shares]
+        measure()
         # A copy: on a CPU the array would be the tensor itself, which the next epoch overwrites.
-        return self.metric.cpu().numpy().copy()
+        return metric.cpu().numpy().copy()
 
     def keep(self, chosen: Mask) -> None:
         """The current weights of the chosen runs are, for now, the ones to keep."""
@@ -126,36 +135,46 @@ class StackedRuns:
         for name, value in self.weights.items():
             self.kept[name].copy_(torch.where(_per_run(now, value), value, self.kept[name]))
 
+    def trust(self, share: Floats) -> None:
+        """Of people's deviations in the kept weights, each run keeps a share, (runs,)."""
+        kept = self.kept["deviation"]
+        kept *= _per_run(torch.from_numpy(share).to(self.place, torch.float32), kept)
+
     def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
         """Go back to the kept weights, and return them by run."""
         for name, value in self.weights.items():
             value.copy_(self.kept[name])
         arrays = {name: value.cpu().numpy() for name, value in self.kept.items()}
-        return [{name: values[r] for name, values in arrays.items()} for r in range(len(self.runs))]
+        constants = {name: value.cpu().numpy() for name, value in self.constants.items()}
+        return [{**{name: values[r] for name, values in arrays.items()}, **constants} for r in range(len(self.runs))]
 
     @torch.no_grad()
-    def predict(self, rows: Tensor) -> Tensor:
-        """(runs, items, classes) probabilities."""
-        return self._log_q(rows).exp()
+    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        """(runs, rows, classes) probabilities."""
+        return self._log_q(rows, who).exp()
 
     def _state(self) -> list[Tensor]:
         moments = [value for moment in self.moments for value in moment.values()]
         return [*self.weights.values(), *moments, self.steps, self.total, self.cursor]
 
-    def _logits(self, weights: Stack, x: Tensor) -> Tensor:
+    def _logits(self, weights: Stack, *given: Tensor) -> Tensor:
         with autocast(self.settings, self.place):
-            out: Tensor = functional_call(self.form, weights, (x,))
+            out: Tensor = functional_call(self.form, {**weights, **self.constants}, given)
         return out.float()
 
-    def _loss(self, weights: Stack, x: Tensor, target: Tensor) -> Tensor:
-        return cross_entropy(self._logits(weights, x), target).mean(dim=-1)
+    def _loss(self, weights: Stack, target: Tensor, *given: Tensor) -> Tensor:
+        return cross_entropy(self._logits(weights, *given), target).mean(dim=-1)
 
     def _step(self, count: int) -> None:
         assert self.plan is not None
         now = self.cursor + torch.arange(count, device=self.place)
         x, target = inputs(self.train_features, self.plan, now), self.plan.target[:, now]
-        gradient, loss = vmap(grad_and_value(self._loss))(self.weights, x, target)
+        who = () if self.plan.who is None else (self.plan.who[:, now],)
+        self.form.train()
+        gradient, loss = vmap(grad_and_value(self._loss))(self.weights, target, x, *who)
         with torch.no_grad():
+            if isinstance(self.form, PeopleNetwork):
+                gradient["deviation"].add_(self.weights["deviation"], alpha=self.form.decay)
             self.steps += 1
             self._update(gradient)
             self.total += loss * count
@@ -184,23 +203,24 @@ class StackedRuns:
         torch._foreach_sub_(weights, torch._foreach_mul(change, [_per_run(rate, weight) for weight in weights]))
 
     @torch.no_grad()
-    def _measure_selection(self) -> None:
+    def _measure_selection(self, shares: tuple[float, ...], metric: Tensor) -> None:
         assert self.compared is not None
-        log_q = self._log_q(self.members[self.settings.selection_split])
-        self.metric.copy_(selection_metric(log_q, self.compared, self.settings))
+        assert self.selection is not None
+        for row, share in enumerate(shares):
+            with trusted(self.form, share):
+                log_q = self._log_q(self.selection.rows, self.selection.who)
+            metric[row].copy_(selection_metric(log_q, self.compared, self.settings))
 
-    def _log_q(self, rows: Tensor) -> Tensor:
-        logits = vmap(self._logits, in_dims=(0, None))
+    def _log_q(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        self.form.eval()
+        logits = vmap(self._logits, in_dims=(0, None) if who is None else (0, None, None))
+        most = self.form.items_at_once if isinstance(self.form, PeopleNetwork) and who is None else None
         parts = [
-            logits(self.weights, self.features[part]).log_softmax(dim=-1)
-            for part in torch.split(rows, EVALUATION_BATCH)
+            logits(self.weights, self.features[rows[part]], *(() if who is None else (who[part],))).log_softmax(dim=-1)
+            for part in evaluation_parts(self.features, rows, most=most)
         ]
         return torch.cat(parts, dim=1)
 
 
 def _per_run(values: Tensor, like: Tensor) -> Tensor:
     return values.reshape(-1, *(1,) * (like.ndim - 1))
-
-
-def _stack_or_none(arrays: list[Any], place: torch.device) -> Tensor | None:
-    return None if arrays[0] is None else torch.from_numpy(np.stack(arrays)).to(place)

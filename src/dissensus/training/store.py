@@ -3,6 +3,7 @@
 STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions, why it failed where it did
                history.json     by column, one value an epoch
                predictions.npz  by split, (items, classes) float32
+               votes.npz        by split, (votes, classes) float32, where the model knows people
                dynamics.npz     by split, (epochs, items, classes) float16, where asked for
                weights.npz      by name
 STORE/measured/KIND/KEY.json     what was measured of a run after its training: basins, ood
@@ -31,6 +32,7 @@ from filelock import FileLock, Timeout
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError
+from dissensus.training.people import People
 from dissensus.training.run import Run, RunResult
 from dissensus.training.settings import Training
 from dissensus.whole_file import whole_file
@@ -126,6 +128,7 @@ class RunStore:
                 history={name: np.array(values) for name, values in history.items()},
                 chosen_epoch=about["chosen_epoch"],
                 predictions=read_npz(folder / "predictions.npz", remedy=REMEDY),
+                by_vote=self._there(key, "votes.npz"),
                 dynamics=self.dynamics(key) if dynamics else {},
                 weights=read_npz(folder / "weights.npz", remedy=REMEDY) if weights else {},
                 timing=about["timing"],
@@ -139,7 +142,11 @@ class RunStore:
 
     def dynamics(self, key: str) -> dict[str, np.ndarray[Any, Any]]:
         """By split, a run's (epochs, items, classes) probabilities after each epoch; empty where it recorded none."""
-        path = self._runs / key / "dynamics.npz"
+        return self._there(key, "dynamics.npz")
+
+    def _there(self, key: str, file: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The arrays of a file that not every run has."""
+        path = self._runs / key / file
         return read_npz(path, remedy=REMEDY) if path.exists() else {}
 
     def __iter__(self) -> Iterator[RunResult]:
@@ -283,6 +290,8 @@ def _write_run(folder: Path, result: RunResult) -> None:
     _write_json(folder / "run.json", about)
     _write_json(folder / "history.json", {name: v.tolist() for name, v in result.history.items()})
     np.savez(folder / "predictions.npz", **result.predictions)  # type: ignore[arg-type]
+    if result.by_vote:
+        np.savez(folder / "votes.npz", **result.by_vote)  # type: ignore[arg-type]
     if result.dynamics:
         np.savez(folder / "dynamics.npz", **result.dynamics)  # type: ignore[arg-type]
     np.savez(folder / "weights.npz", **result.weights)  # type: ignore[arg-type]
@@ -299,5 +308,6 @@ def _write_json(path: Path, value: Any) -> None:
 
 
 def _run_from(spec: dict[str, Any]) -> Run:
-    fields = {name: value for name, value in spec.items() if name not in ("meaning", "training")}
-    return Run(training=Training(**spec["training"]), **fields)
+    fields = {name: value for name, value in spec.items() if name not in ("meaning", "training", "people")}
+    people = None if spec.get("people") is None else People(**spec["people"])
+    return Run(training=Training(**spec["training"]), people=people, **fields)

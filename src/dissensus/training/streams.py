@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,18 +20,17 @@ from dissensus.training.loop import (
     autocast,
     log_probabilities,
     make_optimiser,
+    measured,
     placed,
-    selection_metric,
     snapshot,
 )
 from dissensus.training.losses import cross_entropy
 from dissensus.training.models import network_of
-from dissensus.training.run import Run, delivery_of, selection_target
+from dissensus.training.people import shrink
+from dissensus.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import numpy as np
 
     from dissensus.arrays import Floats, Mask
     from dissensus.training.data import TrainingData
@@ -89,25 +89,26 @@ class StreamedRuns:
     def train_loss(self) -> Floats:
         return torch.stack([one.total for one in self.each]).double().cpu().numpy() / self.n_examples
 
-    def select(self) -> Floats | None:
-        if self.each[0].compared is None:
-            return None
-        rows = self.members[self.settings.selection_split]
-        parts = []
-        for one in self.each:
-            assert one.compared is not None
-            log_q = log_probabilities(one.model, self.features, rows, self.settings)
-            parts.append(selection_metric(log_q, one.compared, self.settings))
-        return torch.stack(parts).double().cpu().numpy()
+    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
+        each = [
+            measured(one.model, self.features, one.compared, self.settings, shares=shares)
+            for one in self.each
+            if one.compared is not None
+        ]
+        return np.stack(each, axis=1) if each else None
 
-    def predict(self, rows: Tensor) -> Tensor:
-        each = [log_probabilities(one.model, self.features, rows, self.settings).exp() for one in self.each]
+    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        each = [log_probabilities(one.model, self.features, rows, self.settings, who=who).exp() for one in self.each]
         return torch.stack(each)
 
     def keep(self, chosen: Mask) -> None:
         for one, now in zip(self.each, chosen, strict=True):
             if now:
                 one.kept = snapshot(one.model)
+
+    def trust(self, share: Floats) -> None:
+        for one, own in zip(self.each, share.tolist(), strict=True):
+            one.kept["deviation"] *= own
 
     def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
         for one in self.each:
@@ -127,8 +128,7 @@ class _Streamed:
         self.total = torch.zeros((), device=place)
         self.cursor = torch.zeros((), dtype=torch.long, device=place)
         self.delivery = delivery_of(run, data)
-        compared = selection_target(run, data)
-        self.compared = None if compared is None else torch.from_numpy(compared).to(place)
+        self.compared = selection_of(run, data, place)
         self.kept = snapshot(self.model)
         self.plan: Epoch | None = None
 
@@ -151,10 +151,11 @@ class _Streamed:
         now = self.cursor + torch.arange(count, device=self.place)
         x, target = inputs(self.train_features, self.plan, now), self.plan.target[now]
         with autocast(self.run.training, self.place):
-            logits = self.model(x)
+            logits = self.model(x) if self.plan.who is None else self.model(x, self.plan.who[now])
         loss = cross_entropy(logits.float(), target).mean(dim=-1)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
+        shrink(self.model)
         self.optimiser.step()
         self.total += loss.detach() * count
         self.cursor += count

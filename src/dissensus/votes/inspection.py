@@ -247,6 +247,12 @@ def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: i
         resamples: bootstrap resamples of items for the intervals; 0 for none.
         seed: of the bootstrap and of the split halves.
         contested: how many of the most contested items to list.
+
+    Example:
+        >>> import numpy as np
+        >>> from dissensus.votes import votes_from_counts
+        >>> inspect(votes_from_counts(np.array([[2, 1], [0, 3]])), resamples=0).unanimous_share
+        0.5
     """
     if not len(votes):
         raise InputError("votes: there are no votes to inspect; give at least one")

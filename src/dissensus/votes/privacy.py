@@ -1,4 +1,7 @@
-"""What may be said of people: pseudonyms in place of names, and no numbers of groups of very few."""
+"""What may be said of people: pseudonyms in place of names, and no numbers of groups of very few.
+
+The command line takes its defaults from here, so NumPy is imported when something is counted.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ import hashlib
 import hmac
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
 
 from dissensus.errors import InputError
 
@@ -41,6 +42,8 @@ def pseudonymous(votes: Votes, key: str) -> Votes:
     ]
     if len(set(made)) < len(made):
         raise InputError("pseudonyms: two people would have the same under this key; give another key")
+    import numpy as np
+
     return replace(votes, annotators=np.array(made, dtype=np.dtypes.StringDType()))
 
 
@@ -84,6 +87,8 @@ def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Gro
         raise InputError(
             f"annotators have no attribute '{attribute}' (they have {known}); name its column: --attribute"
         )
+    import numpy as np
+
     text = votes.attributes[attribute].astype(np.dtypes.StringDType())
     values, code = np.unique(text, return_inverse=True)
     voted = np.zeros(len(votes.annotators), dtype=np.bool_)

@@ -47,6 +47,11 @@ def simulate_votes(
         confusion: (annotators, classes, classes) probability that annotator a says y where the perceived class is z.
         classes: class names; 0, 1, 2, ... by default.
         ordered: whether the classes are a scale.
+
+    Example:
+        >>> import numpy as np
+        >>> simulate_votes(np.array([[0.5, 0.5], [0.9, 0.1]]), 3, annotators=4, seed=0)
+        Votes(6 votes, 2 items, 2 classes, 4 annotators)
     """
     _check_distributions(truth)
     n_classes = truth.shape[1]
@@ -120,6 +125,11 @@ def simulate_responses(
         seed: of all draws.
         habits: how annotators answer.
         classes: class names; 0, 1, 2, ... by default.
+
+    Example:
+        >>> import numpy as np
+        >>> simulate_responses(np.array([[0.5, 0.5], [0.9, 0.1]]), 3, annotators=4, seed=0).classes
+        ('0', '1', 'none')
     """
     views = truth[None] if truth.ndim == 2 else truth
     n_views, n_items, n_classes = views.shape

@@ -127,7 +127,12 @@ class Worth:
 
 
 def people_ruler(
-    panel: Panel, *, training: Table | None = None, score: Ruled = "soft_nll", seed: int = 0
+    panel: Panel,
+    *,
+    training: Table | None = None,
+    prior: Table | None = None,
+    score: Ruled = "soft_nll",
+    seed: int = 0,
 ) -> Ruler | str:
     """The ruler of a panel, or the reason why it has none.
 
@@ -137,6 +142,7 @@ def people_ruler(
         panel: the judgements of the scored items.
         training: (items, classes) votes, or sums of judgements, of other items, that the prior is fitted to; without
             it, folds of the scored items stand in for them.
+        prior: (items, classes) pseudo-votes behind each item's forecasts, in place of a fitted prior.
         score: which of the two.
         seed: of the folds, and of the random orders where there are any.
     """
@@ -146,8 +152,9 @@ def people_ruler(
     if most < 1:
         return "most items have a single judgement: nobody is left to score a person's forecast on"
     notes = [_reach(panel, most)]
-    prior, told = _priors(panel, training, seed=seed)
-    notes += told
+    if prior is None:
+        prior, told = _priors(panel, training, seed=seed)
+        notes += told
     if score == "brier":
         per_item = np.stack([_brier(panel, n, prior) for n in range(most + 1)])
     elif panel.single:
@@ -179,11 +186,16 @@ def _priors(panel: Panel, training: Table | None, *, seed: int) -> tuple[Table, 
         return np.broadcast_to(fit_prior(training), panel.mass.shape), []
     if len(panel) < 2 * FOLDS:
         raise InputError(f"people ruler: {len(panel)} items are too few for a prior; give training items")
-    fold = np.random.default_rng(seed).permutation(len(panel)) % FOLDS
+    fold = folds_of(panel, seed=seed)
     prior = np.empty_like(panel.mass)
     for each in range(FOLDS):
         prior[fold == each] = fit_prior(panel.mass[fold != each])
     return prior, [f"no training items: the forecasts' prior comes from {FOLDS} folds of the scored items"]
+
+
+def folds_of(panel: Panel, *, seed: int) -> Ints:
+    """(items,) the fold of each item, 0 to FOLDS - 1, of nearly equal size."""
+    return np.asarray(np.random.default_rng(seed).permutation(len(panel)) % FOLDS)
 
 
 def fit_prior(mass: Table) -> Floats:
@@ -289,7 +301,8 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
         )
     scores = np.stack([_model_score(ruler.score, panel, run) for run in runs])
     low, middle, high = _gaps(ruler, runs, scores, resamples=resamples, seed=seed)
-    value, least, most = _first_crossing(middle), _first_crossing(high), -_first_crossing(-low[::-1]) + ruler.most
+    value, least, last = first_crossings(np.stack([middle, high, -low[::-1]])).tolist()
+    most = ruler.most - last
     end = float(ruler.most)
     notes = list(ruler.notes)
     if shared(panel) and not _annotators_known(ruler):
@@ -375,16 +388,18 @@ def _deletions(panel: Panel, prior: Table, runs: Runs, n: int, score: Ruled) -> 
     return np.asarray((of_item[item] - of_vote) / left - ruler)
 
 
-def _first_crossing(gap: Floats) -> float:
-    """Where a gap over n = 0, 1, ... first crosses from below 0 to above it, between whole n by linear interpolation.
+def first_crossings(gaps: Table) -> Floats:
+    """(rows,) where a gap over n = 0, 1, ... first crosses from below 0 to above it, linear between whole n.
 
     -inf where it begins above 0, inf where it stays below. Uneven panels can bring several crossings; read backwards
     and with its sign changed, the first is the last.
+
+    >>> first_crossings(np.array([[-1.0, -0.5, 0.5], [-1.0, -1.0, -1.0], [2.0, 3.0, 4.0], [0.0, 1.0, 1.0]])).tolist()
+    [1.5, inf, -inf, 0.0]
     """
-    if gap[0] >= 0:
-        return 0.0 if gap[0] == 0 else -np.inf
-    above = np.flatnonzero(gap >= 0)
-    if not above.size:
-        return np.inf
-    n = int(above[0])
-    return float(n - gap[n] / (gap[n] - gap[n - 1]))
+    above = gaps >= 0
+    n = above.argmax(axis=1)
+    here, before = (np.take_along_axis(gaps, each[:, None], axis=1)[:, 0] for each in (n, np.maximum(n - 1, 0)))
+    with np.errstate(divide="ignore", invalid="ignore"):  # nothing is interpolated before 0
+        crossed = np.where(n > 0, n - here / (here - before), np.where(here == 0, 0.0, -np.inf))
+    return np.where(above.any(axis=1), crossed, np.inf)

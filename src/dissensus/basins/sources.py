@@ -1,0 +1,226 @@
+"""Where the items of an objective come from: tensors held on the device, or a loader that is read anew on each pass.
+
+Inputs are whatever the network takes: a tensor, or tensors in a tuple (positions), a mapping (names) or a dataclass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler, Subset
+
+from dissensus.errors import InputError
+from dissensus.training.inputs import SparseRows, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Values: TypeAlias = Tensor | np.ndarray[Any, Any]
+    """Numbers that come as a tensor or as an array."""
+
+TARGETS = ("labels", "label", "targets", "target")
+"""Under which name a batch that is a mapping may hold its targets."""
+
+Batch: TypeAlias = tuple[Any, Tensor]
+"""Inputs and targets of some items."""
+
+
+class Source(Protocol):
+    """Items in chunks, in the same order on each pass."""
+
+    def chunks(self, first: int = 0) -> Iterator[Batch]:
+        """Inputs and targets, from the given chunk on."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Items held on a device.
+
+    Attributes:
+        inputs: tensors with one row for each item; or a table of sparse rows or of tokens.
+        targets: (items, ...).
+        chunk: how many items are computed at once.
+    """
+
+    inputs: Any
+    targets: Tensor
+    chunk: int
+
+    def chunks(self, first: int = 0) -> Iterator[Batch]:
+        """Inputs and targets, from the given chunk on."""
+        table = isinstance(self.inputs, SparseRows | Tokens)
+        for start in range(first * self.chunk, len(self.targets), self.chunk):
+            rows = slice(start, start + self.chunk)
+            targets = self.targets[rows]
+            places = torch.arange(start, start + len(targets), device=targets.device)
+            yield self.inputs[places] if table else each_tensor(self.inputs, itemgetter(rows)), targets
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """Batches that are read when they are needed and held no longer.
+
+    Attributes:
+        batches: gives the batches from a number on.
+        like: (anything,) whose device and type of numbers they get.
+    """
+
+    batches: Callable[[int], Iterable[Any]]
+    like: Tensor
+
+    def chunks(self, first: int = 0) -> Iterator[Batch]:
+        """Inputs and targets, from the given chunk on."""
+        for batch in self.batches(first):
+            inputs, targets = _split(batch)
+            yield each_tensor(inputs, lambda part: placed(part, self.like)), placed(targets, self.like)
+
+
+def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Source:
+    """The source of some items.
+
+    Args:
+        inputs: what the network takes of all items; or, without targets, a DataLoader, a Dataset, or batches in a list.
+        targets: (items, ...) of all items; None where the batches hold them.
+        chunk: how many items are computed at once; a loader has batches of its own.
+        like: whose device and type of numbers the items get.
+    """
+    if targets is None:
+        return Streamed(_batches(inputs, chunk), like)
+    answers = placed(targets, like)
+    if isinstance(inputs, SparseRows | Tokens):
+        made, count = inputs, len(inputs.first) - 1
+    else:
+        made = each_tensor(inputs, lambda part: placed(part, like))
+        counts = {len(part) if part.ndim else 0 for part in tensors_in(made)}
+        if len(counts) != 1:
+            raise InputError(
+                f"basins: the inputs hold tensors of {', '.join(map(str, sorted(counts)))} rows; give one row for each "
+                "item in each of them"
+            )
+        (count,) = counts
+    if not count or count != len(answers):
+        raise InputError(
+            f"basins: {count:,} rows of features and {len(answers):,} targets; give one target for each item, and at "
+            "least one item"
+        )
+    return Held(made, answers, min(chunk, count))
+
+
+def _batches(given: Any, chunk: int) -> Callable[[int], Iterable[Any]]:
+    if isinstance(given, Dataset) and not isinstance(given, IterableDataset):
+        given = DataLoader(given, batch_size=chunk)
+    if isinstance(given, DataLoader) and not isinstance(given.dataset, IterableDataset) and given.batch_size:
+        return _in_order(given)
+    if isinstance(given, Tensor | np.ndarray) or not isinstance(given, Iterable):
+        raise InputError(
+            "basins: inputs without targets; give the targets after them, or a DataLoader whose batches hold both"
+        )
+    if iter(given) is given:
+        raise InputError(
+            "basins: the batches can be read only once, and every product with a vector reads them again; give a "
+            "DataLoader or a list of batches"
+        )
+    return lambda first: islice(given, first, None)
+
+
+def _in_order(loader: DataLoader[Any]) -> Callable[[int], Iterable[Any]]:
+    """The same items in one order, whatever order the loader draws them in; none is dropped."""
+    dataset: Any = loader.dataset
+    sampler, size = loader.sampler, loader.batch_size
+    assert size is not None
+    shuffled = isinstance(sampler, RandomSampler) and not sampler.replacement and sampler.num_samples == len(dataset)
+    whole = shuffled or isinstance(sampler, SequentialSampler)
+    places: Sequence[int] = range(len(dataset)) if whole else list(sampler)
+
+    def from_batch(first: int) -> Iterable[Any]:
+        return DataLoader(
+            Subset(dataset, places[first * size :]),
+            batch_size=size,
+            collate_fn=loader.collate_fn,
+            num_workers=loader.num_workers,
+        )
+
+    return from_batch
+
+
+def _split(batch: Any) -> tuple[Any, Any]:
+    """Inputs and targets of a loader's batch."""
+    if isinstance(batch, Mapping):
+        name = next((each for each in TARGETS if each in batch), None)
+        if name is None:
+            raise InputError(
+                f"basins: a batch holds {', '.join(map(str, batch))} and no targets; name them one of "
+                f"{', '.join(TARGETS)}"
+            )
+        return {key: value for key, value in batch.items() if key != name}, batch[name]
+    if not isinstance(batch, tuple | list) or len(batch) < 2:
+        raise InputError("basins: a batch holds no targets; let the loader give (inputs, targets), or a mapping")
+    *inputs, targets = batch
+    return (inputs[0] if len(inputs) == 1 else tuple(inputs)), targets
+
+
+def placed(values: Any, like: Tensor) -> Tensor:
+    """Numbers as a tensor on the device, real ones in the type of the weights."""
+    tensor = torch.as_tensor(values).to(like.device)
+    return tensor.to(like.dtype) if tensor.is_floating_point() else tensor
+
+
+def each_tensor(inputs: Any, change: Callable[[Any], Tensor]) -> Any:
+    """Inputs of the same form with each tensor changed."""
+    if isinstance(inputs, Tensor | np.ndarray):
+        return change(inputs)
+    if isinstance(inputs, Mapping):
+        return {name: each_tensor(part, change) for name, part in inputs.items()}
+    if isinstance(inputs, tuple | list):
+        return tuple(each_tensor(part, change) for part in inputs)
+    if is_dataclass(inputs) and not isinstance(inputs, type):
+        return replace(
+            inputs, **{each.name: each_tensor(getattr(inputs, each.name), change) for each in fields(inputs)}
+        )
+    return inputs
+
+
+def tensors_in(inputs: Any) -> list[Tensor]:
+    """All tensors of some inputs, in the order in which `each_tensor` meets them."""
+    found: list[Tensor] = []
+
+    def noted(part: Tensor) -> Tensor:
+        found.append(part)
+        return part
+
+    each_tensor(inputs, noted)
+    return found
+
+
+def rows_in(inputs: Any) -> int:
+    """The number of items in a batch of inputs."""
+    parts = tensors_in(inputs)
+    if not parts or not parts[0].ndim:
+        raise InputError("basins: a batch of inputs holds no tensor with one row for each item; check what is given")
+    return len(parts[0])
+
+
+class Fingerprint:
+    """A hash of items that does not depend on how they are cut into chunks."""
+
+    def __init__(self) -> None:
+        self._parts: list[Any] = []
+
+    def add(self, inputs: Any, targets: Tensor) -> None:
+        """Some more items."""
+        given = [*tensors_in(inputs), targets]
+        self._parts += [hashlib.blake2b(digest_size=8) for _ in range(len(given) - len(self._parts))]
+        for part, tensor in zip(self._parts, given, strict=False):
+            part.update(np.ascontiguousarray(tensor.detach().cpu().contiguous().view(-1).numpy()).data)
+
+    def __str__(self) -> str:
+        return hashlib.blake2b(b"".join(part.digest() for part in self._parts), digest_size=8).hexdigest()

@@ -1,0 +1,84 @@
+"""Measurements as JSON, and back."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+
+from dissensus.basins.density import SpectralDensity
+from dissensus.basins.lanczos import Eigenvalues
+from dissensus.basins.last_layer import GradientVariance
+from dissensus.basins.objectives import MeasuredOn
+from dissensus.basins.settings import BasinSettings
+from dissensus.basins.sharpness import AverageSharpness, WorstCaseSharpness
+from dissensus.basins.similarity import Similarity
+from dissensus.basins.surfaces import LossBarrier, LossLine, LossPlane
+from dissensus.basins.traces import Trace
+from dissensus.bootstrap import Estimate
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Restored = TypeVar("Restored", bound=DataclassInstance)
+
+_PARTS: Final[dict[str, type]] = {
+    "measured_on": MeasuredOn,
+    "eigenvalues": Eigenvalues,
+    "trace": Trace,
+    "worst_case": WorstCaseSharpness,
+    "adaptive": WorstCaseSharpness,
+    "average": AverageSharpness,
+    "average_filter": AverageSharpness,
+    "gradient_variance": GradientVariance,
+    "spearman": Estimate,
+    "spearman_of_logits": Estimate,
+    "density": SpectralDensity,
+    "line": LossLine,
+    "surface": LossPlane,
+    "settings": BasinSettings,
+    "barrier": LossBarrier,
+    "similarity": Similarity,
+    "cosine": Estimate,
+    "correlation": Estimate,
+}
+"""What a mapping under this name was made from."""
+
+_MAY_MISS: Final = {*_PARTS, "items", "tolerance", "low", "high"}
+
+
+def restored(kind: type[Restored], given: dict[str, Any]) -> Restored:
+    """The object whose `to_dict` this is."""
+    try:
+        return kind(**{each.name: _read(each.name, given[each.name]) for each in fields(kind)})
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"basins: a stored {kind.__name__} cannot be read ({error}); delete it and measure again"
+        ) from error
+
+
+def plain(value: Any) -> Any:
+    """Numbers, text, lists and mappings only."""
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def _read(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return _PARTS[name](**{each: _read(each, part) for each, part in value.items()})
+    if isinstance(value, list):
+        if name == "dimensions":
+            return tuple(value)
+        return np.array(value, dtype=np.int64 if name == "examples" else np.float64)
+    if value is None and name not in _MAY_MISS:
+        return float("nan")
+    return value

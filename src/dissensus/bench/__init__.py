@@ -1,0 +1,31 @@
+"""The benchmark of human label variation: one protocol, many vote sets, every method in one table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissensus.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dissensus.bench.outcome import Standings as Standings
+    from dissensus.bench.outcome import standings as standings
+    from dissensus.bench.protocol import Protocol as Protocol
+    from dissensus.bench.protocol import read_protocol as read_protocol
+    from dissensus.bench.ranking import Ranking as Ranking
+    from dissensus.bench.ranking import rank_methods as rank_methods
+    from dissensus.bench.running import run_added as run_added
+    from dissensus.bench.running import run_bench as run_bench
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Protocol": "protocol",
+        "Ranking": "ranking",
+        "Standings": "outcome",
+        "rank_methods": "ranking",
+        "read_protocol": "protocol",
+        "run_added": "running",
+        "run_bench": "running",
+        "standings": "outcome",
+    },
+)

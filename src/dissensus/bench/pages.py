@@ -1,0 +1,161 @@
+"""The page of the benchmark: Markdown, HTML and JSON, and the plots beside it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from dissensus.bench.outcome import standings
+from dissensus.bench.ranking import ranks_of
+from dissensus.bench.running import NAME
+from dissensus.evaluation.comparison.scores import arrow
+from dissensus.evaluation.comparison.tables import DASH
+from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.papers.pages import DELIVERY, Block, as_html, as_md
+from dissensus.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dissensus.bench.outcome import Comparison, Row, SetResult, Standings
+    from dissensus.bench.protocol import Protocol
+    from dissensus.papers.summary import StudySummary
+
+HOW: Final = (
+    "Scores with 95 % intervals over items and seeds, as each set's scored study has them; rank is by {metric} within "
+    "the set, 1 is best. Over sets: Friedman's test of all methods, then Nemenyi's critical difference of mean ranks, "
+    "both at {alpha:.0%}. Ranks are compared because scores of sets with other classes are not on one scale; the test "
+    "has little power with few sets, so that not being told apart does not mean being equal."
+)
+
+QUICK: Final = (
+    "This is a quick run: small networks, few epochs and seeds, no images. It shows that every step works; it is no "
+    "answer to what one should train with. Where epochs are cut short, deliveries that take more steps an epoch "
+    "(repeated takes one for each vote) are ahead for that reason alone."
+)
+
+
+def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folder: Path) -> tuple[Path, ...]:
+    """Write bench.md, bench.html, bench.json and one plot for each comparison into a folder; returns their paths."""
+    from dissensus.bench.figure import critical_difference_plot
+
+    found = standings(protocol, summaries)
+    texts = {
+        f"{NAME}-{each.slug}.svg": critical_difference_plot(
+            each.ranking, title=_capital(each.title), baselines=protocol.baselines
+        )
+        for each in found.comparisons
+        if each.ranking is not None
+    }
+    blocks = page(found, summaries)
+    markdown, html = as_md(blocks), as_html(blocks, title=protocol.title)
+    for name, svg in texts.items():
+        markdown = markdown.replace(f"FIGURE {name}", f"![Mean ranks and critical difference]({name})")
+        html = html.replace(f"<p>FIGURE {name}</p>", f"<figure>{svg}</figure>")
+    told = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    texts = {f"{NAME}.md": markdown, f"{NAME}.html": html, f"{NAME}.json": told, **texts}
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, text in texts.items():
+        with whole_file(folder / name) as part:
+            part.write_text(text, encoding="utf-8")
+        paths.append(folder / name)
+    return tuple(paths)
+
+
+def page(found: Standings, summaries: Mapping[str, StudySummary]) -> list[Block]:
+    """The page, block by block; a text `FIGURE NAME` stands where a plot belongs."""
+    protocol = found.protocol
+    blocks = [Block("title", protocol.title), Block("text", protocol.question)]
+    blocks += [Block("warning", QUICK)] if found.quick else []
+    blocks += [Block("warning", f"{_capital(each)}.") for each in found.cautions]
+    blocks += [Block("heading", "What should I train with?")]
+    blocks += [Block("list", rows=tuple((each,) for each in found.answers))]
+    blocks += [Block("text", DELIVERY)]
+    blocks += [Block("heading", "Over sets")]
+    for each in found.comparisons:
+        blocks += _comparison(found, each)
+    metric = METRICS[protocol.metric].short
+    blocks += [Block("text", HOW.format(metric=metric, alpha=protocol.alpha))]
+    blocks += [Block("heading", "On each set"), table(found)]
+    if found.not_run:
+        blocks += [Block("heading", "Not run"), Block("list", rows=tuple((each,) for each in found.not_run))]
+    ran = [each for each in summaries.values() if not each.missing]
+    hours = sum(each.machine_hours for each in ran)
+    runs = sum(number for each in ran for number in each.trained_on.values())
+    option = " --quick" if found.quick else ""
+    return [
+        *blocks,
+        Block("heading", "The same numbers again"),
+        Block("text", f"{runs:,} runs took {hours:.3g} hours of training."),
+        Block("code", f"dissensus bench{option}"),
+        Block("text", "This page was written by dissensus from the summaries beside it, not by hand."),
+        Block("code", "dissensus bench --from FOLDER"),
+    ]
+
+
+def _comparison(found: Standings, comparison: Comparison) -> list[Block]:
+    protocol, ranking = found.protocol, comparison.ranking
+    title = Block("text", f"{_capital(comparison.title)}.")
+    if ranking is None:
+        return [title, Block("text", f"{_capital(comparison.why)}.")]
+    metrics = (protocol.metric, *(metric for metric in protocol.others if metric in comparison.others))
+    header = ("method", *(f"mean rank: {METRICS[metric].short}" for metric in metrics))
+    rows = tuple(
+        (name, f"{mean:.2f}", *(_rank(comparison.others[metric].get(name)) for metric in metrics[1:]))
+        for name, mean in zip(ranking.methods, ranking.mean_ranks, strict=True)
+    )
+    said = (
+        f"Sets: {', '.join(ranking.sets)}. Friedman's chi-square {ranking.chi_square:.2f}, p = {ranking.p:.2g}; "
+        f"critical difference {ranking.critical_difference:.2f}."
+    )
+    if comparison.left_out:
+        said += f" Not ranked, because not on all of these sets: {', '.join(comparison.left_out)}."
+    return [
+        title,
+        Block("text", f"FIGURE {NAME}-{comparison.slug}.svg"),
+        Block("table", header=header, rows=rows),
+        Block("text", said),
+    ]
+
+
+def table(found: Standings) -> Block:
+    """The one table: every set by every method."""
+    protocol = found.protocol
+    metrics = (protocol.metric, *protocol.others)
+    shown = [f"{METRICS[metric].short} {arrow(metric)}" for metric in metrics]
+    header = ("set", "votes an item", "method", "rank", shown[0], "worth in people", *shown[1:])
+    rows = []
+    for each in found.sets:
+        ranks = _ranks(each, protocol.metric)
+        for row in sorted(each.rows.values(), key=lambda row: ranks.get(row.method, float("inf"))):
+            cells = [_interval(row, metric) for metric in metrics]
+            rank = f"{ranks[row.method]:g}" if row.method in ranks else DASH
+            called = f"{row.method} (baseline)" if row.baseline else row.method
+            rows.append((each.name, f"{each.votes:.1f}", called, rank, cells[0], row.worth or DASH, *cells[1:]))
+    return Block("table", header=header, rows=tuple(rows))
+
+
+def _ranks(result: SetResult, metric: str) -> dict[str, float]:
+    means = {row.method: row.scores[metric][0] for row in result.rows.values() if metric in row.scores}
+    known = {method: mean for method, mean in means.items() if mean is not None}
+    ranks = ranks_of(np.array([list(known.values())]), higher_is_better=METRICS[metric].better == "higher")
+    return dict(zip(known, ranks[0].tolist(), strict=True))
+
+
+def _rank(mean: float | None) -> str:
+    return DASH if mean is None else f"{mean:.2f}"
+
+
+def _interval(row: Row, metric: str) -> str:
+    mean, low, high = row.scores.get(metric, (None, None, None))
+    if mean is None:
+        return DASH
+    return f"{mean:.3f}" if low is None or high is None else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

@@ -1,0 +1,224 @@
+"""The protocol of the benchmark as data, and the study files that it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dissensus.errors import InputError
+from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.studies.writing import toml_value
+from dissensus.toml_file import TomlFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "": (
+        *("title", "question", "deliveries", "people", "baselines", "controls"),
+        *("comparison", "kinds", "sets"),
+    ),
+    "comparison": ("metric", "others", "test", "alpha", "few", "least_sets"),
+}
+"""The keys of a protocol, by table."""
+
+TEST: Final = "friedman-nemenyi"
+"""The comparison over sets; `ranking` says why."""
+
+OFFICIAL: Final = "official"
+"""The splits of a set that brings its own."""
+
+WITH: Final = "--"
+"""Between set and method in the name of a study of one method."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """What items of one kind are learnt by.
+
+    Attributes:
+        model: the network.
+        training: of a study file.
+        seeds: how many.
+        encoder: what makes features; empty where the set brings them.
+        quick: what `--quick` changes; None leaves sets of the kind out.
+        leave_out: deliveries that would take too long.
+    """
+
+    model: str
+    training: Mapping[str, Any]
+    seeds: int
+    encoder: str = ""
+    quick: Mapping[str, Any] | None = None
+    leave_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchSet:
+    """One set of votes.
+
+    Attributes:
+        name: in tables.
+        kind: of its items.
+        dataset: of a study file.
+        splits: shares or folds, or `official`.
+        votes: how many votes an item runs are trained on, where the others are left out; 0 for all.
+        training: what differs from the kind's.
+        people: whether annotators are told apart.
+        quick: whether `--quick` runs it, where its kind allows.
+    """
+
+    name: str
+    kind: str
+    dataset: Mapping[str, Any]
+    splits: Mapping[str, Any] | str
+    votes: int = 0
+    training: Mapping[str, Any]
+    people: bool = False
+    quick: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """Everything that decides a number of the benchmark.
+
+    Attributes:
+        title: of the page.
+        question: that it answers.
+        deliveries: as a study's grid names them.
+        people: kinds of models with an annotator side.
+        baselines: that are ranked.
+        controls: what explains others, and is never the answer.
+        metric: that methods are ranked by.
+        others: metrics whose mean ranks are shown beside.
+        alpha: the level of the comparison.
+        few: votes are few below this number an item.
+        least_sets: a comparison of fewer sets is called thin.
+        kinds: by name.
+        sets: in the order that they are run in.
+        path: of the file.
+    """
+
+    title: str
+    question: str
+    deliveries: tuple[Any, ...]
+    people: tuple[str, ...]
+    baselines: tuple[str, ...]
+    controls: tuple[str, ...]
+    metric: str
+    others: tuple[str, ...]
+    alpha: float
+    few: int
+    least_sets: int
+    kinds: Mapping[str, Kind]
+    sets: tuple[BenchSet, ...]
+    path: Path
+
+    def chosen(self, names: tuple[str, ...]) -> tuple[BenchSet, ...]:
+        """The sets of these names, or all where none is named."""
+        known = {each.name: each for each in self.sets}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise InputError(f"bench: '{unknown[0]}' is no set of the protocol; choose {', '.join(known)}")
+        return tuple(known[name] for name in names) or self.sets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What is trained on a set: all deliveries, or one method that needs a study of its own.
+
+    Attributes:
+        name: of the method; empty for the deliveries.
+        deliveries: of the grid.
+        model: the network; empty takes the kind's.
+        people: the annotator side; empty for none.
+        loss: by path; empty takes cross-entropy.
+    """
+
+    name: str = ""
+    deliveries: tuple[Any, ...] = ("soft",)
+    model: str = ""
+    people: str = ""
+    loss: str = ""
+
+
+def read_protocol(path: Path | None = None) -> Protocol:
+    """The protocol that comes with the package, or one's own."""
+    return _ProtocolFile(
+        path or Path(str(resources.files("dissensus.bench"))) / "protocol.toml", kind="protocol"
+    ).protocol()
+
+
+class _ProtocolFile(TomlFile):
+    def protocol(self) -> Protocol:
+        self.tables(KEYS)
+        kinds = {name: self.made(Kind, given, f"kinds.{name}") for name, given in self.table("kinds").items()}
+        sets = tuple(self.made(BenchSet, {"training": {}, **each}, "sets") for each in self.typed("", "sets", list, []))
+        for each in sets:
+            if each.kind not in kinds:
+                raise self.no_such("", "sets", each.kind, kinds)
+        metric = self.typed("comparison", "metric", str, "soft_nll")
+        others = tuple(self.typed("comparison", "others", tuple[str, ...], []))
+        for name in (metric, *others):
+            if name not in METRICS:
+                raise self.no_such("comparison", "metric", name, METRICS)
+        test = self.typed("comparison", "test", str, TEST)
+        if test != TEST:
+            raise self.no_such("comparison", "test", test, (TEST,))
+        return Protocol(
+            title=self.typed("", "title", str, self.path.stem),
+            question=self.typed("", "question", str, ""),
+            deliveries=tuple(self.typed("", "deliveries", list, ["majority", "soft"])),
+            people=tuple(self.typed("", "people", tuple[str, ...], [])),
+            baselines=tuple(self.typed("", "baselines", tuple[str, ...], [])),
+            controls=tuple(self.typed("", "controls", tuple[str, ...], [])),
+            metric=metric,
+            others=others,
+            alpha=self.typed("comparison", "alpha", float, 0.05),
+            few=self.typed("comparison", "few", int, 10),
+            least_sets=self.typed("comparison", "least_sets", int, 6),
+            kinds=kinds,
+            sets=sets,
+            path=self.path,
+        )
+
+    def made(self, kind: type[Any], given: Any, where: str) -> Any:
+        try:
+            return kind(**given)
+        except TypeError as error:
+            raise InputError(f"{self.path}: [{where}] is not as it should be ({error})") from error
+
+
+def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: bool) -> str:
+    """The study file of an entry on a set.
+
+    What `--quick` does to seeds, epochs and folds is done where the study is run; the encoder and network are here.
+    """
+    kind = protocol.kinds[bench_set.kind]
+    changes = (kind.quick or {}) if quick else {}
+    model = entry.model or changes.get("model", kind.model)
+    encoder = changes.get("encoder", kind.encoder)
+    loss = {"loss": entry.loss} if entry.loss else {}
+    target = {"scheme": "frequency", "votes": bench_set.votes} if bench_set.votes else "frequency"
+    tables = {
+        "dataset": {**bench_set.dataset, **({"encoder": encoder} if encoder else {})},
+        "splits": {} if isinstance(bench_set.splits, str) else bench_set.splits,
+        "grid": {
+            "targets": [target],
+            "deliveries": [each for each in entry.deliveries if each not in kind.leave_out],
+            "models": [{"name": model, "people": entry.people} if entry.people else model],
+            "seeds": kind.seeds,
+        },
+        "training": {**kind.training, **bench_set.training, **loss},
+    }
+    lines = [f"name = {toml_value(study_name(bench_set, entry))}", f"question = {toml_value(protocol.question)}"]
+    for name, values in tables.items():
+        lines += ["", f"[{name}]", *(f"{key} = {toml_value(value)}" for key, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
+def study_name(bench_set: BenchSet, entry: Entry) -> str:
+    """SET for the deliveries, SET--METHOD for one method."""
+    return f"{bench_set.name}{WITH}{entry.name}" if entry.name else bench_set.name

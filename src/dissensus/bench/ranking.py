@@ -1,0 +1,134 @@
+"""Which methods differ over data sets: Friedman's test, then Nemenyi's critical difference (Demsar 2006).
+
+Ranks, because a nat on two classes is not a nat on ten; no normal distribution and no prior, because there are about
+ten sets. The price is power: few sets tell only large differences apart, and each further method widens the difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Methods over data sets, best first.
+
+    Attributes:
+        methods: in the order of their mean ranks.
+        mean_ranks: 1 is best; equal scores share their ranks.
+        sets: that they were ranked on.
+        chi_square: Friedman's statistic, corrected for ties.
+        p: of it, with one degree of freedom fewer than methods; 1 where every set ties all methods.
+        alpha: of the critical difference.
+        critical_difference: of two mean ranks, by Nemenyi.
+    """
+
+    methods: tuple[str, ...]
+    mean_ranks: tuple[float, ...]
+    sets: tuple[str, ...]
+    chi_square: float
+    p: float
+    alpha: float
+    critical_difference: float
+
+    def rank(self, method: str) -> float:
+        """The mean rank of a method."""
+        return self.mean_ranks[self.methods.index(method)]
+
+    def apart(self, one: str, other: str) -> bool:
+        """Whether two methods are told apart: Friedman's test says that any are, and Nemenyi's that these are."""
+        return self.p < self.alpha and abs(self.rank(one) - self.rank(other)) >= self.critical_difference
+
+    @property
+    def cliques(self) -> tuple[tuple[str, ...], ...]:
+        """The largest runs of neighbouring methods that are not told apart, of two methods or more."""
+        found: list[tuple[int, int]] = []
+        for first in range(len(self.methods)):
+            last = max(
+                place
+                for place in range(first, len(self.methods))
+                if not self.apart(self.methods[first], self.methods[place])
+            )
+            if last > first and (not found or last > found[-1][1]):
+                found.append((first, last))
+        return tuple(self.methods[first : last + 1] for first, last in found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ranking, ready for JSON."""
+        return {
+            "mean_ranks": dict(zip(self.methods, self.mean_ranks, strict=True)),
+            "sets": list(self.sets),
+            "chi_square": self.chi_square,
+            "p": self.p,
+            "alpha": self.alpha,
+            "critical_difference": self.critical_difference,
+            "cliques": [list(each) for each in self.cliques],
+        }
+
+
+def rank_methods(
+    scores: Table,
+    *,
+    methods: Sequence[str],
+    sets: Sequence[str],
+    higher_is_better: bool = False,
+    alpha: float = 0.05,
+) -> Ranking:
+    """Rank methods by their scores on each set, and see which of them differ over sets.
+
+    Args:
+        scores: (sets, methods), all finite.
+        methods: names of the columns; three or more.
+        sets: names of the rows; two or more.
+        higher_is_better: of the scores.
+        alpha: the level of both tests.
+    """
+    if scores.shape != (len(sets), len(methods)) or not np.isfinite(scores).all():
+        raise InputError("rank_methods: give one finite score for each set and method")
+    if len(methods) < 3 or len(sets) < 2:
+        raise InputError(
+            f"rank_methods: Friedman's test needs 3 methods and 2 sets, and there are {len(methods)} and {len(sets)}; "
+            "run more of them"
+        )
+    ranks = ranks_of(scores, higher_is_better=higher_is_better)
+    if (ranks == ranks[:, :1]).all():
+        chi_square, p = 0.0, 1.0
+    else:
+        chi_square, p = map(float, stats.friedmanchisquare(*ranks.T))
+    mean = ranks.mean(axis=0)
+    order = np.argsort(mean, kind="stable")
+    return Ranking(
+        methods=tuple(methods[place] for place in order),
+        mean_ranks=tuple(mean[order].tolist()),
+        sets=tuple(sets),
+        chi_square=chi_square,
+        p=p,
+        alpha=alpha,
+        critical_difference=critical_difference(len(methods), len(sets), alpha=alpha),
+    )
+
+
+def ranks_of(scores: Table, *, higher_is_better: bool = False) -> Table:
+    """(sets, methods) ranks within each set, 1 is best; equal scores share the mean of their ranks."""
+    return np.asarray(stats.rankdata(-scores if higher_is_better else scores, axis=1))
+
+
+def critical_difference(methods: int, sets: int, *, alpha: float = 0.05) -> float:
+    """Nemenyi's critical difference of mean ranks: q sqrt(k (k + 1) / (6 n)), with k methods and n sets.
+
+    q is the upper alpha quantile of the studentized range of k groups with infinite degrees of freedom, divided by
+    the square root of 2.
+    """
+    q = float(stats.studentized_range.ppf(1 - alpha, methods, np.inf)) / 2**0.5
+    return q * float(np.sqrt(methods * (methods + 1) / (6 * sets)))

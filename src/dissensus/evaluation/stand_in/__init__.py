@@ -1,0 +1,1 @@
+"""May a model take a person's place among annotators?"""

@@ -1,0 +1,118 @@
+"""What models answered, one class an item, as a person would."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.arrays import places_of, row_argmax
+from dissensus.errors import InputError
+from dissensus.evaluation.predictions import read_predictions
+from dissensus.table_file import open_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from dissensus.arrays import Codes, Floats
+    from dissensus.evaluation.predictions import Predictions
+    from dissensus.evaluation.probabilities import Given
+    from dissensus.votes.table import Votes
+
+OFFICIAL: Final = ".llm_annotations.json"
+"""How the files of the alternative annotator test end that hold, for each model, its answer about each item."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answers:
+    """One model's answer about each item that people judged.
+
+    Attributes:
+        label: (items,) the answer as an index into `classes`, in the order of the votes' items; -1 where there is none.
+        classes: those of the votes, then answers that nobody gave.
+        notes: sentences on what was decided while reading.
+    """
+
+    label: Codes
+    classes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def places(self, votes: Votes) -> Floats:
+        """(classes,) each answer's place on the votes' scale; NaN for an answer that is none."""
+        try:
+            by_name = [float(name) for name in votes.classes] == votes.scale.tolist()
+        except ValueError:
+            by_name = False
+        further = [_number(name) if by_name else np.nan for name in self.classes[len(votes.classes) :]]
+        return np.concatenate([votes.scale, further])
+
+
+def _number(name: str) -> float:
+    try:
+        return float(name)
+    except ValueError:
+        return float("nan")
+
+
+def named_answers(votes: Votes, said: Mapping[str, str]) -> Answers:
+    """Answers by item, as words; an answer that nobody gave is a class of its own."""
+    classes = tuple(dict.fromkeys((*votes.classes, *said.values())))
+    code = {name: place for place, name in enumerate(classes)}
+    names = np.array(list(said), dtype=np.dtypes.StringDType())
+    # One more answer, none, stands at the end, where the place of an item without an answer points.
+    answers = np.array([*(code[answer] for answer in said.values()), -1], dtype=np.int32)
+    return Answers(label=answers[places_of(votes.items, names)], classes=classes)
+
+
+def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
+    """A model's likeliest class of each item, in the mean over its seeds; the first of several that are as likely."""
+    place = places_of(votes.items, predictions.items)
+    label = np.append(predictions.probabilities.mean(axis=0).argmax(axis=1), -1).astype(np.int32)
+    unsure = float((np.sort(predictions.probabilities.mean(axis=0), axis=1)[:, -1] < 1 - 1e-9).mean())
+    told = (f"{unsure:.0%} of answers are the likeliest class of a distribution",) if unsure else ()
+    return Answers(label=label[place], classes=predictions.classes, notes=(*predictions.notes, *told))
+
+
+def read_model_answers(
+    path: str | Path,
+    votes: Votes,
+    *,
+    name: str,
+    order: Sequence[str] | None = None,
+    item: str | None = None,
+    given: Given | None = None,
+    answers: Mapping[str, str] | None = None,
+) -> dict[str, Answers]:
+    """The models of a file by name: several in an official `*.llm_annotations.json`, else one.
+
+    Args:
+        path: {model: {item: answer}} as JSON in an official file, or whatever `read_predictions` reads.
+        votes: names of items and classes.
+        name: what the model of another file is called.
+        order: as in `read_predictions`.
+        item: likewise.
+        given: likewise.
+        answers: likewise.
+    """
+    found = open_file(path)
+    if not found.name.endswith(OFFICIAL):
+        read = read_predictions(found, votes.classes, order=order, item=item, given=given, answers=answers)
+        return {name: likeliest_answers(votes, read)}
+    try:
+        held: Any = json.loads(found.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{found}: it is no JSON ({error}); give a whole file") from error
+    if not isinstance(held, dict) or not all(isinstance(each, dict) and each for each in held.values()):
+        raise InputError(f"{found}: expected, for each model, an object of items and answers")
+    return {
+        str(model): named_answers(votes, {str(key): str(value) for key, value in said.items()})
+        for model, said in held.items()
+    }
+
+
+def majority_class(votes: Votes) -> Codes:
+    """(items,) the class with the most votes, the first of several; 0 where nobody voted."""
+    return row_argmax(votes.counts).astype(np.int32)

@@ -1,0 +1,328 @@
+"""May a model stand in for a person? The test, what stands beside it, and the verdict in words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.bootstrap import percentile_estimate
+from dissensus.errors import InputError
+from dissensus.evaluation.comparison.resampling import resampled_means
+from dissensus.evaluation.finite_panel.panel import Panel
+from dissensus.evaluation.stand_in.alternative_annotator import ENOUGH_ITEMS, SAME, alternative_annotator_test
+from dissensus.evaluation.stand_in.answers import majority_class
+from dissensus.evaluation.stand_in.mixed_panel import people_saved
+from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dissensus.arrays import Floats, Ints
+    from dissensus.bootstrap import Estimate
+    from dissensus.evaluation.stand_in.alternative_annotator import Alignment, AlternativeAnnotatorTest, Score
+    from dissensus.evaluation.stand_in.answers import Answers
+    from dissensus.evaluation.stand_in.mixed_panel import Saved
+    from dissensus.votes.table import Votes
+
+ENOUGH_PEOPLE: Final = 3
+"""Annotators from which on the others are a group rather than one person."""
+
+WORST: Final = 10
+"""Items that are kept of those on which a model falls furthest behind people."""
+
+MOST_VALUES: Final = 20
+"""Values of an item attribute, or classes, beyond which it says nothing to list them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """How a model does on a part of the votes.
+
+    Attributes:
+        of: what the part is of: "class", or the attribute of annotators or items.
+        name: of the part.
+        votes: people's votes that were compared.
+        people: mean alignment score of these votes with the others'.
+        model: mean alignment score of the model in their place; None where an answer is no place on the scale.
+        model_as_good: share of these votes to which the model is at least as close to the others.
+    """
+
+    of: str
+    name: str
+    votes: int
+    people: float
+    model: float | None
+    model_as_good: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedItem:
+    """An item on which the model is further from people than they are from each other.
+
+    Attributes:
+        item: its name.
+        answer: the model's.
+        votes: people's, by class.
+        behind: mean alignment of people minus that of the model; None for an answer that is no place on the scale.
+    """
+
+    item: str
+    answer: str
+    votes: dict[str, int]
+    behind: float | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judged:
+    """What was found of one model.
+
+    Attributes:
+        test: the alternative annotator test.
+        people: mean over items of people's alignment with the others.
+        model: the same of the model in their place; None where an answer is no place on the scale.
+        difference: model minus people, on the same items.
+        saved: what the model is worth in people, alone and beside n people; or why that is not known.
+        parts: by class, group and domain.
+        items: those with the largest gap, the worst first.
+        verdict: in words.
+    """
+
+    test: AlternativeAnnotatorTest
+    people: Estimate
+    model: Estimate | None
+    difference: Estimate | None
+    saved: list[Saved] | str
+    parts: tuple[Part, ...]
+    items: tuple[FailedItem, ...]
+    verdict: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "verdict": self.verdict,
+            "test": self.test.to_dict(),
+            "people_with_people": self.people.to_dict(),
+            "model_with_people": None if self.model is None else self.model.to_dict(),
+            "difference": None if self.difference is None else self.difference.to_dict(),
+            "people_saved": self.saved if isinstance(self.saved, str) else [each.to_dict() for each in self.saved],
+            "parts": [asdict(each) for each in self.parts],
+            "worst_items": [asdict(each) for each in self.items],
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StandIn:
+    """What was found of several models, on the same votes.
+
+    Attributes:
+        models: by name, the highest advantage probability first.
+        conditions: sentences on what the verdicts hold for.
+        score: the alignment score, in words.
+    """
+
+    models: dict[str, Judged]
+    conditions: tuple[str, ...]
+    score: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        models = {name: each.to_dict() for name, each in self.models.items()}
+        return {"score": self.score, "conditions": list(self.conditions), "models": models}
+
+
+def judge_stand_ins(
+    votes: Votes,
+    models: Mapping[str, Answers],
+    *,
+    score: Score | None = None,
+    epsilon: float = 0.2,
+    false_discoveries: float = 0.05,
+    least_items: int = ENOUGH_ITEMS,
+    balanced: bool = False,
+    by: str | None = None,
+    expert: str | int | None = None,
+    least_people: int = LEAST_PEOPLE,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> StandIn:
+    """Whether each of several models may take a person's place among these people.
+
+    Args:
+        votes: single choices by people with names.
+        models: answers by model.
+        score: how answers are compared; None takes negative RMSE for a scale and accuracy for other classes.
+        epsilon: as in `alternative_annotator_test`.
+        false_discoveries: likewise.
+        least_items: likewise.
+        balanced: likewise.
+        by: an attribute of annotators, whose groups are compared within themselves, or of items, whose domains are
+            tested one by one.
+        expert: as in `alternative_annotator_test`.
+        least_people: no numbers of a group of fewer people are told.
+        resamples: of items, behind each interval.
+        seed: of everything random.
+    """
+    chosen: Score = score if score is not None else "rmse" if votes.ordered else "accuracy"
+    told = {"accuracy": "share of the others who say the same", "rmse": "minus the RMSE from the others"}
+    groups = domains = None
+    if by is not None and by in votes.attributes:
+        found = groups_of(votes, by, least=least_people)
+        if found.hidden:
+            raise InputError(f"stand-in: {found.hidden}, so that they cannot be compared within their group")
+        groups = np.array(found.names)[found.group]
+    elif by is not None and by in votes.item_attributes:
+        domains = votes.item_attributes[by]
+    elif by is not None:
+        known = ", ".join((*votes.attributes, *votes.item_attributes)) or "none"
+        raise InputError(f"stand-in: neither annotators nor items have an attribute '{by}'; they have: {known}")
+    judged = {}
+    for name, answers in models.items():
+        test = alternative_annotator_test(
+            votes,
+            answers,
+            score=chosen,
+            epsilon=epsilon,
+            false_discoveries=false_discoveries,
+            least_items=least_items,
+            balanced=balanced,
+            groups=groups,
+            domains=domains,
+            expert=expert,
+        )
+        people, model, difference = _agreement(votes, test.alignment, resamples=resamples, seed=seed)
+        judged[name] = Judged(
+            test=test,
+            people=people,
+            model=model,
+            difference=difference,
+            saved=_saved(votes, answers, resamples=resamples, seed=seed),
+            parts=_parts(votes, test.alignment, least_people=least_people),
+            items=_worst(votes, answers, test.alignment),
+            verdict=_verdict(name, test, expert),
+        )
+    best = sorted(judged, key=lambda name: -judged[name].test.advantage_probability)
+    return StandIn(
+        models={name: judged[name] for name in best},
+        conditions=_conditions(votes, judged, expert),
+        score=told[chosen] if isinstance(chosen, str) else "mean similarity with the others",
+    )
+
+
+def _agreement(
+    votes: Votes, aligned: Alignment, *, resamples: int, seed: int
+) -> tuple[Estimate, Estimate | None, Estimate | None]:
+    """People's alignment with the others, the model's, and the difference, in the mean over items."""
+    item, place = np.unique(votes.item[aligned.vote], return_inverse=True)
+    size = np.bincount(place, minlength=len(item))
+    rows = [np.bincount(place, each) / size for each in (aligned.human, aligned.model) if np.isfinite(each).all()]
+    means = resampled_means(np.stack(rows), resamples=resamples, seed=seed)
+    people = percentile_estimate(means[:, 0])
+    if len(rows) < 2:
+        return people, None, None
+    return people, percentile_estimate(means[:, 1]), percentile_estimate(means[:, 1] - means[:, 0])
+
+
+def _saved(votes: Votes, answers: Answers, *, resamples: int, seed: int) -> list[Saved] | str:
+    if len(votes.classes) > MOST_VALUES * 5:
+        return f"{len(votes.classes):,} classes are too many to learn what an answer says of people's votes"
+    shown = np.flatnonzero((answers.label >= 0) & (votes.panel_size > 0))
+    counts = votes.counts[shown].astype(np.float64)
+    panel = Panel(mass=counts, squares=counts, size=votes.panel_size[shown], single=True)
+    return people_saved(panel, answers.label[shown], resamples=resamples, seed=seed)
+
+
+def _parts(votes: Votes, aligned: Alignment, *, least_people: int) -> tuple[Part, ...]:
+    """By the class that most people chose, by groups of annotators, and by attributes of items with few values."""
+    assert votes.annotator is not None
+    item, who = votes.item[aligned.vote], votes.annotator[aligned.vote]
+    parts: list[Part] = []
+    if len(votes.classes) <= MOST_VALUES:
+        parts += _part("class", votes.classes, majority_class(votes)[item].astype(np.int64), aligned)
+    for name in votes.attributes:
+        groups = groups_of(votes, name, least=least_people)
+        some = groups.shown[groups.group[who]]
+        parts += _part(name, groups.names, np.where(some, groups.group[who], -1), aligned)
+    for name, values in votes.item_attributes.items():
+        names, code = np.unique(values, return_inverse=True)
+        if len(names) <= MOST_VALUES:
+            parts += _part(name, tuple(map(str, names.tolist())), code[item], aligned)
+    return tuple(parts)
+
+
+def _part(of: str, names: tuple[str, ...], code: Ints, aligned: Alignment) -> list[Part]:
+    """The parts that have votes; those of code -1 are in none."""
+    known = code >= 0
+
+    def summed(values: Floats) -> Floats:
+        return np.asarray(np.bincount(code[known], values[known], minlength=len(names)), dtype=np.float64)
+
+    size = summed(np.ones(len(code)))
+    people, model = summed(aligned.human), summed(aligned.model)
+    good = summed((aligned.model >= aligned.human - SAME).astype(np.float64))
+    return [
+        Part(
+            of=of,
+            name=names[place],
+            votes=int(size[place]),
+            people=float(people[place] / size[place]),
+            model=float(model[place] / size[place]) if np.isfinite(model[place]) else None,
+            model_as_good=float(good[place] / size[place]),
+        )
+        for place in np.flatnonzero(size).tolist()
+    ]
+
+
+def _worst(votes: Votes, answers: Answers, aligned: Alignment) -> tuple[FailedItem, ...]:
+    item = votes.item[aligned.vote]
+    size = np.maximum(np.bincount(item, minlength=len(votes.items)), 1)
+    behind = np.bincount(item, aligned.human - aligned.model, minlength=len(votes.items)) / size
+    # Of items on which it is as far behind, those with more people come first.
+    order = np.lexsort((-size, -behind))[:WORST]
+    return tuple(
+        FailedItem(
+            item=str(votes.items[place]),
+            answer=answers.classes[answers.label[place]],
+            votes={votes.classes[k]: int(votes.counts[place, k]) for k in np.flatnonzero(votes.counts[place]).tolist()},
+            behind=float(behind[place]) if np.isfinite(behind[place]) else None,
+        )
+        for place in order.tolist()
+        if behind[place] > SAME
+    )
+
+
+def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None) -> str:
+    won, of = int(test.won.sum()), len(test.won)
+    whom = "one of these people" if expert is None else f"the others as a judge of what {expert} would say"
+    parts = test.by_part()
+    where = ""
+    if parts:
+        passed = [part for part, each in parts.items() if each["passed"]]
+        where = f" It passes in {len(passed)} of {len(parts)} parts{': ' if passed else ''}{', '.join(passed)}."
+    may, half = ("may", "at least one half") if test.passed else ("may not", "less than one half")
+    return (
+        f"{name} {may} stand in for {whom}: it wins against {won} of {of} annotators (winning rate "
+        f"{test.winning_rate:.2f}, {half}), and is as close to the others as an annotator with probability "
+        f"{test.advantage_probability:.2f}, at epsilon {test.epsilon:g}.{where}"
+    )
+
+
+def _conditions(votes: Votes, judged: Mapping[str, Judged], expert: str | int | None) -> tuple[str, ...]:
+    """What the verdicts hold for, and what falls short of what the authors advise."""
+    tests = [each.test for each in judged.values()]
+    compared = [len(np.unique(votes.item[test.alignment.vote])) for test in tests]
+    people = max(len(np.unique(test.annotator)) for test in tests)
+    items = f"{max(compared):,}" if min(compared) == max(compared) else f"{min(compared):,} to {max(compared):,}"
+    told = [f"This holds for these {items} items and these {people:,} annotators, and for others like them."]
+    if expert is None and people < ENOUGH_PEOPLE:
+        told.append(
+            f"{people} annotators are fewer than the {ENOUGH_PEOPLE} that are advised: then the others are no group."
+        )
+    fewest = min(int(test.items.min()) for test in tests)
+    if fewest < ENOUGH_ITEMS:
+        told.append(f"An annotator has {fewest} compared items, fewer than the {ENOUGH_ITEMS} that are advised.")
+    told += [f"{sentence}." for sentence in dict.fromkeys(sentence for test in tests for sentence in test.notes)]
+    if len(judged) > 1:
+        told.append("Each model is tested on its own: the rate of false discoveries is over annotators, not models.")
+    return tuple(told)

@@ -1,0 +1,128 @@
+"""How well systems predict single votes: given the item and, where a model knows people, who cast the vote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.evaluation.people.two_way import mean_over_votes
+from dissensus.evaluation.people.vote_scores import VotePredictions, VoteScores, score_votes
+from dissensus.training.people import votes_of_split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dissensus.arrays import Floats
+    from dissensus.bootstrap import Estimate
+    from dissensus.studies.scored import System
+    from dissensus.training.data import TrainingData
+    from dissensus.training.run import RunResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class VoteScore:
+    """How well one system predicts single votes, in the mean over its seeds; intervals are over people and items.
+
+    Attributes:
+        nll: -ln of the probability of what was said, in nats.
+        accuracy: the share of votes for the most probable class.
+        against: the item-only system of the same model that predicts these votes best; None for that system itself,
+            for other item-only systems, and where the model has none.
+        nll_difference: this system's NLL less that of `against`, vote by vote.
+        accuracy_difference: likewise.
+    """
+
+    nll: Estimate
+    accuracy: Estimate
+    against: str | None = None
+    nll_difference: Estimate | None = None
+    accuracy_difference: Estimate | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; what is not there is left out."""
+        names = ("nll", "accuracy", "nll_difference", "accuracy_difference")
+        found = {name: getattr(self, name) for name in names}
+        told = {name: value.to_dict() for name, value in found.items() if value is not None}
+        return told if self.against is None else {**told, "against": self.against}
+
+
+def vote_predictions(result: RunResult, data: TrainingData, split: str) -> VotePredictions:
+    """What a stored run says of each vote on the items of a split, in the order of the votes.
+
+    Args:
+        result: what the run left.
+        data: what it was trained on; its votes are not anonymous.
+        split: one that is not trained on, where the model knows people.
+    """
+    assert data.votes is not None, "votes that are predicted are there"
+    rows = votes_of_split(data, split)
+    item, annotator = data.votes.item[rows], data.votes.annotator
+    assert annotator is not None, "who cast them is known"
+    said = _of_votes(result.predictions[split], result.by_vote.get(split), data, split)
+    return VotePredictions(item, annotator[rows], said.astype(np.float64))
+
+
+def score_by_vote(systems: Mapping[str, System], data: TrainingData, split: str) -> dict[str, VoteScore]:
+    """By system, how well it predicts the votes on the items of a split; empty where votes are anonymous.
+
+    Args:
+        systems: by name.
+        data: what they were trained on.
+        split: what is predicted.
+    """
+    votes = data.votes
+    if votes is None or votes.annotator is None:
+        return {}
+    rows = votes_of_split(data, split)
+    mean = partial(mean_over_votes, item=votes.item[rows], annotator=votes.annotator[rows])
+    scores = {name: _mean_scores(system, data, split) for name, system in systems.items()}
+    made = {}
+    for name, system in systems.items():
+        own, rivals = scores[name], _item_only(systems, system)
+        best = min(rivals, key=lambda rival: float(scores[rival].nll.mean()), default=None)
+        known = system.runs[0].people is not None and best is not None
+        other = scores[best] if known and best is not None else None
+        made[name] = VoteScore(
+            nll=mean(own.nll, low=0.0),
+            accuracy=mean(1 - own.error, low=0.0, high=1.0),
+            against=best if known else None,
+            nll_difference=None if other is None else mean(own.nll - other.nll),
+            accuracy_difference=None if other is None else mean(other.error - own.error),
+        )
+    return made
+
+
+def _item_only(systems: Mapping[str, System], system: System) -> list[str]:
+    """The systems of the same model that do not know people."""
+    return [name for name, each in systems.items() if each.model == system.model and each.runs[0].people is None]
+
+
+def _mean_scores(system: System, data: TrainingData, split: str) -> VoteScores:
+    """The scores of each vote in the mean over a system's seeds."""
+    assert data.votes is not None
+    human = data.votes.label[votes_of_split(data, split)]
+    by_vote = system.by_vote.get(split)
+    seeds = [
+        score_votes(human, _of_votes(panel, None if by_vote is None else by_vote[k], data, split).astype(np.float64))
+        for k, panel in enumerate(system.predictions[split])
+    ]
+
+    def mean(name: str) -> Floats:
+        return np.asarray(np.mean([getattr(each, name) for each in seeds], axis=0))
+
+    return VoteScores(nll=mean("nll"), brier=mean("brier"), error=mean("error"))
+
+
+def _of_votes(
+    panel: np.ndarray[Any, Any], by_vote: np.ndarray[Any, Any] | None, data: TrainingData, split: str
+) -> np.ndarray[Any, Any]:
+    """(votes, classes) what is said of each vote: where people are not known, what is said of its item."""
+    if by_vote is not None:
+        return by_vote
+    assert data.votes is not None
+    place = np.zeros(len(data.human), dtype=np.int64)
+    place[data.splits[split]] = np.arange(len(data.splits[split]))
+    return np.asarray(panel[place[data.votes.item[votes_of_split(data, split)]]])

@@ -1,0 +1,421 @@
+"""The people behind the votes: a network that knows who is asked, trained on votes one by one.
+
+Each person has a deviation from what the network says for everybody. Deviations have a Gaussian prior around zero, so
+that three votes move a person little and fifty a lot. What is predicted for a person is mixed with the panel's answer,
+the more so the fewer votes of theirs were heard; somebody who was never heard is predicted to answer as the panel does.
+"""
+
+from __future__ import annotations
+
+import operator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dissensus.arrays import places_of
+from dissensus.errors import InputError
+from dissensus.toml_file import fits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dissensus.arrays import Floats, Ints, Names
+    from dissensus.training.data import TrainingData
+    from dissensus.votes.table import Votes
+
+SHRINKAGE: Final = {"annotator-bias": 1.0, "annotator-embedding": 1.0, "multi-task": 3.0, "crowd-layer": 0.3}
+"""By kind, the strength of the prior: 1 / (variance of each number of a person's deviation)."""
+
+VOTES: Final = "votes"
+"""The target, and the delivery, of runs that are trained on votes one by one."""
+
+PACE: Final = {"annotator-bias": 30.0, "annotator-embedding": 3.0, "multi-task": 5.0, "crowd-layer": 30.0}
+"""By kind, how many times faster deviations are learnt than the network: a person is heard in few batches, and would
+still be learnt when the network has long begun to overfit its items."""
+
+TRUST: Final = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
+"""Shares of the learnt deviations that may be kept: that which predicts the selection split's votes best is, so that a
+panel whose people hardly differ is shrunk further than the prior would."""
+
+TRUST_IN_AN_EPOCH: Final = (0.0, 0.5, 1.0)
+"""Shares that an epoch is measured by, the best of them: deviations that are no good yet, or no longer, say nothing
+against what was learnt of items."""
+
+FIRM: Final = 4.0
+"""Of the crowd-layer's common matrix at the start: the logit of a class that is certain."""
+
+PANEL_COUNTS: Final = 3.0
+"""How many votes of a person the panel's answer counts as much as."""
+
+ANSWERS_AT_ONCE: Final = 2**24
+"""Numbers in memory where everybody is asked about some items: items x people x width."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class People:
+    """The annotator side of a model.
+
+    Attributes:
+        kind: `annotator-bias`, a person's offsets of the logits; `annotator-embedding`, a vector that is added to what
+            the last hidden layer gives, before its activation (Deng et al. 2023, Mokhberian et al. 2024); `multi-task`,
+            a person's own last layer on a shared trunk (Davani et al. 2022), as a deviation from the common one;
+            `crowd-layer`, a person's own matrix on the class probabilities (Rodrigues and Pereira 2018).
+        by: an attribute of annotators: its groups take the place of persons; empty where each person is one.
+        shrinkage: strength of the prior on deviations, one over its variance: the loss of an epoch is the sum over
+            votes of -ln q, and shrinkage / 2 times the squared deviations of every person once. None takes the usual
+            strength of the kind.
+        population: by attribute, the share of each of its values among the people whose answers the panel's
+            distribution is the mean of; empty weighs everybody by their training votes.
+    """
+
+    kind: str
+    by: str = ""
+    shrinkage: float | None = None
+    population: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.kind not in SHRINKAGE:
+            raise InputError(f"people: '{self.kind}' is no way to know people; choose {', '.join(SHRINKAGE)}, or group")
+        strength = SHRINKAGE[self.kind] if self.shrinkage is None else self.shrinkage
+        if not 0 <= strength < float("inf"):
+            raise InputError(f"people: shrinkage is {strength}; give a number of 0 or more")
+        object.__setattr__(self, "shrinkage", float(strength))
+        for name, shares in self.population.items():
+            if (
+                not fits(dict(shares), dict[str, float])
+                or abs(sum(shares.values()) - 1) > 1e-6
+                or min(shares.values()) < 0
+            ):
+                raise InputError(
+                    f"people: the shares of '{name}' in the population are {dict(shares)}; give each value a share of "
+                    "0 or more, together 1"
+                )
+        if len(self.population) > 1:
+            raise InputError("people: the population is stated by several attributes; state it by one of them")
+
+    def __str__(self) -> str:
+        told = [f"by {self.by}"] if self.by else []
+        if self.shrinkage != SHRINKAGE[self.kind]:
+            told.append(f"shrinkage={self.shrinkage:g}")
+        told += [f"population by {name}" for name in self.population]
+        return f"{self.kind} ({', '.join(told)})" if told else self.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """The people that a run knows, or their groups: its units.
+
+    Attributes:
+        units: (units,) names, sorted: of annotators with training votes, or of groups of them.
+        unit: (annotators,) the unit of each annotator of the votes; `len(units)` where it has none.
+        share: (units,) the weight of each in the panel's distribution; they sum to 1.
+        heard: (units + 1,) the training judgements of each; the last is 0, of those who have no unit.
+    """
+
+    units: Names
+    unit: Ints
+    share: Floats
+    heard: Ints
+
+
+def mixed(own: Any, panel: Any, heard: Any) -> Any:
+    """(rows, classes) what is predicted for people: their own answers and the panel's, mixed by what is known of them.
+
+    The answer that is best for one person's deviation alone forgets how little a few votes say about it: the share of
+    their own answer is heard / (heard + `PANEL_COUNTS`).
+
+    Args:
+        own: (rows, classes) the network's answers for each person.
+        panel: (rows, classes) the panel's answers about the same items.
+        heard: (rows,) training judgements of each person.
+    """
+    share = (heard / (heard + PANEL_COUNTS))[:, None]
+    return (share * own + (1 - share) * panel).astype(np.float32)
+
+
+def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str = "the data") -> Panel:
+    """The people behind the votes on the training items.
+
+    Args:
+        votes: of all items.
+        people: how they are told apart, and weighed.
+        training: (n,) the items that are trained on.
+        name: of the data, for refusals.
+    """
+    if votes is None or votes.judgement_annotator is None or votes.annotators is None:
+        raise InputError(
+            f"{name}: people = '{people.kind}' needs to know who cast which vote, and the votes are anonymous; give "
+            "votes with a column of annotators"
+        )
+    trained = np.zeros(len(votes.items), dtype=np.bool_)
+    trained[training] = True
+    heard = np.bincount(votes.judgement_annotator[trained[votes.judgement_item]], minlength=len(votes.annotators))
+    called = _attribute(votes, people.by, name=name) if people.by else votes.annotators
+    units = np.unique(called[heard > 0])
+    place = places_of(called, units)
+    unit = np.where(place < 0, len(units), place)
+    weight = _stated(votes, people.population, heard.astype(np.float64), name=name)
+    share = np.bincount(unit, weights=weight, minlength=len(units))[: len(units)]
+    by_unit = np.bincount(unit, weights=heard, minlength=len(units) + 1).astype(np.int64)
+    return Panel(units, unit, share / share.sum(), by_unit)
+
+
+def _attribute(votes: Votes, wanted: str, *, name: str) -> Names:
+    if wanted not in votes.attributes:
+        known = ", ".join(votes.attributes) or "none"
+        raise InputError(f"{name}: annotators have no attribute '{wanted}'; there is: {known}")
+    return votes.attributes[wanted]
+
+
+def _stated(votes: Votes, population: Mapping[str, Mapping[str, float]], heard: Floats, *, name: str) -> Floats:
+    """(annotators,) weights: the training votes of each, scaled so that each stated group has its share."""
+    weight = heard
+    for attribute, shares in population.items():
+        place = places_of(_attribute(votes, attribute, name=name), np.array(list(shares)))
+        total = np.bincount(place[place >= 0], weights=heard[place >= 0], minlength=len(shares))
+        share = np.array(list(shares.values()))
+        missing = np.flatnonzero((total == 0) & (share > 0))
+        if missing.size:
+            raise InputError(
+                f"{name}: no annotator with training votes has {attribute} '{list(shares)[missing[0]]}', which the "
+                "population names; leave it out"
+            )
+        scale = np.divide(share, total, out=np.zeros_like(share), where=total > 0)
+        weight = np.where(place >= 0, heard * scale[place], 0.0)
+    return weight
+
+
+def votes_of_split(data: TrainingData, split: str) -> Ints:
+    """(n,) the votes on the items of a split, in the order of the votes."""
+    assert data.votes is not None
+    inside = np.zeros(len(data.human), dtype=np.bool_)
+    inside[data.splits[split]] = True
+    return np.flatnonzero(inside[data.votes.item])
+
+
+class PeopleNetwork(nn.Module):
+    """A network over items with an annotator side.
+
+    Called with items and units it gives the (items, classes) logits of those answers; a unit past the last is one
+    without a deviation. Called with items alone it gives ln of the panel's distribution, the mean over units by share.
+
+    Attributes:
+        network: over items; its logits are those of the population (crowd-layer: of its class probabilities).
+        deviation: (units, ...) what is learnt of each unit; zero at the start.
+        share: (units,) weights of units in the panel's distribution.
+        common: (classes, classes) the crowd-layer's matrix of the population; `FIRM` times the identity at the start.
+        scale: deviations are `scale * deviation`, which is what makes them learn faster than the rest.
+        decay: what the prior adds to the gradient of the mean loss of a vote, times `deviation`: shrinkage / training
+            votes, times the squared scale.
+        layer: the linear layer that deviations enter; empty where they enter the logits.
+        trust: the share of deviations that counts in a pass.
+    """
+
+    share: Tensor
+    scale: Tensor
+    trust: float = 1.0
+    constants = ("share", "scale")
+    """Buffers that training leaves alone, so that runs can be stacked all the same."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        people: People,
+        *,
+        classes: int,
+        share: Floats,
+        layer: str,
+        votes: int = 1,
+        adaptive: bool = True,
+    ) -> None:
+        super().__init__()
+        self.network, self.kind = network, people.kind
+        self.layer = layer
+        if hasattr(network, "prepare"):
+            self.prepare = network.prepare
+        # Adam steps as far whatever a parameter's scale, a plain gradient steps by its square.
+        scale = PACE[people.kind] if adaptive else PACE[people.kind] ** 0.5
+        self.decay = float(people.shrinkage or 0.0) / votes * scale**2
+        self.register_buffer("share", torch.from_numpy(share).float())
+        self.register_buffer("scale", torch.tensor(scale))
+        shape: tuple[int, ...] = (classes,)
+        if self.kind == "crowd-layer":
+            shape = (classes, classes)
+            self.common = nn.Parameter(FIRM * torch.eye(classes))
+        if self.layer:
+            told = network.get_submodule(self.layer)
+            assert isinstance(told, nn.Linear)
+            told.__class__ = _ToldLinear
+            shape = (told.out_features, told.in_features + 1) if self.kind == "multi-task" else (told.out_features,)
+        self.deviation = nn.Parameter(torch.zeros(len(share), *shape))
+
+    @property
+    def items_at_once(self) -> int:
+        """How many items everybody can be asked about in one pass."""
+        width = max(self.deviation[0].numel() if self.kind == "annotator-embedding" else 0, 16)
+        return max(1, ANSWERS_AT_ONCE // (len(self.share) * width))
+
+    def forward(self, x: Any, who: Tensor | None = None) -> Tensor:
+        """(items, classes) logits of these units; of the panel where none are given."""
+        # Whoever is trained on is known.
+        rows = operator.getitem if self.training else _rows
+        own = self.deviation if who is None else rows(self.deviation, who)
+        told = _Told(own * (self.scale if self.trust == 1 else self.trust * self.scale), everybody=who is None)
+        logits: Tensor
+        if self.layer:
+            layer = self.network.get_submodule(self.layer)
+            assert isinstance(layer, _ToldLinear)
+            layer.told = told
+            logits = self.network(x)
+            layer.told = None
+        elif self.kind == "crowd-layer":
+            logits = _Told(self.common + told.own, everybody=told.everybody).product(self.network(x).softmax(dim=-1))
+        else:
+            logits = told.beside(self.network(x)) + told.own
+        if who is not None:
+            return logits
+        return (logits.log_softmax(dim=-1) + self.share.log()[:, None]).logsumexp(dim=-2)
+
+    @property
+    def deviations(self) -> Tensor:
+        """(units, ...) how far each unit is from the population, in logits."""
+        return (self.scale * self.deviation).detach()
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """Deviations: (items, ...) of the one unit that is asked about each item, or (units, ...) of everybody."""
+
+    own: Tensor
+    everybody: bool
+
+    def beside(self, values: Tensor) -> Tensor:
+        """(items, width) values, or (items, 1, width) that stand beside everybody's."""
+        return values.unsqueeze(-2) if self.everybody else values
+
+    def product(self, x: Tensor) -> Tensor:
+        """Matrices (..., out, width) times (items, width) values."""
+        if self.everybody:
+            every: Tensor = F.linear(x, self.own.flatten(0, 1)).unflatten(-1, self.own.shape[:2])
+            return every
+        return (self.own @ x.unsqueeze(-1)).squeeze(-1)
+
+
+class _ToldLinear(nn.Linear):
+    """A linear layer that people's deviations enter: an offset of what it gives, or weights and offset of its own."""
+
+    told: _Told | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = super().forward(x)
+        told = self.told
+        if told is None:
+            return out
+        if told.own.ndim == 2:
+            return told.beside(out) + told.own
+        weights = _Told(told.own[..., :-1], everybody=told.everybody)
+        # Of length 1, so that a prior on weights is one on logits, whatever the scale of what the layer reads.
+        return told.beside(out) + weights.product(F.normalize(x, dim=-1)) + told.own[..., -1]
+
+
+def _rows(table: Tensor, who: Tensor) -> Tensor:
+    """(items, ...) the rows of these units; zero for a unit past the last."""
+    heard = (who < len(table)).reshape(*who.shape, *(1,) * (table.ndim - 1))
+    return table[who.clamp(max=len(table) - 1)] * heard
+
+
+def shrink(model: nn.Module) -> None:
+    """Add the prior's part to the gradient of people's deviations; nothing to a network that knows nobody."""
+    if isinstance(model, PeopleNetwork) and model.deviation.grad is not None:
+        model.deviation.grad.add_(model.deviation.detach(), alpha=model.decay)
+
+
+@contextmanager
+def trusted(model: nn.Module, share: float) -> Iterator[None]:
+    """Only a share of people's deviations counts; a network that knows nobody is as it is."""
+    if not isinstance(model, PeopleNetwork):
+        yield
+        return
+    model.trust = share
+    try:
+        yield
+    finally:
+        model.trust = 1.0
+
+
+def most_trusted(measured: Floats) -> Floats:
+    """(runs,) the share of its deviations that each run keeps.
+
+    Args:
+        measured: (`TRUST`, runs) the selection metric on single votes at each share, lower is better.
+    """
+    # The first of equals is the one that trusts least.
+    return np.asarray(np.array(TRUST)[np.argmin(measured, axis=0)])
+
+
+def with_people(
+    network: nn.Module, people: People, panel: Panel, *, classes: int, trial: Any, adaptive: bool = True
+) -> PeopleNetwork:
+    """A network over items with an annotator side for the people of a panel.
+
+    Args:
+        network: over items.
+        people: what is known of them.
+        panel: who they are.
+        classes: width of the output.
+        trial: inputs of some items, by which the layers are found that deviations enter.
+        adaptive: whether the optimiser's step does not depend on the scale of a parameter, as Adam's.
+    """
+    layer = ""
+    if people.kind in ("annotator-embedding", "multi-task"):
+        hidden, last = last_layers(network, trial)
+        layer = hidden if people.kind == "annotator-embedding" else last
+        if not layer:
+            raise InputError(
+                "people: annotator-embedding needs a network with a hidden linear layer, and this one has none: added "
+                "to what the last layer reads, an embedding would be an offset of the logits; choose annotator-bias"
+            )
+    return PeopleNetwork(
+        network,
+        people,
+        classes=classes,
+        share=panel.share,
+        layer=layer,
+        votes=int(panel.heard.sum()),
+        adaptive=adaptive,
+    )
+
+
+def last_layers(network: nn.Module, trial: Any) -> tuple[str, str]:
+    """The names of the last two linear layers that run over one row an item; the first is empty where there is one.
+
+    Only a forward pass can tell: a network may declare its layers in any order, and may declare layers it never runs.
+    """
+    ran: list[str] = []
+
+    def note(name: str) -> Any:
+        def hook(_: nn.Module, __: Any, out: Any) -> None:
+            if isinstance(out, Tensor) and out.ndim == 2:
+                ran.append(name)
+
+        return hook
+
+    linear = {name: each for name, each in network.named_modules() if type(each) is nn.Linear}
+    hooks = [each.register_forward_hook(note(name)) for name, each in linear.items()]
+    training = network.training
+    network.eval()
+    try:
+        with torch.no_grad():
+            network(trial)
+    finally:
+        network.train(training)
+        for hook in hooks:
+            hook.remove()
+    if not ran:
+        raise InputError("people: the network has no nn.Linear with one row for each item; choose annotator-bias")
+    return (ran[-2] if len(ran) > 1 else ""), ran[-1]

@@ -1,0 +1,168 @@
+"""The benchmark from protocol to page on two small sets, with a method of the user's own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from dissensus.bench import read_protocol, run_added, run_bench
+from dissensus.bench.pages import write_pages
+from dissensus.bench.running import own_entry
+from dissensus.cli import app
+from dissensus.errors import InputError
+from dissensus.papers import read_summaries
+from dissensus.papers.running import Reproduction
+from dissensus.studies.opening import open_study
+from dissensus.studies.scored import score_study
+from tests.papers.conftest import write_data
+
+torch.set_num_threads(1)
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+HOW = Reproduction(engine="loop", device="cpu", resamples=50)
+
+PROTOCOL = """\
+title = "A small benchmark"
+deliveries = ["majority", "soft", "sls"]
+people = ["no-such-side"]
+baselines = ["marginal"]
+[comparison]
+others = ["entropy_spearman", "accuracy"]
+[kinds.small]
+seeds = 2
+model = "linear"
+training = {{ regime = "early-stopping", epochs = 3, batch_size = 16, learning_rate = 0.05 }}
+quick = {{ seeds = 1, epochs = 2 }}
+[[sets]]
+name = "one"
+kind = "small"
+dataset = {{ votes = "{folder}/votes.csv", features = "{folder}/x.npz" }}
+splits = {{ file = "{folder}/splits.csv" }}
+people = true
+[[sets]]
+name = "two"
+kind = "small"
+dataset = {{ votes = "{folder}/votes.csv", features = "{folder}/x.npz" }}
+splits = {{ train = 0.6, validation = 0.2, test = 0.2 }}
+votes = 3
+[[sets]]
+name = "far"
+kind = "small"
+dataset = {{ votes = "{folder}/nowhere.csv", features = "{folder}/x.npz" }}
+splits = {{ train = 0.6, validation = 0.2, test = 0.2 }}
+"""
+
+MINE = """\
+from softening import more
+from dissensus.delivery import deliver
+
+def delivery(labels, votes=None, *, seed=0, device="cpu"):
+    return deliver("soft", labels, votes, seed=seed, device=device, smoothing=more())
+
+def loss(logits, target):
+    return -(target * logits.log_softmax(-1)).sum(-1)
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, protocol, store and the summaries of a run."""
+    folder = tmp_path_factory.mktemp("bench")
+    write_data(folder)
+    (folder / "protocol.toml").write_text(PROTOCOL.format(folder=folder.as_posix()))
+    list(run_bench(read_protocol(folder / "protocol.toml"), folder / "store", folder / "out", how=HOW))
+    return folder
+
+
+def test_every_number_is_that_of_the_scored_study(small: Path) -> None:
+    protocol = read_protocol(small / "protocol.toml")
+    summaries = read_summaries(small / "out", "bench")
+    told = json.loads(write_pages(protocol, summaries, small / "out")[2].read_text())
+    for name in ("one", "two"):
+        scored = score_study(open_study(small / "out/bench-studies" / f"{name}.toml", small / "store"), resamples=50)
+        rows = {(row.system, row.metric): row.value for row in scored.evaluation.overall.rows if row.value is not None}
+        methods = told["sets"][name]["methods"]
+        assert {"majority", "soft", "sls", "marginal", "uniform", "majority + temperature"} <= set(methods)
+        for system in ("majority", "soft", "sls", "marginal"):
+            for metric in ("soft_nll", "accuracy"):
+                assert methods[system][metric]["mean"] == pytest.approx(rows[system, metric].value, rel=1e-5)
+            assert methods[system]["worth"] == str(scored.evaluation.worth.get(system, ""))
+    assert (told["sets"]["one"]["votes"], told["sets"]["two"]["votes"]) == (5.0, 3.0)
+
+
+def test_what_could_not_be_run_is_listed_and_the_rest_is_there(small: Path) -> None:
+    protocol = read_protocol(small / "protocol.toml")
+    page = write_pages(protocol, read_summaries(small / "out", "bench"), small / "out")[0].read_text()
+    assert "no-such-side" in page.split("## Not run")[1]
+    assert "nowhere.csv" in page.split("## Not run")[1]
+    # The study files lie in a folder of this machine, which is nobody's business.
+    assert "bench-studies" not in page
+    assert "the evidence is thin" in page
+    assert "quick run" not in page
+    assert (small / "out" / "bench-few.svg").read_text().startswith("<svg")
+    assert "bench-few.svg" in page
+
+
+def test_a_method_of_the_users_own_is_in_the_table(small: Path, tmp_path: Path) -> None:
+    shutil.copytree(small / "out", tmp_path / "out")
+    (tmp_path / "my_method.py").write_text(MINE)
+    (tmp_path / "softening.py").write_text("def more():\n    return 0.2\n")
+    protocol = read_protocol(small / "protocol.toml")
+    ran = list(run_added(protocol, tmp_path / "my_method.py", small / "store", tmp_path / "out", how=HOW))
+    assert [each.name for each in ran] == ["one--my_method", "two--my_method"]
+    assert not any(each.missing for each in ran)
+    told = json.loads(write_pages(protocol, read_summaries(tmp_path / "out", "bench"), tmp_path)[2].read_text())
+    assert "my_method" in told["comparisons"]["few"]["ranking"]["mean_ranks"]
+    methods = told["sets"]["one"]["methods"]
+    # It is another method than soft, and soft is what it was.
+    assert methods["my_method"]["soft_nll"] != methods["soft"]["soft_nll"]
+    assert str(tmp_path) not in (tmp_path / "out/bench/one--my_method.json").read_text().replace(str(small), "")
+
+
+def test_a_file_without_a_method_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.py"
+    path.write_text("def deliver(): ...\n")
+    with pytest.raises(InputError, match="defines none of delivery, loss, model"):
+        own_entry(path)
+    with pytest.raises(InputError, match="no file of Python that can be read"):
+        own_entry(tmp_path / "nothing.py")
+
+
+def test_quick_says_so_and_does_not_mix_with_a_full_run(small: Path, tmp_path: Path) -> None:
+    options = ["--protocol", str(small / "protocol.toml"), "--store", str(tmp_path / "store"), "--engine", "loop"]
+    command = ["bench", "--quick", "--sets", "one", "--device", "cpu", "--resamples", "20", *options]
+    refused = CliRunner().invoke(app, [*command, "-o", str(small / "out")])
+    assert isinstance(refused.exception, InputError)
+    assert "results of a full run" in str(refused.exception)
+    result = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "This is a quick run" in (tmp_path / "out/bench.md").read_text()
+    assert "This is a quick run" in (tmp_path / "out/bench.html").read_text()
+    assert json.loads((tmp_path / "out/bench.json").read_text())["quick"]
+
+
+def test_pages_are_rebuilt_from_summaries_alone(small: Path, tmp_path: Path) -> None:
+    protocol = read_protocol(small / "protocol.toml")
+    first = [path.read_bytes() for path in write_pages(protocol, read_summaries(small / "out", "bench"), tmp_path)]
+    shutil.copytree(small / "out/bench", tmp_path / "kept/bench")
+    command = ["bench", "--from", str(tmp_path / "kept"), "--protocol", str(small / "protocol.toml")]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "no answer" in result.output
+    names = ("bench.md", "bench.html", "bench.json")
+    assert [(tmp_path / "kept" / name).read_bytes() for name in names] == first[:3]
+
+
+def test_the_published_page_is_what_the_tool_writes(tmp_path: Path) -> None:
+    if not (RESULTS / "bench").is_dir():
+        pytest.skip("docs/results/bench holds no summaries yet")
+    for path in write_pages(read_protocol(), read_summaries(RESULTS, "bench"), tmp_path):
+        if path.suffix != ".svg":
+            text = path.read_text()
+            assert (RESULTS / path.name).read_text() == text, "dissensus bench --from docs/results"

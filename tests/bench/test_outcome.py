@@ -1,0 +1,144 @@
+"""What is said of summaries: ranks over the right sets, and an answer only as firm as the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dissensus.bench.outcome import standings
+from dissensus.bench.protocol import BenchSet, Protocol, read_protocol
+from dissensus.papers.summary import StudySummary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+METHODS = ("multipass", "soft", "sls", "mixup", "majority")
+
+
+def protocol(sets: int, *, cut: frozenset[int] = frozenset()) -> Protocol:
+    made = tuple(
+        BenchSet(
+            name=f"set{n}", kind="text", dataset={}, splits="official", training={}, votes=3 * (n in cut), people=n < 2
+        )
+        for n in range(sets)
+    )
+    return replace(read_protocol(), sets=made)
+
+
+def summary(name: str, scores: Mapping[str, float], *, votes: float = 5.0, seeds: int = 5, **more: Any) -> StudySummary:
+    rows = tuple(
+        {
+            "stratum": "all",
+            "items": 100,
+            "metric": metric,
+            "system": system,
+            "baseline": system == "marginal",
+            "by_seed": [value] * seeds,
+            "mean": value if metric == "soft_nll" else 1 - value,
+            "low": value - 0.1,
+            "high": value + 0.1,
+        }
+        for system, value in scores.items()
+        for metric in ("soft_nll", "accuracy", "entropy_spearman")
+        # A constant has no correlation.
+        if not (system == "marginal" and metric == "entropy_spearman")
+    )
+    worth = dict.fromkeys(scores, "2.0 people [1.0, 3.0]")
+    return StudySummary(name=name, study=name, votes=votes, items=100, scores=rows, worth=worth, **more)
+
+
+def in_order(name: str, order: tuple[str, ...] = METHODS, **more: Any) -> StudySummary:
+    return summary(name, {**{method: 0.5 + n / 10 for n, method in enumerate(order)}, "marginal": 2.0}, **more)
+
+
+def test_the_same_order_on_every_set_is_a_firm_answer() -> None:
+    found = standings(protocol(12), {f"set{n}": in_order(f"set{n}") for n in range(12)})
+    few, many = found.answers
+    assert few.startswith("With few votes (fewer than 10 an item), train with multipass (mean rank 1.00 of 6")
+    assert "told apart from mixup, majority and marginal" in few
+    assert "not told apart from soft and sls." in few
+    assert "thin" not in few
+    assert "no answer" in many
+    assert "thin" in many
+    ranking = found.comparisons[0].ranking
+    assert ranking is not None
+    # Scores that are better when higher are ranked the other way round, and a constant is not ranked by correlation.
+    assert found.comparisons[0].others["accuracy"]["multipass"] == 1.0
+    assert "marginal" not in found.comparisons[0].others["entropy_spearman"]
+
+
+@pytest.mark.parametrize(
+    ("sets", "seeds", "turned", "why"),
+    [
+        (5, 5, False, "only 5 sets"),
+        (8, 2, False, "only 2 seeds"),
+        (8, 5, True, "Friedman's test does not tell the methods apart"),
+    ],
+)
+def test_thin_evidence_is_called_thin(sets: int, seeds: int, turned: bool, why: str) -> None:
+    made = {}
+    for n in range(sets):
+        order = METHODS[::-1] if turned and n % 2 else METHODS
+        scores = {method: 0.5 + place / 10 for place, method in enumerate(order)}
+        made[f"set{n}"] = summary(f"set{n}", scores, seeds=seeds)
+    few = standings(protocol(sets), made).answers[0]
+    assert "the evidence is thin" in few
+    assert why in few
+    assert "train with" not in few
+
+
+def test_a_quick_run_is_thin_whatever_its_seeds() -> None:
+    few = standings(protocol(12), {f"set{n}": in_order(f"set{n}", quick=True) for n in range(12)}).answers[0]
+    assert "the evidence is thin: the runs were cut short." in few
+
+
+def test_sets_are_parted_by_votes_and_a_cut_set_counts_among_few_votes_alone() -> None:
+    votes = [3.0, 9.9, 10.0, 60.0, 3.0]
+    made = {f"set{n}": in_order(f"set{n}", votes=each) for n, each in enumerate(votes)}
+    found = {
+        each.slug: each.ranking and each.ranking.sets
+        for each in standings(protocol(5, cut=frozenset({4})), made).comparisons
+    }
+    assert found["all"] == ("set0", "set1", "set2", "set3")
+    assert found["few"] == ("set0", "set1", "set4")
+    assert found["many"] == ("set2", "set3")
+
+
+def test_a_control_is_never_the_answer_but_is_said_to_be_ahead() -> None:
+    order = ("noisy-soft", *METHODS)
+    found = standings(protocol(12), {f"set{n}": in_order(f"set{n}", order) for n in range(12)})
+    assert "train with multipass" in found.answers[0]
+    assert "Ahead of it stands a control: noisy-soft." in found.answers[0]
+    # A constant that is not told apart from the answer is not passed over in silence either.
+    short = {f"set{n}": in_order(f"set{n}") for n in range(2)}
+    assert (
+        "It is not told apart from soft, sls, mixup, majority and marginal." in standings(protocol(2), short).answers[0]
+    )
+
+
+def test_a_method_of_its_own_study_is_in_the_table_under_its_name_and_ranked_where_it_is_on_all_sets() -> None:
+    made = {f"set{n}": in_order(f"set{n}") for n in range(8)}
+    made |= {f"set{n}--mine": summary(f"set{n}--mine", {"soft": 0.1, "marginal": 9.0}) for n in range(8)}
+    made["set0--annotator-bias"] = summary("set0--annotator-bias", {"votes": 0.2})
+    made["set1--annotator-bias"] = StudySummary(name="set1--annotator-bias", study="", missing="there is no such model")
+    found = standings(protocol(8), made)
+    first = found.sets[0].rows
+    assert first["mine"].scores["soft_nll"][0] == 0.1
+    assert first["soft"].scores["soft_nll"][0] == 0.6
+    assert first["marginal"].scores["soft_nll"][0] == 2.0
+    ranking = found.comparisons[0].ranking
+    assert ranking is not None
+    assert ranking.methods[0] == "mine"
+    assert found.comparisons[0].left_out == ("annotator-bias",)
+    assert "set1--annotator-bias: there is no such model." in found.not_run
+    assert "set0--crowd-layer." in found.not_run
+
+
+def test_sets_that_were_not_run_are_listed() -> None:
+    found = standings(
+        protocol(3), {"set0": in_order("set0"), "set1": StudySummary(name="set1", study="", missing="no")}
+    )
+    assert [each.name for each in found.sets] == ["set0"]
+    assert {"set1: no.", "set2."} <= set(found.not_run)

@@ -1,0 +1,61 @@
+"""The protocol that comes with the package, and refusals of one's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dissensus.bench.protocol import Entry, read_protocol, study_text
+from dissensus.delivery import DELIVERIES
+from dissensus.errors import InputError
+from dissensus.studies.spec import read_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_protocol_has_all_deliveries_and_more_than_ten_real_sets() -> None:
+    protocol = read_protocol()
+    assert set(protocol.deliveries) == set(DELIVERIES)
+    assert len([each for each in protocol.sets if not each.votes]) >= 13
+    assert {"majority + temperature", "marginal"} == set(protocol.baselines)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_set_of_the_protocol_is_a_study_that_can_be_read(tmp_path: Path, quick: bool) -> None:
+    protocol = read_protocol()
+    for each in protocol.sets:
+        path = tmp_path / f"{each.name}.toml"
+        path.write_text(study_text(protocol, each, Entry(deliveries=protocol.deliveries), quick=quick))
+        study = read_study(path)
+        assert study.name == each.name
+        left_out = protocol.kinds[each.kind].leave_out
+        assert [method.delivery for method in study.methods] == [d for d in protocol.deliveries if d not in left_out]
+        assert study.targets[0].votes == (each.votes or None)
+        # Nothing is chosen on test items: the best epoch on validation, or no choice at all.
+        assert not study.training.selects or study.training.selection_split == "validation"
+        # Official splits are taken as they are.
+        assert (each.splits == "official") == (not study.splits and not study.folds)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[[sets]]\nname = "a"\nkind = "smells"\ndataset = {}\nsplits = "official"\n', "smells"),
+        ('[comparison]\nmetric = "soft_nil"\n', "soft_nil"),
+        ('[comparison]\ntest = "t-test"\n', "friedman-nemenyi"),
+        ("[kinds.text]\nseeds = 3\n", "kinds.text"),
+        ("sieds = 4\n", "sieds"),
+    ],
+)
+def test_a_protocol_that_is_wrong_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=why):
+        read_protocol(path)
+
+
+def test_an_unknown_set_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(InputError, match="'hs-brexti' is no set of the protocol; choose hs-brexit"):
+        read_protocol().chosen(("hs-brexti",))

@@ -1,0 +1,169 @@
+"""The verdict on stand-ins, what stands beside it, and the command."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dissensus.cli import app
+from dissensus.errors import InputError
+from dissensus.evaluation import judge_stand_ins, named_answers
+from tests.evaluation.stand_in.test_alternative_annotator import crowd
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.votes.table import Votes
+
+TEXT = np.dtypes.StringDType()
+
+
+def two_models() -> tuple[Votes, dict[str, Any]]:
+    """One model that says what most people say, and one that always says 1."""
+    _, _, votes = crowd(0, items=120, skill=0.6)
+    votes = replace(votes, ordered=False)
+    most = votes.counts.argmax(axis=1)
+    good = named_answers(votes, {str(i): votes.classes[most[n]] for n, i in enumerate(votes.items.tolist())})
+    return votes, {"lazy": named_answers(votes, dict.fromkeys(votes.items.tolist(), "1")), "good": good}
+
+
+def test_the_verdict_names_items_people_and_epsilon() -> None:
+    votes, models = two_models()
+    found = judge_stand_ins(votes, models, resamples=100)
+    assert list(found.models) == ["good", "lazy"]
+    assert found.models["good"].verdict.startswith(
+        "good may stand in for one of these people: it wins against 5 of 5 annotators (winning rate 1.00, at least one"
+    )
+    assert "lazy may not stand in" in found.models["lazy"].verdict
+    assert found.conditions[0] == "This holds for these 119 items and these 5 annotators, and for others like them."
+    assert "not models" in found.conditions[-1]
+
+
+def test_agreement_is_with_the_same_others() -> None:
+    votes, models = two_models()
+    lazy = judge_stand_ins(votes, models, resamples=100).models["lazy"]
+    counts = votes.counts
+    size = counts.sum(axis=1)
+    some = size > 1
+    # A person agrees with the others as often as two votes drawn from the item are the same.
+    pairs = (counts * (counts - 1)).sum(axis=1)[some] / (size * (size - 1))[some]
+    assert lazy.people.value == pytest.approx(pairs.mean())
+    assert lazy.model is not None
+    assert lazy.model.value == pytest.approx((counts[some, 0] / size[some]).mean())
+    assert lazy.difference is not None
+    assert lazy.difference.high is not None
+    assert lazy.difference.high < 0
+
+
+def test_where_it_fails_are_the_classes_items_and_groups_it_gets_wrong() -> None:
+    votes, models = two_models()
+    votes = replace(
+        votes,
+        attributes={"country": np.array(["x", "x", "x", "y", "y"], dtype=TEXT)},
+        item_attributes={"source": np.where(np.arange(120) % 2, "news", "talk").astype(TEXT)},
+    )
+    lazy = judge_stand_ins(votes, models, resamples=20, least_people=2).models["lazy"]
+    parts = {(each.of, each.name): each for each in lazy.parts}
+    assert set(parts) == {
+        *(("class", name) for name in votes.classes),
+        ("country", "x"),
+        ("country", "y"),
+        ("source", "news"),
+        ("source", "talk"),
+    }
+    assert parts["class", "1"].model_as_good > 0.9 > 0.5 > parts["class", "2"].model_as_good
+    countries = parts["country", "x"].votes + parts["country", "y"].votes
+    assert countries == sum(parts["class", name].votes for name in votes.classes)
+    assert all(each.answer == "1" and "1" not in each.votes for each in lazy.items)
+    hidden = judge_stand_ins(votes, models, resamples=20, least_people=4).models["lazy"].parts
+    assert "country" not in {each.of for each in hidden}
+
+
+def test_groups_and_domains_have_a_verdict_each() -> None:
+    votes, models = two_models()
+    votes = replace(
+        votes,
+        attributes={"country": np.array(["x", "x", "x", "y", "y"], dtype=TEXT)},
+        item_attributes={"source": np.where(np.arange(120) % 2, "news", "talk").astype(TEXT)},
+    )
+    by_group = judge_stand_ins(votes, models, by="country", least_people=2, resamples=0).models["good"]
+    assert set(by_group.test.by_part()) == {"x", "y"}
+    by_domain = judge_stand_ins(votes, models, by="source", resamples=0).models["lazy"]
+    assert set(by_domain.test.by_part()) == {"news", "talk"}
+    assert "It passes in 0 of 2 parts." in by_domain.verdict
+    with pytest.raises(InputError, match="cannot be compared within their group"):
+        judge_stand_ins(votes, models, by="country", least_people=3)
+    with pytest.raises(InputError, match="nor items have an attribute 'age'; they have: country, source"):
+        judge_stand_ins(votes, models, by="age")
+
+
+def test_what_falls_short_of_the_authors_advice_is_said() -> None:
+    _, answers, votes = crowd(1, items=25, annotators=2)
+    found = judge_stand_ins(votes, {"m": named_answers(votes, answers)}, least_items=5, resamples=10)
+    told = " ".join(found.conditions)
+    assert "2 annotators are fewer than the 3 that are advised" in told
+    assert "fewer than the 30 that are advised" in told
+    assert "take Wilcoxon's test" in told
+    assert "1 without an answer of the model" in told
+
+
+def files(folder: Path) -> tuple[Path, Path, Path]:
+    people, answers, _ = crowd(0, items=120, skill=0.6, model=0.9)
+    votes = folder / "votes.csv"
+    rows = [f"{item},{who},{'abc'[int(v) - 1]}" for who, said in people.items() for item, v in said.items()]
+    votes.write_text("\n".join(["item,annotator,label", *rows]))
+    good, lazy = folder / "good.jsonl", folder / "lazy.jsonl"
+    good.write_text("\n".join(json.dumps({"item": i, "answer": "abc"[int(v) - 1]}) for i, v in answers.items()))
+    lazy.write_text("\n".join(json.dumps({"item": i, "answer": "a"}) for i in answers))
+    return votes, good, lazy
+
+
+def test_the_command_prints_a_table_of_several_models(tmp_path: Path) -> None:
+    votes, good, lazy = files(tmp_path)
+    given = ["stand-in", "--votes", str(votes), "--predictions", str(good), "--compare", str(lazy)]
+    done = CliRunner().invoke(app, [*given, "--resamples", "50"])
+    assert done.exit_code == 0, done.output
+    assert "good may stand in for one of these people" in done.stdout
+    assert "lazy may not stand in" in done.stdout
+    assert "Where good fails" in done.stdout
+    found = tmp_path / "found.json"
+    done = CliRunner().invoke(app, [*given, "--epsilon", "0.1", "--resamples", "50", "--json", str(found)])
+    assert done.exit_code == 0, done.output
+    held = json.loads(found.read_text())
+    assert held["models"]["good"]["test"]["epsilon"] == 0.1
+    assert held["models"]["good"]["test"]["passed"]
+    assert len(held["models"]["lazy"]["test"]["annotators"]) == 5
+    assert held["models"]["good"]["people_saved"][0]["people"] == 0
+    hidden = CliRunner().invoke(app, [*given, "--resamples", "0", "--pseudonyms", "secret", "--json", "-"])
+    tested = json.loads(hidden.stdout)["models"]["good"]["test"]["annotators"]
+    assert [each["annotator"][:7] for each in tested] == ["person-"] * 5
+
+
+def test_the_command_takes_a_similarity_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    votes, good, _ = files(tmp_path)
+    (tmp_path / "mine.py").write_text("def same(one, two):\n    return [float(a == b) for a, b in zip(one, two)]\n")
+    monkeypatch.chdir(tmp_path)
+    given = ["stand-in", "--votes", str(votes), "--predictions", str(good), "--resamples", "10", "--json", "-"]
+    own, plain = (
+        json.loads(CliRunner().invoke(app, [*given, "--score", score]).stdout) for score in ("mine.py:same", "accuracy")
+    )
+    assert own["score"] == "mean similarity with the others"
+    assert own["models"]["good"]["test"] == plain["models"]["good"]["test"]
+    refused = CliRunner().invoke(app, [*given, "--score", "f1"])
+    assert isinstance(refused.exception, InputError)
+    assert "no score 'f1'" in str(refused.exception)
+
+
+def test_the_command_takes_the_official_files(data: Path) -> None:
+    path = data / "alttest" / "mtbench.llm_annotations.json"
+    given = ["stand-in", "--votes", str(path).replace(".llm_", ".human_"), "--predictions", str(path), "--json", "-"]
+    done = CliRunner().invoke(app, [*given, "--resamples", "20"])
+    assert done.exit_code == 0, done.output
+    held = json.loads(done.stdout)
+    assert len(held["models"]) == 6
+    assert f"{held['models']['gpt-4o']['test']['advantage_probability']:.2f}" == "0.77"
