@@ -3,7 +3,7 @@
 Votes:     read_votes, write_votes, inspect, load, simulate_votes, simulate_responses, subsample, count_votes, Votes
 Labels:    label, LabelDistribution
 Training:  deliver, loader, losses, hf, lightning, sklearn; whole studies: run, open_study, load_model
-Scores:    evaluate, Evaluator, report, plot
+Scores:    evaluate, Evaluator, report, plot; where a run ended: basins
 
 Errors that a user can cause are `InputError`. Each name is loaded when it is first used, so that `import dissensus`
 costs next to nothing.
@@ -50,6 +50,7 @@ __all__ = [
     "LabelDistribution",
     "Votes",
     "__version__",
+    "basins",
     "count_votes",
     "deliver",
     "evaluate",
