@@ -66,7 +66,8 @@ def test_every_chart_is_seen_and_the_page_does_not_scroll_sideways(
         charts = tab.evaluate(
             """[...document.querySelectorAll(".chart")].map(place => {
               const svg = place.querySelector("svg"), text = svg.querySelector("text");
-              return [place.id, svg.getBoundingClientRect().width, svg.querySelectorAll("path, rect, line, image").length,
+              const marks = svg.querySelectorAll("path, rect, line, image").length;
+              return [place.id, svg.getBoundingClientRect().width, marks,
                 text ? getComputedStyle(text).fill : ""];
             })"""
         )
