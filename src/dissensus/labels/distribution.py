@@ -55,6 +55,13 @@ class LabelDistribution:
             paper's u-bar); None where nobody could answer unsure.
         unsure_proportion: (items,) share of judgements with at least one unsure; None likewise.
         model: the annotator model that made the probabilities, if one did.
+
+    Example:
+        >>> from dissensus.labels import label
+        >>> from dissensus.votes import votes_from_counts
+        >>> labels = label(votes_from_counts(np.array([[1, 1], [0, 3]])))
+        >>> labels.entropy.round(3).tolist(), labels.unanimous.tolist()
+        ([0.693, 0.0], [False, True])
     """
 
     probabilities: Table

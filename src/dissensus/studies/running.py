@@ -133,6 +133,28 @@ def run(
         engine: how runs are trained: loop, fleet, or auto.
         device: cpu, cuda, or auto.
         told: called with where the study stands when an epoch or a run has ended.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> spec = '''
+        ... name = "tiny"
+        ... dataset = { votes = "votes.csv", features = "x.npz" }
+        ... splits = { train = 0.5, test = 0.5 }
+        ... grid = { targets = ["frequency"], deliveries = ["soft"], models = ["linear"], seeds = 1 }
+        ... training = { regime = "fixed-horizon", epochs = 1 }
+        ... '''
+        >>> rows = [f"{i},{a},{'yes' if i * a % 3 else 'no'}" for i in range(30) for a in range(1, 5)]
+        >>> with tempfile.TemporaryDirectory() as name:
+        ...     folder = Path(name)
+        ...     _ = (folder / "study.toml").write_text(spec)
+        ...     with (folder / "votes.csv").open("w") as file:
+        ...         print("item,annotator,label", *rows, sep=chr(10), file=file)
+        ...     np.savez(folder / "x.npz", items=np.arange(30), features=np.eye(30))
+        ...     scored = run(folder / "study.toml", folder / "runs", engine="loop")
+        >>> list(scored.systems)
+        ['soft']
     """
     plan = plan_study(study if isinstance(study, Study) else read_study(study), store, engine=engine, device=device)
     with plan.writer:

@@ -89,6 +89,16 @@ def count_votes(
         label: the column of labels.
         classes: class names in order; None sorts the labels, numbers by size and others by alphabet.
         ordered: whether the classes are a scale; None says so for labels in a column named like a rating.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "votes.csv"
+        ...     with path.open("w") as file:
+        ...         print("item,annotator,label", "a,x,no", "a,y,yes", "b,x,yes", sep=chr(10), file=file)
+        ...     count_votes(path).counts.tolist()
+        [[1, 1], [0, 1]]
     """
     path = open_file(path)
     if kind_of(path, also=(NPY,)) == "npy":

@@ -48,6 +48,10 @@ class Votes:
         ordered: whether the classes are a scale, lowest first.
         none: the index in `classes` of the class `none`, where every class was answered with yes, no or unsure;
             None for single choices.
+
+    Example:
+        >>> votes_from_counts(np.array([[2, 1], [0, 3]]), classes=("no", "yes")).counts.tolist()
+        [[2, 1], [0, 3]]
     """
 
     item: Codes

@@ -45,6 +45,16 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
         path: the file, in a folder that exists.
         format: long (one row per vote, or one row per response), sets (one row per judgement), wide or counts; None
             takes counts for npy, else long where that holds the votes, else sets.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from dissensus.votes import read_votes, votes_from_counts
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "votes.parquet"
+        ...     write_votes(votes_from_counts(np.array([[2, 1], [0, 3]])), path)
+        ...     read_votes(path)
+        Votes(6 votes, 2 items, 2 classes, anonymous)
     """
     path = Path(path)
     kind = writable_kind(path, also=(NPY,))
