@@ -10,6 +10,7 @@ import numpy as np
 from dissensus.bench.protocol import WITH
 from dissensus.bench.ranking import rank_methods
 from dissensus.evaluation.comparison.strata import ALL
+from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
@@ -279,9 +280,9 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     else:
         recipe = {"majority + temperature": "majority labels and scale the temperature afterwards"}.get(best, best)
         told = [f"{began}, train with {recipe} ({measured})."]
-    told += [f"It is told apart from {_listed(behind)}."] if behind else []
-    told += [f"It is not told apart from {_listed(near)}."] if near else []
-    told += [f"Ahead of it stands a control: {_listed(ahead)}."] if ahead else []
+    told += [f"It is told apart from {listed(behind)}."] if behind else []
+    told += [f"It is not told apart from {listed(near)}."] if near else []
+    told += [f"Ahead of it stands a control: {listed(ahead)}."] if ahead else []
     return " ".join(told)
 
 
@@ -296,10 +297,6 @@ def thin_reasons(protocol: Protocol, ranking: Ranking, sets: Sequence[SetResult]
         f"only {seeds} seeds": seeds < FEWEST_SEEDS,
     }
     return [reason for reason, holds in reasons.items() if holds]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _not_run(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> list[str]:

@@ -13,8 +13,7 @@ from dissensus.bench.running import NAME
 from dissensus.evaluation.comparison.scores import arrow
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.papers.pages import DELIVERY, Block, as_html, as_md
-from dissensus.whole_file import whole_file
+from dissensus.papers.pages import DELIVERY, Block, as_html, as_md, write_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,14 +55,7 @@ def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folde
         markdown = markdown.replace(f"FIGURE {name}", f"![Mean ranks and critical difference]({name})")
         html = html.replace(f"<p>FIGURE {name}</p>", f"<figure>{svg}</figure>")
     told = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    texts = {f"{NAME}.md": markdown, f"{NAME}.html": html, f"{NAME}.json": told, **texts}
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, text in texts.items():
-        with whole_file(folder / name) as part:
-            part.write_text(text, encoding="utf-8")
-        paths.append(folder / name)
-    return tuple(paths)
+    return write_texts(folder, {f"{NAME}.md": markdown, f"{NAME}.html": html, f"{NAME}.json": told, **texts})
 
 
 def page(found: Standings, summaries: Mapping[str, StudySummary]) -> list[Block]:

@@ -170,7 +170,7 @@ def evaluate(
     options = opt.reading_options(locals())
     read, reading = votes_and_reading(votes, options)
     systems = system_files([predictions, *(compare or ())])
-    order = None if classes is None else [name.strip() for name in classes.split(",")]
+    order = options["classes"]
     if by is not None:
         evaluate_by_annotator(
             read,

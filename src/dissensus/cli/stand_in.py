@@ -106,13 +106,15 @@ def stand_in(
     from dissensus.evaluation.stand_in.judging import judge_stand_ins
     from dissensus.votes.privacy import pseudonymous
 
-    read, _ = votes_and_reading(votes, opt.reading_options(locals()))
-    order = None if classes is None else [name.strip() for name in classes.split(",")]
+    options = opt.reading_options(locals())
+    read, _ = votes_and_reading(votes, options)
     meaning = None if answers is None else read_answers(answers)
     files = system_files([predictions, *(compare or ())])
     models: dict[str, Answers] = {}
     for name, path in files.items():
-        found = read_model_answers(path, read, name=name, order=order, item=item, given=given, answers=meaning)
+        found = read_model_answers(
+            path, read, name=name, order=options["classes"], item=item, given=given, answers=meaning
+        )
         again = [each for each in found if each in models]
         if again:
             raise InputError(f"{path}: a model '{again[0]}' was read from another file; give each model one name")

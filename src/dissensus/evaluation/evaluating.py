@@ -24,6 +24,7 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
     shared,
     with_annotators,
 )
+from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.predictions import MODEL, Predictions
@@ -589,12 +590,12 @@ def _is_hard(given: Any) -> bool:
     """Whether these are labels, one for each item, and no probabilities."""
     if isinstance(given, Predictions) or np.ndim(given) != 1 or not np.size(given):
         return False
-    return np.asarray(given.cpu() if hasattr(given, "cpu") else given).dtype.kind != "f"
+    return bool(to_numpy(given).dtype.kind != "f")
 
 
 def _hard(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Runs:
     """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes."""
-    labels = np.asarray(given.cpu() if hasattr(given, "cpu") else given)
+    labels = to_numpy(given)
     names = [str(each) for each in labels.tolist()]
     if stated is not None and labels.dtype.kind in "iu":
         unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))

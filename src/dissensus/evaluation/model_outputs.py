@@ -12,13 +12,15 @@ import math
 import re
 import string
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.table_file import kind_of, open_bytes, read_rows
+from dissensus.table_file import columns_of, kind_of, open_bytes, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -87,6 +89,9 @@ def read_outputs(
     """
     kind = kind_of(path, also=(".npz", ".npy", ".eval"))
     if kind in ("npz", "npy"):
+        return None
+    if kind == "JSONL" and _form_of(_first_records(path), classes) is None:
+        # A table, which is read once, by its own reader.
         return None
     if kind in ("JSON", "JSONL", "eval"):
         records = _records(path, kind)
@@ -326,6 +331,16 @@ def _records(path: Path, kind: str) -> list[tuple[str | None, Any]]:
     return [(None, record) for record in held] if isinstance(held, list) else []
 
 
+def _first_records(path: Path) -> list[Any]:
+    """The records on the first lines of a JSONL file, as far as they can be read."""
+    found = []
+    with open_bytes(path) as file:
+        for line in islice((line for line in file if line.strip()), LOOKED_AT):
+            with suppress(ValueError):
+                found.append(json.loads(line))
+    return found
+
+
 def _inspect_samples(path: Path) -> list[Any]:
     """The samples of an Inspect log in its own format, an archive with a JSON file for each."""
     try:
@@ -354,12 +369,13 @@ def _answer_column(
     """The answers of a table that has a column of them, and none for each class."""
     from dissensus.votes.columns import require
 
-    rows = read_rows(path)
-    columns = rows.table.columns
-    if any(name in columns for name in classes):
-        return None
+    columns = columns_of(path)
     column = next((name for name in columns if name.lower() in ANSWER_KEYS), None)
-    if column is None or rows.table[column].dtype.is_nested() or rows.table[column].dtype.is_float():
+    if column is None or any(name in columns for name in classes):
+        # Numbers for each class, which are read once, by their own reader.
+        return None
+    rows = read_rows(path)
+    if rows.table[column].dtype.is_nested() or rows.table[column].dtype.is_float():
         return None
     others = [name for name in columns if name != column]
     named = require("item", item if item in others else None, others, path=rows.path)

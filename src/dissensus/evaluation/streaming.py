@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation.metrics.arithmetic import average_ranks, correlation
+from dissensus.evaluation.metrics.arithmetic import correlation
 from dissensus.evaluation.metrics.calibration_error import binned_curve, confidence_and_right
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.evaluation.metrics.set_level import entropies, shared_and_mass
+from dissensus.evaluation.metrics.set_level import entropies, macro_f1, micro_f1, rank_correlation, shared_and_mass
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 
 if TYPE_CHECKING:
@@ -29,21 +29,15 @@ KEPT: Final[dict[str, Callable[[Table, Table], Any]]] = {
 """What measures over all items keep of a batch, with its items (or one sum for all of them) on the last axis."""
 
 
-def _macro(shared: Table, mass: Table) -> float:
-    by_class = shared.sum(axis=1), mass.sum(axis=1)
-    used = by_class[1] > 0
-    return float(np.mean(2 * by_class[0][used] / by_class[1][used]))
-
-
 OVER_ITEMS: Final[dict[str, tuple[str, Callable[..., float | None]]]] = {
     "entropy_pearson": ("entropies", correlation),
-    "entropy_spearman": ("entropies", lambda human, model: correlation(average_ranks(human), average_ranks(model))),
+    "entropy_spearman": ("entropies", rank_correlation),
     "po_jsd": ("jsd", lambda values: float(1 - values.mean() / np.log(2))),
     "ece": ("confidence", lambda *kept: binned_curve(*kept, binning="equal_width").error),
     "ece_equal_mass": ("confidence", lambda *kept: binned_curve(*kept, binning="equal_mass").error),
     "ece_votes": ("confidence, votes", lambda *kept: binned_curve(*kept, binning="equal_width").error),
-    "soft_micro_f1": ("overlap", lambda shared, mass: float(2 * shared.sum() / mass.sum())),
-    "soft_macro_f1": ("overlap", _macro),
+    "soft_micro_f1": ("overlap", lambda *sums: micro_f1(*(each.sum(axis=1) for each in sums))),
+    "soft_macro_f1": ("overlap", lambda *sums: macro_f1(*(each.sum(axis=1) for each in sums))),
 }
 """By metric over all items, what it keeps and how it is computed from that."""
 

@@ -69,19 +69,18 @@ def write_pages(paper: Paper, summaries: Mapping[str, StudySummary], folder: Pat
     """Judge a paper's claims and write PAPER.md, PAPER.html and PAPER.json into a folder; returns their paths."""
     judged = judge_paper(paper, summaries)
     blocks = page(paper, judged, summaries)
-    texts = {
-        "md": as_md(blocks),
-        "html": as_html(blocks, title=f"{paper.authors}: reproduction"),
-        "json": json.dumps(as_dict(paper, judged, summaries), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
-    }
+    told = json.dumps(as_dict(paper, judged, summaries), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    texts = {"md": as_md(blocks), "html": as_html(blocks, title=f"{paper.authors}: reproduction"), "json": told}
+    return write_texts(folder, {f"{paper.name}.{suffix}": text for suffix, text in texts.items()})
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write texts, by file name, into a folder that is made where there is none; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for suffix, text in texts.items():
-        path = folder / f"{paper.name}.{suffix}"
-        with whole_file(path) as part:
+    for name, text in texts.items():
+        with whole_file(folder / name) as part:
             part.write_text(text, encoding="utf-8")
-        paths.append(path)
-    return tuple(paths)
+    return tuple(folder / name for name in texts)
 
 
 def as_dict(paper: Paper, judged: Sequence[Judged], summaries: Mapping[str, StudySummary]) -> dict[str, Any]:

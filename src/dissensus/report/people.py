@@ -9,13 +9,13 @@ import altair as alt
 import numpy as np
 
 from dissensus.evaluation.comparison.differences import shown_p
+from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.people.evaluating import evaluate_people, item_predictions
 from dissensus.evaluation.people.map import LEVEL, PeopleMap, parted_items, people_map
 from dissensus.report.dots import write_figure
 from dissensus.report.figures import Figure, Section, spec_of
 from dissensus.report.items import PALETTE, Card, bar, class_colours, clipped
 from dissensus.report.tables import Cell, Row, Table, capital, estimated
-from dissensus.report.words import listed
 from dissensus.votes.privacy import groups_of
 
 if TYPE_CHECKING:

@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dissensus.evaluation.comparison.differences import BETTER, WORSE, shown_p
+from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.gains import worst_stratum
 from dissensus.report.glossary import DELIVERY, delivery_in_words
 from dissensus.report.tables import signed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.differences import Difference
@@ -244,11 +245,6 @@ def _opened(opening: str, sentence: str) -> str:
     if not opening:
         return f"{sentence[:1].upper()}{sentence[1:]}"
     return f"{opening}: {sentence}"
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Parts of a sentence, with an and before the last."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _equals(p: float) -> str:

@@ -9,9 +9,16 @@ from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.differences import Difference
     from dissensus.evaluation.evaluating import Evaluation
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Parts of a sentence, with an and before the last."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def verdict(evaluation: Evaluation) -> tuple[str, str, str]:

@@ -24,8 +24,7 @@ def soft_micro_f1(human: ArrayT, model: ArrayT) -> float | None:
 
     For distributions this is the mean soft accuracy. None without items.
     """
-    shared, mass = shared_and_mass(human, model)
-    return float(2 * shared.sum() / mass.sum()) if mass.sum() > 0 else None
+    return micro_f1(*shared_and_mass(human, model))
 
 
 def soft_macro_f1(human: ArrayT, model: ArrayT) -> float | None:
@@ -33,9 +32,7 @@ def soft_macro_f1(human: ArrayT, model: ArrayT) -> float | None:
 
     Classes that neither people nor model ever used are left out. None without items.
     """
-    shared, mass = shared_and_mass(human, model)
-    used = mass > 0
-    return float(np.mean(2 * shared[used] / mass[used])) if used.any() else None
+    return macro_f1(*shared_and_mass(human, model))
 
 
 def po_jsd(human: ArrayT, model: ArrayT) -> float | None:
@@ -56,7 +53,7 @@ def entropy_spearman(human: ArrayT, model: ArrayT) -> float | None:
 
     None where it is undefined: fewer than two items, or all entropies of people, or of the model, equal.
     """
-    return correlation(average_ranks(entropies(human)), average_ranks(entropies(model)))
+    return rank_correlation(entropies(human), entropies(model))
 
 
 def mode_shift_rate(labels_a: Array, labels_b: Array) -> float | None:
@@ -72,6 +69,22 @@ def mode_shift_rate(labels_a: Array, labels_b: Array) -> float | None:
             f"mode_shift_rate: labels of shapes {a.shape} and {b.shape} do not fit; give one label an item in both"
         )
     return float(np.mean(a != b)) if len(a) else None
+
+
+def micro_f1(shared: Floats, mass: Floats) -> float | None:
+    """`soft_micro_f1` of the (classes,) sums that `shared_and_mass` gives."""
+    return float(2 * shared.sum() / mass.sum()) if mass.sum() > 0 else None
+
+
+def macro_f1(shared: Floats, mass: Floats) -> float | None:
+    """`soft_macro_f1` of the same."""
+    used = mass > 0
+    return float(np.mean(2 * shared[used] / mass[used])) if used.any() else None
+
+
+def rank_correlation(a: Floats, b: Floats) -> float | None:
+    """Pearson's correlation of average ranks."""
+    return correlation(average_ranks(a), average_ranks(b))
 
 
 def shared_and_mass(human: Array, model: Array) -> tuple[Floats, Floats]:
