@@ -56,7 +56,7 @@ def join(database: Database, project: Project, *, external: str | None = None) -
     def work(cursor: Any) -> int:
         who = None if external is None else External(platform="prolific", id=external)
         annotator = arrive(cursor, now=NOW, external=who).annotator
-        consent(cursor, annotator, now=NOW, agreed=True)
+        consent(cursor, project, annotator, now=NOW, agreed=True)
         practised(cursor, project, annotator, now=NOW, passed=True)
         return annotator
 

@@ -117,7 +117,9 @@ def _refuse_other_project(backup: Path, project: Project) -> None:
     from dissensus.collect.items import project_items
 
     with contextlib.closing(_open(backup)) as connection:
-        there = {row[0] for row in connection.execute("SELECT name FROM item")}
+        retired = {row[1] for row in connection.execute("PRAGMA table_info(item)")} & {"retired_at"}
+        used = "WHERE retired_at IS NULL" if retired else ""
+        there = {row[0] for row in connection.execute(f"SELECT name FROM item {used}")}
     gone = sorted(there - {item.name for item in project_items(project)})
     if gone:
         raise InputError(

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def gold_missed(project: Project, item: str, responses: Sequence[int]) -> bool:
-    """Whether the responses to a gold item differ, for any class, from what is required."""
-    required = next(gold.required for gold in project.gold if gold.item == item)
-    return any(response not in right for response, right in zip(responses, required, strict=True))
+    """Whether the responses to a gold item differ, for any class of the first question, from what is required."""
+    # A gold item that was replaced has another name, and nothing is required of it any more.
+    required = next((gold.required for gold in project.gold if gold.item == item), ())
+    return any(response not in right for response, right in zip(responses, required, strict=False))
 
 
 def apply_gold_rule(cursor: Cursor, project: Project, annotator: int, *, now: float) -> None:
