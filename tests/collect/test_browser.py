@@ -98,7 +98,7 @@ def begin(page: Any, site: Served, *, at: str = "/work") -> None:
 
     def come(cursor: Cursor) -> str:
         new = arrive(cursor, now=now)
-        consent(cursor, new.annotator, now=now, agreed=True)
+        consent(cursor, project, new.annotator, now=now, agreed=True)
         if at != "/instructions":
             practised(cursor, project, new.annotator, now=now, passed=True)
         if at == "/work" and project.comprehension:

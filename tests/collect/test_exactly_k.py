@@ -210,9 +210,7 @@ class Crowd:
         self.project.write(void, assignment, reason="it was not shown", by="researcher")
 
     def judgement_is_used_again(self) -> None:
-        (assignment,) = self.one_of(
-            self.project.read("SELECT id FROM assignment WHERE voided IS NOT NULL ORDER BY id")
-        )
+        (assignment,) = self.one_of(self.project.read("SELECT id FROM assignment WHERE voided IS NOT NULL ORDER BY id"))
         self.project.write(unvoid, assignment, by="researcher")
 
     @property

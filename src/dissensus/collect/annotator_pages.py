@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from dissensus.collect import assignment, participants
-from dissensus.collect.answers import Refused, check_answers, check_values
+from dissensus.collect.answers import Refused, check_answers, check_values, questions_of
 from dissensus.collect.assignment import Assigned, Elsewhere, Finished, Nothing
 from dissensus.collect.events import log_event
 from dissensus.collect.media import inside, picture
@@ -34,6 +34,7 @@ from dissensus.collect.site import (
     site_of,
     text_of,
 )
+from dissensus.responses import RESPONSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from dissensus.collect.site import Site
 
     T = TypeVar("T")
-    from dissensus.collect.project import Project
+    from dissensus.collect.project import Feedback, Project
 
 SCREENS: Final = {
     "arrived": ("/consent", "/screen"),
@@ -71,6 +72,22 @@ ENDINGS: Final = {
     "technical": ("Your session ended early", "Something on our side kept you from finishing. You are not at fault."),
 }
 """By state: the heading of the last page, and its text where the project gives none."""
+
+SHUT: Final = {
+    "full": (
+        "All places are taken",
+        "Thank you for coming. Others are answering everything that is left in this project.",
+    ),
+    "group": ("All places are taken", "Thank you for coming. This project has enough people of your group already."),
+    "paused": ("The project is paused", "Nobody new can start now. You can come back later with the same link."),
+    "closed": ("The project is closed", "Thank you for coming. Nobody new can start in this project any more."),
+}
+"""Why somebody is not let in: the heading and the text of the page at the door."""
+
+INELIGIBLE: Final = (
+    "You cannot take part",
+    "Thank you for your answers, which were not stored. This project looks for other people this time.",
+)
 
 RETURN_COOKIE: Final = "dissensus_return"
 """Where MTurk wants its task submitted; only its own hosts are trusted."""
@@ -98,9 +115,16 @@ class NotDue(Exception):  # noqa: N818
         self.screen = screen
 
 
-def screens_of(project: Project, annotator: Annotator) -> tuple[str, ...]:
+def screens_of(cursor: Cursor, project: Project, annotator: Annotator, *, now: float) -> tuple[str, ...]:
     """The screens that an annotator may see, beginning with the one that is due."""
-    return ("/questions",) if participants.questions_due(project, annotator) else SCREENS[annotator.state]
+    if participants.questions_due(project, annotator):
+        return ("/questions",)
+    if annotator.state == "arrived":
+        if participants.door(cursor, project, annotator.id, now=now).shut is not None:
+            return ("/door",)
+        if project.eligibility and annotator.eligible is None:
+            return ("/eligibility", "/screen")
+    return SCREENS[annotator.state]
 
 
 def is_secure(site: Site) -> dict[str, Any]:
@@ -122,20 +146,30 @@ async def arrival(request: Request) -> Response:
         return message(request, project.texts.title, "This is a preview: accept the task on MTurk to take part.")
     session = request.cookies.get(ANNOTATOR_COOKIE)
     if external is None and session:
-        before = await site.database.read(lambda cursor: participants.annotator_of(cursor, session))
-        if before is not None and before.state in SCREENS:
-            return RedirectResponse(screens_of(project, before)[0], 303)
+
+        def came_before(cursor: Cursor) -> str | None:
+            before = participants.annotator_of(cursor, session)
+            known_state = before is not None and before.state in SCREENS
+            return screens_of(cursor, project, before, now=now)[0] if before is not None and known_state else None
+
+        screen_due = await site.database.read(came_before)
+        if screen_due is not None:
+            return RedirectResponse(screen_due, 303)
     if site.limits is not None:
         wait = site.limits.arrivals.wait(address_of(request.scope), now)
         if wait:
             return too_many(wait)
 
-    def arrive(cursor: Cursor) -> tuple[str, Annotator]:
-        token = participants.arrive(cursor, now=now, external=external).token
-        return token, known(cursor, token)
+    asked = {each.name for each in project.eligibility}
+    given = {name: request.query_params.get(name, "") for name in project.quotas if name not in asked}
+    parameters = {name: value for name, value in given.items() if value and value.isprintable()}
 
-    token, found = await site.database.write(arrive)
-    response = RedirectResponse(screens_of(project, found)[0], 303)
+    def arrive(cursor: Cursor) -> tuple[str, str]:
+        token = participants.arrive(cursor, now=now, external=external, parameters=parameters).token
+        return token, screens_of(cursor, project, known(cursor, token), now=now)[0]
+
+    token, screen_due = await site.database.write(arrive)
+    response = RedirectResponse(screen_due, 303)
     response.set_cookie(ANNOTATOR_COOKIE, token, max_age=30 * 24 * 3600, **is_secure(site))
     if "turkSubmitTo" in request.query_params:
         response.set_cookie(RETURN_COOKIE, request.query_params["turkSubmitTo"][:200], **is_secure(site))
@@ -153,8 +187,13 @@ async def due(request: Request) -> tuple[str, Annotator]:
     site, session = site_of(request), session_of(request)
     if request.method == "POST":
         await posted_form(request, session)
-    found = await site.database.read(lambda cursor: known(cursor, session))
-    screens = screens_of(site.project, found)
+    now = site.now()
+
+    def look(cursor: Cursor) -> tuple[Annotator, tuple[str, ...]]:
+        found = known(cursor, session)
+        return found, screens_of(cursor, site.project, found, now=now)
+
+    found, screens = await site.database.read(look)
     if request.url.path not in screens:
         raise NotDue(screens[0])
     return session, found
@@ -171,13 +210,55 @@ async def small_screen(request: Request) -> Response:
     site = site_of(request)
     project, now = site.project, site.now()
     if not project.least_width:
-        return RedirectResponse(SCREENS[annotator.state][0], 303)
+        return RedirectResponse("/consent" if annotator.state == "arrived" else SCREENS[annotator.state][0], 303)
     if request.method == "POST":
         await site.database.write(
             lambda cursor: participants.break_off(cursor, annotator.id, now=now, reason="small screen")
         )
         return RedirectResponse("/finish", 303)
     return page(request, "screen", session=session)
+
+
+async def at_the_door(request: Request) -> Response:
+    """Why nobody new is let in, before anything was asked of them, and the way back to the platform."""
+    session, annotator = await due(request)
+    site = site_of(request)
+    project, now = site.project, site.now()
+
+    def look(cursor: Cursor) -> tuple[str | None, str | None]:
+        shut = participants.door(cursor, project, annotator.id, now=now).shut
+        return shut, _platform_session(cursor, annotator.id)
+
+    shut, platform_session = await site.database.read(look)
+    if shut is None:
+        return RedirectResponse("/consent", 303)
+    code = project.recruitment.codes["full"] if project.recruitment.kind != "plain" else None
+    return _last_page(request, session, SHUT[shut], code, state="door", platform_session=platform_session)
+
+
+async def eligibility(request: Request) -> Response:
+    """Questions before consent that decide who may take part."""
+    session, annotator = await due(request)
+    site = site_of(request)
+    project, now = site.project, site.now()
+    answers = [""] * len(project.eligibility)
+    if request.method == "POST":
+        answers = posted_answers(await request.form(), len(project.eligibility))
+        if all(answers):
+            given = {each.name: answer for each, answer in zip(project.eligibility, answers, strict=True)}
+            await site.database.write(
+                lambda cursor: participants.screen(cursor, project, annotator.id, now=now, answers=given)
+            )
+            return RedirectResponse("/consent", 303)
+    return page(
+        request,
+        "eligibility",
+        session=session,
+        status=422 if request.method == "POST" else 200,
+        questions=project.eligibility,
+        answers=answers,
+        said="Please answer every question." if request.method == "POST" else "",
+    )
 
 
 async def consent(request: Request) -> Response:
@@ -189,9 +270,10 @@ async def consent(request: Request) -> Response:
         form = await request.form()
         agreed, now = form.get("agreed") == "yes", site.now()
         state = await site.database.write(
-            lambda cursor: participants.consent(cursor, annotator.id, now=now, agreed=agreed)
+            lambda cursor: participants.consent(cursor, project, annotator.id, now=now, agreed=agreed)
         )
-        return RedirectResponse(SCREENS[state][0], 303)
+        # The last place may have gone to somebody else while this page was read.
+        return RedirectResponse("/door" if state == "arrived" else SCREENS[state][0], 303)
     (votes,) = await site.database.read(_vote_items)
     items = min(project.items_per_annotator, votes) + len(project.gold)
     minutes = max(1, round(items * project.cost.seconds_per_item / 60))
@@ -207,7 +289,7 @@ async def consent(request: Request) -> Response:
 
 
 def _vote_items(cursor: Cursor) -> Any:
-    return cursor.execute("SELECT count(*) FROM item WHERE role = 'vote'").fetchone()
+    return cursor.execute("SELECT count(*) FROM item WHERE role = 'vote' AND retired_at IS NULL").fetchone()
 
 
 async def instructions(request: Request) -> Response:
@@ -221,8 +303,9 @@ async def instructions(request: Request) -> Response:
         "instructions",
         session=session,
         text=project.texts.instructions,
-        layout=project.layout,
-        choices=choices_of(project),
+        asked=project.asked,
+        choices={each.name: choices_of(project, unsure=each.unsure) for each in project.asked},
+        reason=project.reason,
         back=project.back,
         shortcuts=project.shortcuts,
         kind=kind_of(project),
@@ -330,13 +413,29 @@ def is_practised(project: Project, answers: str, *, rounds: int) -> bool:
 
 def practice_items(cursor: Cursor, site: Site, session: str) -> list[dict[str, Any]]:
     """The project's practice items, or one neutral item where it names none."""
-    cursor.execute("SELECT media, text FROM item WHERE role = 'practice' ORDER BY id")
-    found = [shown(site, session, media=media, text=text) for media, text in cursor.fetchall()]
+    cursor.execute("SELECT name, media, text FROM item WHERE role = 'practice' ORDER BY id")
+    rows = cursor.fetchall()
+    found = [shown(site, session, media=media, text=text) for _, media, text in rows]
+    feedback = {each.item: each for each in site.project.feedback}
+    if found:
+        return [
+            {"item": each, "feedback": _feedback(site.project, feedback.get(name))}
+            for each, (name, _, _) in zip(found, rows, strict=True)
+        ]
     if not found and site.project.images is not None:
         found = [{"kind": "image", "src": "/static/practice.svg"}]
     elif not found:
         found = [{"kind": "text", "text": "This is a text to practise with. It says nothing about the task."}]
-    return [{"item": each} for each in found]
+    return [{"item": each, "feedback": None} for each in found]
+
+
+def _feedback(project: Project, feedback: Feedback | None) -> dict[str, Any] | None:
+    """What the browser says after a practice item: the answers that are right, where it asks for yes and no."""
+    if feedback is None:
+        return None
+    numeric = project.layout in ("rating", "points")
+    right = {place: [RESPONSES[code] for code in sorted(codes)] for place, codes in enumerate(feedback.required)}
+    return {"right": {} if numeric else right, "text": feedback.text}
 
 
 def shown(site: Site, session: str, *, media: str | None, text: str | None) -> dict[str, Any]:
@@ -357,10 +456,22 @@ def screen(
     """The item screen, for work or (with its rounds) for practice."""
     project = site_of(request).project
     order = class_order(project, annotator.id, 0)
+    names = project.all_classes
     about = {
         "layout": project.layout,
-        "values": choices_of(project),
-        "classes": [{"id": each, "name": project.classes[each]} for each in order],
+        "values": choices_of(project, unsure=project.unsure),
+        "classes": [{"id": each, "name": names[each]} for each in order],
+        "questions": [
+            {
+                "question": asked.question,
+                "layout": asked.layout,
+                "values": choices_of(project, unsure=asked.unsure),
+                "ids": list(places),
+                "scale": {"values": asked.scale.values, "low": asked.scale.low, "high": asked.scale.high},
+            }
+            for asked, places in questions_of(project)
+        ],
+        "reason": {"ask": project.reason, "question": project.reason_question},
         "shortcuts": project.shortcuts,
         "allNoKey": project.all_no_key,
         "rendering": project.rendering,
@@ -380,9 +491,10 @@ def screen(
     )
 
 
-def choices_of(project: Project) -> list[dict[str, str]]:
+def choices_of(project: Project, *, unsure: bool) -> list[dict[str, str]]:
     """The buttons of a class: the value and the word on each."""
-    return [{"value": each, "word": project.words[each]} for each in project.values]
+    values = ("yes", "no", "unsure") if unsure else ("yes", "no")
+    return [{"value": each, "word": project.words[each]} for each in values]
 
 
 async def finish(request: Request) -> Response:
@@ -391,13 +503,31 @@ async def finish(request: Request) -> Response:
     project = site_of(request).project
 
     def ending(cursor: Cursor) -> tuple[str | None, str | None]:
-        cursor.execute("SELECT session FROM identity WHERE annotator = ?", (annotator.id,))
-        row = cursor.fetchone()
-        return participants.finish_code(cursor, project, annotator.id), row[0] if row else None
+        return participants.finish_code(cursor, project, annotator.id), _platform_session(cursor, annotator.id)
 
     code, platform_session = await site_of(request).database.read(ending)
-    heading, text = ENDINGS[annotator.state]
-    recruitment = project.recruitment
+    said = INELIGIBLE if annotator.eligible is False else ENDINGS[annotator.state]
+    if annotator.state == "finished":
+        said = (said[0], project.texts.finish)
+    return _last_page(request, session, said, code, state=annotator.state, platform_session=platform_session)
+
+
+def _platform_session(cursor: Cursor, annotator: int) -> str | None:
+    row = cursor.execute("SELECT session FROM identity WHERE annotator = ?", (annotator,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _last_page(
+    request: Request,
+    session: str,
+    said: tuple[str, str],
+    code: str | None,
+    *,
+    state: str,
+    platform_session: str | None,
+) -> Response:
+    """A heading, a text, and the way back to the platform with a code."""
+    recruitment = site_of(request).project.recruitment
     way = way_back(
         recruitment.kind,
         code or "",
@@ -409,9 +539,9 @@ async def finish(request: Request) -> Response:
         request,
         "finish",
         session=session,
-        state=annotator.state,
-        heading=heading,
-        text=project.texts.finish if annotator.state == "finished" else text,
+        state=state,
+        heading=said[0],
+        text=said[1],
         code=code,
         way=way,
         platform=recruitment.kind,
@@ -435,9 +565,14 @@ async def media(request: Request) -> Response:
 
 async def session(request: Request) -> Response:
     """What a browser may know about its own session."""
-    site, token = site_of(request), session_of(request)
-    found = await site.database.read(lambda cursor: known(cursor, token))
-    return JSONResponse({"state": found.state, "csrf": csrf_token(token), "screen": screens_of(site.project, found)[0]})
+    site, token, now = site_of(request), session_of(request), site_of(request).now()
+
+    def look(cursor: Cursor) -> tuple[str, str]:
+        found = known(cursor, token)
+        return found.state, screens_of(cursor, site.project, found, now=now)[0]
+
+    state, screen_due = await site.database.read(look)
+    return JSONResponse({"state": state, "csrf": csrf_token(token), "screen": screen_due})
 
 
 def after(cursor: Cursor, site: Site, annotator: int, *, now: float, tab: str, token: str) -> dict[str, Any]:
@@ -460,7 +595,7 @@ def as_json(site: Site, token: str, given: Assigned | Finished | Nothing | Elsew
             "number": given.number,
             "of": given.of,
             "item": shown(site, token, media=given.item.media, text=given.item.text),
-            "classes": [{"id": each, "name": site.project.classes[each]} for each in given.classes],
+            "classes": [{"id": each, "name": site.project.all_classes[each]} for each in given.classes],
             "layout": given.layout,
             "heartbeat_seconds": site.project.heartbeat_seconds,
             # A finished item has no lease; but the next item waits for whoever went back, for as long as this.
@@ -626,6 +761,8 @@ ROUTES: Final = (
     Route("/api/event", event, methods=["POST"]),
     _page("/api/session", session, posts=False),
     _page("/", arrival, posts=False),
+    _page("/door", at_the_door, posts=False),
+    _page("/eligibility", eligibility),
     _page("/screen", small_screen),
     _page("/consent", consent),
     _page("/instructions", instructions),

@@ -553,7 +553,7 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, n
         if may_come_back:
             cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
             return Nothing(min(RETRY_SECONDS, project.patience_seconds))
-    # Whoever was let in is paid, even if others took what was left. But reporting problems is not the task: somebody who
+    # Whoever was let in is paid, even if others took what was left. But reporting problems is not the task: whoever
     # reported more items than they answered ends with the code for technical problems, and a researcher decides.
     (reported,) = cursor.execute(
         "SELECT count(*) FROM assignment JOIN item ON item.id = assignment.item "

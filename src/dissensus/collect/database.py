@@ -325,8 +325,8 @@ def check_schema(cursor: Cursor) -> None:
         (version,) = cursor.execute("SELECT max(version) FROM schema_version").fetchone()
     except Exception as error:
         raise InputError(
-            "the database was made by an older version of dissensus; start 'dissensus collect serve' once, which brings "
-            "it up to date with everything in it"
+            "the database was made by an older version of dissensus; start 'dissensus collect serve' once, which "
+            "brings it up to date with everything in it"
         ) from error
     if version > SCHEMA:
         raise InputError(

@@ -76,6 +76,15 @@ def hashes_of(project: Project, items: Sequence[ProjectItem]) -> dict[str, str]:
         raise InputError(f"{error.filename}: cannot be read ({error.strerror}); put the file in order") from error
 
 
+def changed_items(cursor: Cursor, hashes: Mapping[str, str]) -> list[str]:
+    """The names of items that people were shown and whose file or text is another now."""
+    rows = cursor.execute(
+        "SELECT name, hash FROM item WHERE retired_at IS NULL AND hash IS NOT NULL AND EXISTS "
+        "(SELECT 1 FROM assignment WHERE assignment.item = item.id) ORDER BY name"
+    ).fetchall()
+    return [name for name, digest in rows if hashes.get(name, digest) != digest]
+
+
 def load_items(
     cursor: Cursor,
     project: Project,
@@ -105,15 +114,15 @@ def load_items(
         "assignment.item = item.id) FROM item"
     ).fetchall()
     there = {
-        name: _There(id, role, hash, text, bool(retired), bool(shown))
-        for id, name, role, hash, text, retired, shown in rows
+        name: _There(number, role, digest, text, bool(retired), bool(shown))
+        for number, name, role, digest, text, retired, shown in rows
     }
     used = {name: each for name, each in there.items() if not each.retired}
     gone = sorted(used.keys() - names)
     if gone:
         raise InputError(
-            f"{project.folder}: item '{gone[0]}' is in the project's database but no longer in its source; put it back, "
-            f"or set it aside with 'dissensus collect items retire {project.folder} {gone[0]} --reason ...'"
+            f"{project.folder}: item '{gone[0]}' is in the project's database but no longer in its source; put it "
+            f"back, or set it aside with 'dissensus collect items retire {project.folder} {gone[0]} --reason ...'"
         )
     _change_roles(cursor, project, used, roles)
     renewed = _change_contents(

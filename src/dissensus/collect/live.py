@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from dissensus.collect.assignment import status_of
 from dissensus.collect.events import is_simulated
+from dissensus.collect.participants import quotas_so_far
+from dissensus.collect.pay import pay_sheet, realised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dissensus.collect.assignment import Status
     from dissensus.collect.database import Cursor
+    from dissensus.collect.participants import Quota
+    from dissensus.collect.pay import Realised
     from dissensus.collect.project import Project
 
 PACE_SECONDS: Final = 900.0
@@ -37,6 +41,8 @@ class Live:
         seconds_left: until the last vote at that pace; None if there is no pace.
         spent: money for the judgements so far, counted or not, gold items excepted, with the platform's fee.
         still: money for the votes that are left, with the platform's fee.
+        quotas: every group that has one.
+        realised: how long people took and what that made an hour, of those who have finished.
         alerts: what a researcher should look at, as sentences.
         simulated: whether bots gave the answers.
     """
@@ -47,13 +53,15 @@ class Live:
     seconds_left: float | None
     spent: float
     still: float
+    quotas: tuple[Quota, ...]
+    realised: Realised | None
     alerts: tuple[str, ...]
     simulated: bool
 
 
 def live(cursor: Cursor, project: Project, *, now: float) -> Live:
     """Everything that the progress page shows, which is nothing of what anybody answered."""
-    so_far = status_of(cursor)
+    so_far = status_of(cursor, project, now=now)
     (done,) = cursor.execute("SELECT count(*) FROM assignment WHERE state = 'done' AND counts = 1 AND done_at > ?", (
         now - PACE_SECONDS,
     )).fetchone()  # fmt: skip
@@ -70,6 +78,8 @@ def live(cursor: Cursor, project: Project, *, now: float) -> Live:
         seconds_left=left / pace if pace and left else None,
         spent=(so_far.counted + so_far.spare) * vote,
         still=left * vote,
+        quotas=tuple(quotas_so_far(cursor, project, now=now)),
+        realised=realised(pay_sheet(cursor, project)),
         alerts=tuple(_alerts(cursor, project, so_far, now=now)),
         simulated=simulated,
     )
@@ -97,6 +107,8 @@ def _alerts(cursor: Cursor, project: Project, so_far: Status, *, now: float) -> 
     ended = sum(so_far.annotators.get(each, 0) for each in ("working", "finished"))
     if ended >= 10 and so_far.excluded > HIGH_MISSES * ended:
         yield f"{so_far.excluded} of {ended} annotators are excluded; look at the gold items before you look at people."
+    if so_far.retired:
+        yield f"{so_far.retired} item{'s are' if so_far.retired > 1 else ' is'} set aside; see Items."
     if so_far.problems:
         yield f"{so_far.problems} problem{'s were' if so_far.problems > 1 else ' was'} reported; see Items."
     free = shutil.disk_usage(project.folder).free

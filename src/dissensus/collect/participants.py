@@ -93,8 +93,8 @@ class Annotator:
 
 
 _ANNOTATOR: Final = (
-    "SELECT annotator.id, pseudonym, state, eligible, paid, counts, exported, reason, done, gold_done, gold_missed, attempts, "
-    "misunderstood, asked_at IS NOT NULL FROM annotator"
+    "SELECT annotator.id, pseudonym, state, eligible, paid, counts, exported, reason, done, gold_done, gold_missed, "
+    "attempts, misunderstood, asked_at IS NOT NULL FROM annotator"
 )
 
 
@@ -145,7 +145,9 @@ def places_left(cursor: Cursor, project: Project, *, now: float) -> int:
         (project.items_per_annotator, project.items_per_annotator, project.version),
     ).fetchone()
     # What somebody has on the screen is not free any more.
-    left = f"({each} - done - (SELECT count(*) FROM assignment WHERE assignment.annotator = annotator.id AND holds = 1))"
+    left = (
+        f"({each} - done - (SELECT count(*) FROM assignment WHERE assignment.annotator = annotator.id AND holds = 1))"
+    )
     (held,) = cursor.execute(
         f"SELECT coalesce(sum(CASE WHEN {left} > {items} THEN {items} WHEN {left} > 0 THEN {left} ELSE 0 END), 0) "
         f"FROM annotator WHERE counts = 1 AND {_INSIDE}",
@@ -188,7 +190,8 @@ def quotas_so_far(cursor: Cursor, project: Project, *, now: float) -> list[Quota
     rows = cursor.execute(
         "SELECT name, answer, sum(CASE WHEN annotator.state = 'finished' THEN 1 ELSE 0 END), "
         f"sum(CASE WHEN {_INSIDE} THEN 1 ELSE 0 END) "
-        "FROM final_answer JOIN annotator ON annotator.id = final_answer.annotator WHERE counts = 1 GROUP BY name, answer",
+        "FROM final_answer JOIN annotator ON annotator.id = final_answer.annotator WHERE counts = 1 "
+        "GROUP BY name, answer",
         (reading, working),
     ).fetchall()
     so_far = {(name, answer): (int(finished), int(inside)) for name, answer, finished, inside in rows}
@@ -431,13 +434,13 @@ def break_off(cursor: Cursor, annotator: int, *, now: float, reason: str) -> Non
 def finish_code(cursor: Cursor, project: Project, annotator: int) -> str | None:
     """The code for how the session ended; None as long as it has not."""
     found = annotator_by_id(cursor, annotator)
-    ending = ending_of(found)
+    ending = ending_of(found.state, found.eligible)
     return None if ending is None or questions_due(project, found) else project.recruitment.codes[ending]
 
 
-def ending_of(annotator: Annotator) -> str | None:
-    """How a session ended; None as long as it has not."""
-    return "ineligible" if annotator.eligible is False else ENDING_OF_STATE.get(annotator.state)
+def ending_of(state: str, eligible: bool | None) -> str | None:
+    """How a session ended, by the annotator's state; None as long as it has not."""
+    return "ineligible" if eligible is not None and not eligible else ENDING_OF_STATE.get(state)
 
 
 def questions_due(project: Project, annotator: Annotator) -> bool:
@@ -489,8 +492,8 @@ def delete_participant(cursor: Cursor, annotator: int, *, now: float) -> None:
     cursor.execute(f"DELETE FROM response WHERE judgement IN ({mine})", (annotator,))
     cursor.execute(f"DELETE FROM judgement WHERE id IN ({mine})", (annotator,))
     cursor.execute(
-        "UPDATE assignment SET state = 'deleted', done_at = NULL, draft = NULL, problem = NULL, missed = NULL, voided = NULL "
-        "WHERE annotator = ?",
+        "UPDATE assignment SET state = 'deleted', done_at = NULL, draft = NULL, problem = NULL, missed = NULL, "
+        "voided = NULL WHERE annotator = ?",
         (annotator,),
     )
     cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))

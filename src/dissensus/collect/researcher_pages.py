@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
+    from starlette.datastructures import FormData
     from starlette.requests import Request
 
     from dissensus.collect.database import Cursor
@@ -42,18 +43,12 @@ PAGES: Final = (
     ("/researcher/quality", "Quality"),
     ("/researcher/items", "Items"),
     ("/researcher/adaptive", "Adaptive"),
+    ("/researcher/pay", "Pay"),
     ("/researcher/export", "Export"),
 )
 ITEMS_A_PAGE: Final = 50
 BY: Final = "researcher"
 """Who acted, in the log: researchers share one login, so they share one name."""
-
-
-def is_paused(cursor: Cursor) -> bool:
-    """Whether the project is paused, by the last word on it in the log."""
-    cursor.execute("SELECT kind FROM event WHERE kind IN ('paused', 'resumed') ORDER BY id DESC LIMIT 1")
-    row = cursor.fetchone()
-    return row is not None and row[0] == "paused"
 
 
 def admitted(request: Request) -> str:
@@ -70,7 +65,9 @@ async def _read(request: Request, work: Callable[[Cursor], T]) -> T:
 
 async def _page(request: Request, name: str, session: str, **words: Any) -> HTMLResponse:
     site = site_of(request)
-    simulated = await site.database.read(is_simulated)
+    simulated, shut = await site.database.read(
+        lambda cursor: (is_simulated(cursor), participants.shut_by_researcher(cursor))
+    )
     return HTMLResponse(
         draw(
             f"researcher_{name}",
@@ -81,6 +78,7 @@ async def _page(request: Request, name: str, session: str, **words: Any) -> HTML
             pages=PAGES,
             here=request.url.path,
             paused=site.paused,
+            closed=shut == "closed",
             simulated=simulated,
             **words,
         )
@@ -254,6 +252,7 @@ async def items(request: Request) -> Response:
     number = min(number, pages)
     shown = found[(number - 1) * ITEMS_A_PAGE : number * ITEMS_A_PAGE]
     sources, problems = await _read(request, lambda cursor: _sources(cursor, [each.item for each in shown]))
+    aside = await _read(request, _set_aside)
     pictures = {item: site.offered.offer(session, media) for item, (media, _) in sources.items() if media is not None}
     texts = {item: text for item, (_, text) in sources.items() if text is not None}
     revealed = keyed_name(session, "revealed") in site.revealed
@@ -271,7 +270,171 @@ async def items(request: Request) -> Response:
         texts=texts,
         problems=problems,
         revealed=revealed,
+        aside=aside,
     )
+
+
+def _set_aside(cursor: Cursor) -> list[Any]:
+    """Items that were set aside: id, name, why, votes, problems."""
+    return cursor.execute(
+        "SELECT id, name, retired_reason, counted, problems FROM item WHERE retired_at IS NOT NULL ORDER BY retired_at DESC"
+    ).fetchall()
+
+
+async def item(request: Request) -> Response:
+    """One item, its judgements, and what a researcher can do about them."""
+    session = admitted(request)
+    site = site_of(request)
+    number = request.path_params["item"]
+    found = await _read(request, lambda cursor: _item(cursor, number))
+    if found is None:
+        raise Refusal("There is no such item.", 404, "missing")
+    about, judgements = found
+    media = about["media"]
+    picture = site.offered.offer(session, media) if media is not None else None
+    return await _page(request, "item", session, item=about, judgements=judgements, picture=picture)
+
+
+def _item(cursor: Cursor, number: int) -> tuple[dict[str, Any], list[Any]] | None:
+    columns = (
+        "id", "name", "role", "media", "text", "wanted", "counted", "problems", "hash", "retired_at", "retired_reason",
+    )  # fmt: skip
+    row = cursor.execute(f"SELECT {', '.join(columns)} FROM item WHERE id = ?", (number,)).fetchone()
+    if row is None:
+        return None
+    judgements = cursor.execute(
+        "SELECT assignment.id, pseudonym, done_at, seconds, assignment.counts, late, voided, judgement.reason "
+        "FROM assignment JOIN annotator ON annotator.id = assignment.annotator "
+        "JOIN judgement ON judgement.assignment = assignment.id AND judgement.current = 1 "
+        "WHERE item = ? AND assignment.state = 'done' ORDER BY done_at, assignment.id",
+        (number,),
+    ).fetchall()
+    return dict(zip(columns, row, strict=True)), judgements
+
+
+async def decide_on_item(request: Request) -> Response:
+    """Set an item aside, or use it again."""
+    from dissensus.collect.slots import put_back, retire
+
+    session = admitted(request)
+    form = await posted_form(request, session)
+    site = site_of(request)
+    now, what, number = site.now(), request.path_params["what"], _number(form, "item")
+    if what == "retire":
+        reason = _reason(form)
+        await site.database.write(lambda cursor: retire(cursor, number, now=now, reason=reason, by=BY))
+    elif what == "put-back":
+        await site.database.write(lambda cursor: put_back(cursor, number, now=now, by=BY))
+    else:
+        raise Refusal("There is no such page.", 404, "missing")
+    return RedirectResponse(f"/researcher/item/{number}", 303)
+
+
+async def decide_on_judgement(request: Request) -> Response:
+    """Stop using one judgement, or use it again; others are asked for a vote in its place."""
+    from dissensus.collect.slots import unvoid, void
+
+    session = admitted(request)
+    form = await posted_form(request, session)
+    site = site_of(request)
+    now, what, number = site.now(), request.path_params["what"], _number(form, "judgement")
+    if what == "void":
+        reason = _reason(form)
+        await site.database.write(lambda cursor: void(cursor, number, now=now, reason=reason, by=BY))
+    elif what == "unvoid":
+        await site.database.write(lambda cursor: unvoid(cursor, number, now=now, by=BY))
+    else:
+        raise Refusal("There is no such page.", 404, "missing")
+    return RedirectResponse(f"/researcher/item/{_number(form, 'item')}", 303)
+
+
+def _number(form: FormData, name: str) -> int:
+    asked = str(form.get(name, ""))
+    if not asked.isascii() or not asked.isdigit() or len(asked) > 15:
+        raise Refusal("Choose from the list.", 422, "illegal")
+    return int(asked)
+
+
+def _reason(form: FormData) -> str:
+    reason = str(form.get("reason", "")).replace("\0", "").strip()[:500]
+    if not reason:
+        raise Refusal("Give a reason; it is kept in the log.", 422, "incomplete")
+    return reason
+
+
+async def refresh_items(request: Request) -> Response:
+    """Take in new items of the project's folder or table, and new versions of changed ones if asked to."""
+    from dissensus.collect.items import changed_items, hashes_of, load_items, project_items
+
+    session = admitted(request)
+    form = await posted_form(request, session)
+    site = site_of(request)
+    project, now = site.project, site.now()
+    found = await asyncio.to_thread(project_items, project)
+    hashes = await asyncio.to_thread(hashes_of, project, found)
+
+    def refresh(cursor: Cursor) -> None:
+        replaced = changed_items(cursor, hashes) if form.get("replace") == "yes" else []
+        load_items(cursor, project, found, hashes=hashes, now=now, replaced=replaced, by=BY)
+
+    await site.database.write(refresh)
+    return RedirectResponse("/researcher/items", 303)
+
+
+async def pay(request: Request) -> Response:
+    """What everybody is due, and what was decided."""
+    from dissensus.collect.pay import pay_sheet, realised, realised_by_group
+
+    session = admitted(request)
+    project = site_of(request).project
+    lines = await _read(request, lambda cursor: pay_sheet(cursor, project))
+    return await _page(
+        request, "pay", session, lines=lines, realised=realised(lines), by_group=realised_by_group(lines)
+    )
+
+
+async def decide_on_pay(request: Request) -> Response:
+    """Approve or reject the pay of everybody who was ticked."""
+    from dissensus.collect.pay import decide_pay
+
+    session = admitted(request)
+    form = await posted_form(request, session, fields=20_000)
+    site = site_of(request)
+    project, now = site.project, site.now()
+    chosen = [str(each) for each in form.getlist("chosen")]
+    if not chosen or not all(each.isascii() and each.isdigit() and len(each) < 16 for each in chosen):
+        raise Refusal("Tick the people whom you decide about.", 422, "incomplete")
+    try:
+        bonus = float(str(form.get("bonus", "")) or 0)
+    except ValueError:
+        raise Refusal("A bonus is a number.", 422, "illegal") from None
+    decision = "rejected" if form.get("decision") == "rejected" else "approved"
+    reason = str(form.get("reason", "")).replace("\0", "").strip()[:500]
+
+    def decide(cursor: Cursor) -> None:
+        for annotator in map(int, chosen):
+            decide_pay(cursor, project, annotator, now=now, decision=decision, bonus=bonus, reason=reason, by=BY)
+
+    await site.database.write(decide)
+    return RedirectResponse("/researcher/pay", 303)
+
+
+async def download_pay(request: Request) -> Response:
+    """The decisions in the bulk formats of the recruitment platform."""
+    from dissensus.collect.pay import bulk_files
+
+    session = admitted(request)
+    form = await posted_form(request, session)
+    site = site_of(request)
+    kind, now = site.project.recruitment.kind, site.now()
+    again = form.get("again") == "yes"
+    files = await site.database.write(lambda cursor: bulk_files(cursor, kind, now=now, again=again))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    headers = {"Content-Disposition": f'attachment; filename="{kind}-pay.zip"'}
+    return Response(packed.getvalue(), media_type="application/zip", headers=headers)
 
 
 def _sources(cursor: Cursor, ids: list[int]) -> tuple[dict[int, tuple[str | None, str | None]], dict[int, list[str]]]:
@@ -340,6 +503,25 @@ async def _set_paused(request: Request, *, paused: bool) -> Response:
             lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind, detail={"by": BY})
         )
         site.paused = paused
+    return RedirectResponse("/researcher/progress", 303)
+
+
+async def close(request: Request) -> Response:
+    """Let nobody new in; those who are at work carry on."""
+    return await _set_closed(request, closed=True)
+
+
+async def reopen(request: Request) -> Response:
+    """Let people in again."""
+    return await _set_closed(request, closed=False)
+
+
+async def _set_closed(request: Request, *, closed: bool) -> Response:
+    session = admitted(request)
+    await posted_form(request, session)
+    site = site_of(request)
+    now, kind = site.now(), "closed" if closed else "reopened"
+    await site.database.write(lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind, detail={"by": BY}))
     return RedirectResponse("/researcher/progress", 303)
 
 
@@ -438,10 +620,19 @@ ROUTES: Final = (
     Route("/researcher/api/progress", progress_now, methods=["GET"]),
     Route("/researcher/quality", quality, methods=["GET"]),
     Route("/researcher/items", items, methods=["GET"]),
+    Route("/researcher/item/{item:int}", item, methods=["GET"]),
+    Route("/researcher/item/{what}", decide_on_item, methods=["POST"]),
+    Route("/researcher/judgement/{what}", decide_on_judgement, methods=["POST"]),
+    Route("/researcher/items/refresh", refresh_items, methods=["POST"]),
+    Route("/researcher/pay", pay, methods=["GET"]),
+    Route("/researcher/pay", decide_on_pay, methods=["POST"]),
+    Route("/researcher/pay/download", download_pay, methods=["POST"]),
     Route("/researcher/adaptive", adaptive, methods=["GET"]),
     Route("/researcher/export", export, methods=["GET"]),
     Route("/researcher/pause", pause, methods=["POST"]),
     Route("/researcher/resume", resume, methods=["POST"]),
+    Route("/researcher/close", close, methods=["POST"]),
+    Route("/researcher/reopen", reopen, methods=["POST"]),
     Route("/researcher/annotator/{what}", decide_on_annotator, methods=["POST"]),
     Route("/researcher/reveal", reveal, methods=["POST"]),
     Route("/researcher/adaptive/round", begin_round, methods=["POST"]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 from dissensus.collect import annotator_pages, researcher_pages
 from dissensus.collect.answers import Refused
 from dissensus.collect.database import DiskFull
+from dissensus.collect.participants import shut_by_researcher
 from dissensus.collect.recruitment import NotInvited, key_set_of
 from dissensus.collect.security import (
     MTURK_FRAMES,
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ServerSettings", "create_app", "one_time_link"]
 
+FULL_SECONDS = 60.0
+"""How often the log is told that the disk is full, as long as it is."""
 STATUS = {"incomplete": 422, "illegal": 422, "foreign": 404, "closed": 409}
 """The HTTP status of each kind of refusal."""
 
@@ -58,7 +63,7 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
         ),
         limits=Limits() if settings.rate_limits else None,
         keys=key_set_of(project.recruitment, base_url=settings.base_url),
-        paused=database.read_now(researcher_pages.is_paused),
+        paused=database.read_now(shut_by_researcher) == "paused",
     )
     framed_by = MTURK_FRAMES if project.recruitment.kind == "mturk" else ()
     app = Starlette(
@@ -112,7 +117,14 @@ async def _not_invited(request: Request, error: Exception) -> Response:
     return refuse(request, str(error), status=403, kind="not-invited", heading="This link does not work")
 
 
+_said_full = [0.0]
+"""When the log was last told that the disk is full."""
+
+
 async def _disk_full(request: Request, error: Exception) -> Response:
+    if time.monotonic() - _said_full[0] > FULL_SECONDS or not _said_full[0]:
+        _said_full[0] = time.monotonic()
+        sys.stderr.write(f"dissensus collect: {time.strftime('%Y-%m-%d %H:%M:%S')}: {error}\n")
     sentence = (
         "The server's disk is full and nothing was stored; what was stored before is safe, please try again later."
     )

@@ -155,9 +155,9 @@ async def posted_json(request: Request, session: str) -> dict[str, Any]:
     return body
 
 
-async def posted_form(request: Request, session: str | None) -> FormData:
-    """The fields of one of our forms; the token is one of them."""
-    form = await request.form(max_files=0, max_fields=50)
+async def posted_form(request: Request, session: str | None, *, fields: int = 50) -> FormData:
+    """The fields of one of our forms, at most so many; the token is one of them."""
+    form = await request.form(max_files=0, max_fields=fields)
     _check_post(request, session, str(form.get("csrf", "")))
     return form
 

@@ -148,8 +148,8 @@ def fill_slots(cursor: Cursor, items: str, parameters: Sequence[Any], *, now: fl
         "SELECT assignment.id, assignment.item, assignment.annotator, item.free, "
         "row_number() OVER (PARTITION BY assignment.item ORDER BY assignment.done_at, assignment.id) AS place "
         "FROM assignment JOIN item ON item.id = assignment.item JOIN annotator ON annotator.id = assignment.annotator "
-        "WHERE assignment.state = 'done' AND assignment.counts = 0 AND assignment.voided IS NULL AND annotator.counts = 1 "
-        "AND item.free > 0 "
+        "WHERE assignment.state = 'done' AND assignment.counts = 0 AND assignment.voided IS NULL "
+        "AND annotator.counts = 1 AND item.free > 0 "
         f"AND item.id IN ({items})"
         ") AS spare WHERE place <= free",
         parameters,

@@ -257,19 +257,21 @@ class OneAtATime extends Rows {
   }
 }
 
-/** How well each class fits, 1 to 5. */
+/** How well each class fits, on the scale of the question. */
 class Rating extends Rows {
-  choicesOf() {
-    return [1, 2, 3, 4, 5].map((value) => ({ value, word: String(value) }));
+  choicesOf(project) {
+    return project.scale.values.map((value) => ({ value, word: String(value) }));
   }
 
   keysOf() {
-    return this.byDigit.size ? [[], [], [], [], []] : this.choices.map((each) => [each.word]);
+    // A step of two digits has no key of its own.
+    return this.choices.map((each) => (this.byDigit.size || each.word.length > 1 ? [] : [each.word]));
   }
 
   draw() {
     const ends = make("p", { class: "ends" }, make("span"), make("span"));
-    [ends.firstChild.textContent, ends.lastChild.textContent] = ["1 – not at all", "5 – completely"];
+    const { values, low, high } = this.project.scale;
+    [ends.firstChild.textContent, ends.lastChild.textContent] = [`${values[0]} – ${low}`, `${values.at(-1)} – ${high}`];
     this.place.append(ends, ...this.rows);
   }
 
@@ -295,7 +297,7 @@ class List extends Layout {
   }
 
   entry(list, text, value, heard) {
-    const input = make("input", { type: this.many ? "checkbox" : "radio", name: "classes", value });
+    const input = make("input", { type: this.many ? "checkbox" : "radio", name: `classes-${this.classes[0].id}`, value });
     list.append(make("label", { class: "choice" }, input, make("span", {}, text)));
     input.addEventListener("change", heard);
     return input;
@@ -482,4 +484,6 @@ const LAYOUTS = {
   rows: Rows, "one-at-a-time": OneAtATime, rating: Rating, "select-all": List, "single-choice": List, points: Points,
 };
 
-export const layoutOf = (name) => LAYOUTS[name];
+/** The layout of a question; `project` holds the settings of all questions, `asked` those of its own. */
+export const layoutOf = (place, classes, project, asked, changed) =>
+  new LAYOUTS[asked.layout](place, classes, { ...project, ...asked }, changed);

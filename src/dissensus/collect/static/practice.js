@@ -1,4 +1,5 @@
-// Practice: the same screen, with comments on how to use it only – never on which answer is right.
+// Practice: the same screen, with comments on how to use it. Which answer is right is said only where the project gives
+// feedback on a practice item.
 
 import { Screen, project } from "./screen.js";
 
@@ -16,8 +17,27 @@ function say(text) {
   at("practice-text").textContent = text;
 }
 
-async function done({ values }) {
-  answers.push({ values });
+let told = false;
+
+/** What to say about the answers to a practice item. */
+function comment({ right, text }, values) {
+  const word = (value) => project.values.find((each) => each.value === value)?.word ?? value;
+  const other = project.classes.filter(({ id }) => right[id] && !right[id].includes(values[id] ?? "no"));
+  const ours = other.map(({ id, name }) => `${name}: ${right[id].map(word).join(" or ")}`).join(", ");
+  const compared = !Object.keys(right).length ? "" : ours ? `We would have answered differently: ${ours}.` : "That is how we would answer, too.";
+  return [compared, text, "Press Next to go on."].filter(Boolean).join(" ");
+}
+
+async function done({ values, reason }) {
+  const { feedback } = rounds[answers.length];
+  if (feedback && !told) {
+    told = true;
+    say(comment(feedback, values));
+    return screen.resume();
+  }
+  told = false;
+  if (feedback) say("");
+  answers.push({ values, reason });
   if (answers.length < rounds.length) return show();
   at("practice-answers").value = JSON.stringify(answers);
   at("practice-form").requestSubmit();

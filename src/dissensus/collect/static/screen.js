@@ -1,6 +1,7 @@
 // The item screen: shows an item, takes its answers, and says when all of them are there. Practice and work share it.
 
 import { layoutOf } from "./layouts.js";
+import { Several } from "./several.js";
 import { Stopwatch } from "./stopwatch.js";
 
 const at = (id) => document.getElementById(id);
@@ -27,16 +28,20 @@ export class Screen {
   }
 
   /** Show an item; `kept` is what the page knew about it before a reload. Resolves when the clock has started. */
-  async show(item, classes, { kept = null, draft = null, layout = project.layout } = {}) {
+  async show(item, classes, { kept = null, draft = null } = {}) {
     this.busy = true;
     at("shown").classList.add("waiting");
     await this.#draw(item);
-    const Layout = layoutOf(layout);
-    this.layout = new Layout(at("answers"), classes, project, (id, input) => this.#changed(id, input));
+    const changed = (id, input) => this.#changed(id, input);
+    const alone = project.questions.length === 1 && project.reason.ask === "off";
+    this.layout = alone
+      ? layoutOf(at("answers"), classes, project, project.questions[0], changed)
+      : new Several(at("answers"), classes, project, changed);
     this.layout.complete = () => at("next").focus({ preventScroll: true });
     this.layout.allNo = () => this.allNo?.();
     const values = kept?.values ?? draft;
     if (values) this.layout.restore(values);
+    if (kept?.reason) this.layout.say(kept.reason);
     await new Promise((drawn) => {
       // A hidden tab draws no frame; its time begins now and counts as hidden.
       if (document.hidden) drawn();
@@ -56,10 +61,17 @@ export class Screen {
     this.layout?.start();
   }
 
+  /** Carry on with the same item after a comment on it. */
+  resume() {
+    this.busy = false;
+    at("answers").inert = false;
+    at("next").focus({ preventScroll: true });
+  }
+
   /** What a reload needs in order to carry on. */
   kept() {
     const values = this.layout.draft ? this.layout.draft() : this.layout.values();
-    return { values, times: this.watch.kept() };
+    return { values, ...this.layout.extra?.(), times: this.watch.kept() };
   }
 
   async #draw(item) {
@@ -135,7 +147,7 @@ export class Screen {
     this.busy = true;
     // What is sent must be what was seen: nothing can be changed until the next item is there.
     at("answers").inert = true;
-    this.owner.next({ values: this.layout.values(), ...this.watch.times() });
+    this.owner.next({ values: this.layout.values(), ...this.layout.extra?.(), ...this.watch.times() });
   }
 
   #keyboard() {

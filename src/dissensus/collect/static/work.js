@@ -101,7 +101,6 @@ async function show(given) {
     await screen.show(given.item, given.classes, {
       kept: read(given.assignment),
       draft: given.draft,
-      layout: given.layout,
     });
   } catch {
     // Asking again gives the image a new address: a server that was restarted has forgotten the old one.
