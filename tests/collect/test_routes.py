@@ -33,6 +33,8 @@ WHOSE = {
     "/static": ANYONE,
     "/researcher/login": ANYONE,
     "/researcher/enter/{token}": ANYONE,
+    "/door": ANNOTATOR,
+    "/eligibility": ANNOTATOR,
     "/consent": ANNOTATOR,
     "/instructions": ANNOTATOR,
     "/practice": ANNOTATOR,
@@ -57,10 +59,18 @@ WHOSE = {
     "/researcher/api/progress": RESEARCHER,
     "/researcher/quality": RESEARCHER,
     "/researcher/items": RESEARCHER,
+    "/researcher/item/{item:int}": RESEARCHER,
+    "/researcher/item/{what}": RESEARCHER,
+    "/researcher/judgement/{what}": RESEARCHER,
+    "/researcher/items/refresh": RESEARCHER,
+    "/researcher/pay": RESEARCHER,
+    "/researcher/pay/download": RESEARCHER,
     "/researcher/adaptive": RESEARCHER,
     "/researcher/export": RESEARCHER,
     "/researcher/pause": RESEARCHER,
     "/researcher/resume": RESEARCHER,
+    "/researcher/close": RESEARCHER,
+    "/researcher/reopen": RESEARCHER,
     "/researcher/annotator/{what}": RESEARCHER,
     "/researcher/reveal": RESEARCHER,
     "/researcher/adaptive/round": RESEARCHER,
@@ -97,7 +107,11 @@ class Walk:
             self.site.read("SELECT * FROM identity"),
             self.site.read("SELECT * FROM final_answer"),
             self.site.read("SELECT * FROM decision"),
-            self.site.read("SELECT kind FROM event WHERE kind IN ('paused', 'excluded', 'deleted', 'exported')"),
+            self.site.read("SELECT * FROM payment"),
+            self.site.read("SELECT name, retired_at FROM item"),
+            self.site.read(
+                "SELECT kind FROM event WHERE kind IN ('paused', 'closed', 'excluded', 'deleted', 'exported')"
+            ),
         ]
 
     def secrets(self) -> list[str]:
@@ -158,7 +172,7 @@ def test_every_route_is_somebodys(walk: Walk) -> None:
 
 def filled(path: str, walk: Walk, *, name: str) -> str:
     """A path with the second annotator's names in it."""
-    return re.sub(r"\{.*?\}", name, path.replace("{what}", "delete"))
+    return re.sub(r"\{.*?\}", name, path.replace("{what}", "delete").replace("{item:int}", "1"))
 
 
 def bodies(walk: Walk) -> dict[str, Any]:

@@ -188,9 +188,9 @@ def test_final_questions_come_before_the_code_and_are_stored_by_name(tmp_path: P
         other.open("/questions")
         assert other.form("/questions", {"answer-0": "60 or older"}).url.path == "/finish"
         assert site.database.read_now(final_answers)[2] == {"age_group": "60 or older"}
-        late = site.annotator()
-        assert late.next()["state"] == "finished"
-        assert late.open("/work").url.path == "/finish", "who found nothing to do is asked nothing"
+        late = site.visitor()
+        assert late.open("/").url.path == "/door", "who finds nothing to do is asked nothing"
+        assert late.open("/consent").url.path == "/door"
 
 
 def test_questions_are_shown_as_text(tmp_path: Path) -> None:

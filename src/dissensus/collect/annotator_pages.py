@@ -152,9 +152,9 @@ async def arrival(request: Request) -> Response:
             known_state = before is not None and before.state in SCREENS
             return screens_of(cursor, project, before, now=now)[0] if before is not None and known_state else None
 
-        screen_due = await site.database.read(came_before)
-        if screen_due is not None:
-            return RedirectResponse(screen_due, 303)
+        known_screen = await site.database.read(came_before)
+        if known_screen is not None:
+            return RedirectResponse(known_screen, 303)
     if site.limits is not None:
         wait = site.limits.arrivals.wait(address_of(request.scope), now)
         if wait:

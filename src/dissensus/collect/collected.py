@@ -224,8 +224,9 @@ def _attributes(cursor: Any, project: Project, ids: Ints) -> dict[str, Names]:
     """
     told = final_answers(cursor)
     free_text = {asked.name for asked in project.questions if not asked.options}
-    listed = [asked.name for asked in (*project.eligibility, *project.questions)]
-    known = dict.fromkeys([*listed, *sorted({name for each in told.values() for name in each})])
+    known = dict.fromkeys(each.name for each in project.eligibility)
+    known |= dict.fromkeys(each.name for each in project.questions)
+    known |= dict.fromkeys(sorted({name for each in told.values() for name in each}))
     return {
         name: _text([told.get(each, {}).get(name, "") for each in ids.tolist()])
         for name in known

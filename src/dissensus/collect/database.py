@@ -324,6 +324,8 @@ def check_schema(cursor: Cursor) -> None:
     try:
         (version,) = cursor.execute("SELECT max(version) FROM schema_version").fetchone()
     except Exception as error:
+        if "schema_version" not in str(error):
+            raise
         raise InputError(
             "the database was made by an older version of dissensus; start 'dissensus collect serve' once, which "
             "brings it up to date with everything in it"

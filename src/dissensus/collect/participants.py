@@ -216,7 +216,7 @@ def screen(cursor: Cursor, project: Project, annotator: int, *, now: float, answ
             raise Refused("illegal", "every question needs one of its answers")
     eligible = all(answers[each.name] in each.eligible for each in project.eligibility)
     if eligible:
-        _remember(cursor, annotator, {each.name: answers[each.name] for each in project.eligibility})
+        remember(cursor, annotator, {each.name: answers[each.name] for each in project.eligibility})
         cursor.execute("UPDATE annotator SET eligible = 1, seen_at = ? WHERE id = ?", (now, annotator))
     else:
         cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))
@@ -228,7 +228,7 @@ def screen(cursor: Cursor, project: Project, annotator: int, *, now: float, answ
     return eligible
 
 
-def _remember(cursor: Cursor, annotator: int, told: Mapping[str, str]) -> None:
+def remember(cursor: Cursor, annotator: int, told: Mapping[str, str]) -> None:
     """Keeps what is known of an annotator, by name; a later word replaces an earlier one."""
     cursor.executemany(
         "INSERT INTO final_answer (annotator, name, answer) VALUES (?, ?, ?) "
@@ -266,7 +266,7 @@ def arrive(
                 "INSERT INTO identity (annotator, platform, external, study, session) VALUES (?, ?, ?, ?, ?)",
                 (annotator, external.platform, external.id, external.study, external.session),
             )
-        _remember(cursor, annotator, {name: value[:PARAMETER] for name, value in (parameters or {}).items()})
+        remember(cursor, annotator, {name: value[:PARAMETER] for name, value in (parameters or {}).items()})
     cursor.execute("INSERT INTO session (hash, annotator, since) VALUES (?, ?, ?)", (_hash(token), annotator, now))
     log_event(cursor, now=now, annotator=annotator, kind="arrived", detail={"returning": known is not None})
     return Arrival(annotator=annotator, token=token, returning=known is not None)
@@ -404,7 +404,7 @@ def answer_questions(
     for each in project.questions:
         if each.required and each.name not in answers:
             raise Refused("incomplete", f"'{each.question}' needs an answer")
-    _remember(cursor, annotator, answers)
+    remember(cursor, annotator, answers)
     cursor.execute("UPDATE annotator SET asked_at = ? WHERE id = ?", (now, annotator))
     # Only how many: what people say about themselves must not be in a log from which nothing can be deleted.
     log_event(cursor, now=now, annotator=annotator, kind="final questions", detail={"answered": len(answers)})
@@ -531,7 +531,7 @@ def _check_there(cursor: Cursor, annotator: int) -> None:
 
 def _annotator(row: Any) -> Annotator:
     values = dict(zip((each.name for each in fields(Annotator)), row, strict=True))
-    flags = {flag: bool(values[flag]) for flag in ("paid", "counts", "exported", "asked")}
+    flags: dict[str, bool | None] = {flag: bool(values[flag]) for flag in ("paid", "counts", "exported", "asked")}
     flags["eligible"] = None if values["eligible"] is None else bool(values["eligible"])
     return Annotator(**{**values, **flags})
 

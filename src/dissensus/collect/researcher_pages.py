@@ -277,7 +277,8 @@ async def items(request: Request) -> Response:
 def _set_aside(cursor: Cursor) -> list[Any]:
     """Items that were set aside: id, name, why, votes, problems."""
     return cursor.execute(
-        "SELECT id, name, retired_reason, counted, problems FROM item WHERE retired_at IS NOT NULL ORDER BY retired_at DESC"
+        "SELECT id, name, retired_reason, counted, problems FROM item WHERE retired_at IS NOT NULL "
+        "ORDER BY retired_at DESC"
     ).fetchall()
 
 

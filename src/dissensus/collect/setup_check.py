@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from dissensus.collect.items import project_items
 from dissensus.errors import InputError
+from dissensus.responses import UNSURE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,6 +132,7 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
                 f"{project.misses_allowed} of {len(project.gold)} gold items may be missed: nobody can be excluded"
             ),
         )
+    yield from _taught(project)
     if project.k == 1:
         yield Finding(kind="warning", sentence="k is 1: one vote per item shows no disagreement; 3 or more do")
     if not project.texts.consent.strip():
@@ -159,3 +161,26 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
             kind="warning",
             sentence=f"a session takes {budget.minutes:.0f} minutes; people tire: lower items_per_annotator",
         )
+
+
+def _taught(project: Project) -> Iterator[Finding]:
+    """Where people would learn how unsure to be, which is what their votes should tell us."""
+    for each in project.feedback:
+        if any(right == {UNSURE} for right in each.required):
+            yield Finding(
+                kind="warning",
+                sentence=(
+                    f"the feedback on the practice item '{each.item}' calls unsure the right answer: it teaches people "
+                    "how unsure to be; practise with items that are clear"
+                ),
+            )
+    word = project.words["unsure"]
+    for asked in project.comprehension:
+        if project.unsure and asked.right.strip().casefold() == word.casefold():
+            yield Finding(
+                kind="warning",
+                sentence=(
+                    f"the question '{asked.question}' calls '{word}' the right answer: it teaches people when to be "
+                    "unsure; ask about something else"
+                ),
+            )
