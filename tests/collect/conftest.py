@@ -133,7 +133,7 @@ class Collecting:
         words = said.split()
         if len(words) < len(self.project.all_classes):
             words += more_answers(self.project)
-        values = {str(place): int(word) if word.isdigit() else word for place, word in enumerate(words)}
+        values = {str(place): int(word) if word.lstrip("-").isdigit() else word for place, word in enumerate(words)}
         saved: Saved = self.write(
             save,
             annotator,
