@@ -98,7 +98,9 @@ def begin(page: Any, site: Served, *, at: str = "/work") -> None:
 
     def come(cursor: Cursor) -> str:
         new = arrive(cursor, now=now)
-        consent(cursor, project, new.annotator, now=now, agreed=True)
+        if consent(cursor, project, new.annotator, now=now, agreed=True) == "arrived":
+            # Somebody who came in just before others took what was left.
+            cursor.execute("UPDATE annotator SET state = 'consented' WHERE id = ?", (new.annotator,))
         if at != "/instructions":
             practised(cursor, project, new.annotator, now=now, passed=True)
         if at == "/work" and project.comprehension:

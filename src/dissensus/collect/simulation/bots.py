@@ -620,8 +620,8 @@ async def _run(
             tally.wrong.append(f"given up: {missing} items still lack votes")
             break
         await researcher.exclude_some()
-        # Nobody new comes while all that is left is being answered.
-        for _ in range(min(annotators - len(active), places)):
+        # As many come as are needed for what nobody is expected to answer.
+        for _ in range(min(annotators - len(active), -(-places // project.items_per_annotator))):
             arrive()
             if tally.annotators % 25 == 0:
                 await asyncio.sleep(0)

@@ -272,6 +272,8 @@ class Rating extends Rows {
     const ends = make("p", { class: "ends" }, make("span"), make("span"));
     const { values, low, high } = this.project.scale;
     [ends.firstChild.textContent, ends.lastChild.textContent] = [`${values[0]} – ${low}`, `${values.at(-1)} – ${high}`];
+    // Many steps need the whole width, and may take two lines.
+    for (const row of this.rows) row.classList.toggle("steps", values.length > 7);
     this.place.append(ends, ...this.rows);
   }
 

@@ -23,7 +23,7 @@ let told = false;
 function comment({ right, text }, values) {
   const word = (value) => project.values.find((each) => each.value === value)?.word ?? value;
   const other = project.classes.filter(({ id }) => right[id] && !right[id].includes(values[id] ?? "no"));
-  const ours = other.map(({ id, name }) => `${name}: ${right[id].map(word).join(" or ")}`).join(", ");
+  const ours = other.map(({ id, name }) => `${name}: ${word(right[id][0])}`).join(", ");
   const compared = !Object.keys(right).length ? "" : ours ? `We would have answered differently: ${ours}.` : "That is how we would answer, too.";
   return [compared, text, "Press Next to go on."].filter(Boolean).join(" ");
 }

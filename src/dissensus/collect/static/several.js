@@ -12,7 +12,7 @@ export class Several {
     place.replaceChildren();
     this.parts = project.questions.map((asked, index) => {
       const section = make("section", { className: "part" });
-      const inside = make("div");
+      const inside = make("div", { className: "answers" });
       if (index) {
         const heading = make("h2", { id: `question-${index}`, dir: "auto", textContent: asked.question });
         section.append(heading);
