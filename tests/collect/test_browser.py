@@ -718,3 +718,87 @@ def test_axe_finds_nothing_on_any_researcher_page(browser: Any, axe: str, tmp_pa
                     assert violations(page, axe) == [], "quality"
                 page.locator("summary").first.click()
                 assert violations(page, axe) == [], "decide"
+
+
+STUDY = """
+[[item_questions]]
+name = "tone"
+question = "What tone does it have?"
+layout = "single-choice"
+classes = ["kind", "rude"]
+
+[[item_questions]]
+name = "clear"
+question = "How clear is it?"
+layout = "rating"
+classes = ["clear"]
+scale = { least = 0, most = 10, low = "not at all", high = "perfectly" }
+
+[[eligibility]]
+name = "age_group"
+question = "How old are you?"
+options = ["Under 18", "18 or older"]
+eligible = ["18 or older"]
+
+[quotas]
+age_group = { "18 or older" = 1 }
+"""
+
+
+def test_several_questions_a_reason_and_feedback_by_keyboard_and_the_door_behind_them(
+    browser: Any, axe: str, tmp_path: Path
+) -> None:
+    practice = '[{ item = "t1", yes = ["cat"], feedback = "Look at the ears." }]'
+    changes = {"ask": '"required"', "practice.items": practice, "order.classes": '"fixed"'}
+    project = web_project(tmp_path, texts=["You are a star", "Hm"], k=1, changes=changes, more=STUDY)
+
+    def answer(page: Any, *, reason: str) -> None:
+        for key in "ynu1":
+            page.keyboard.press(key)
+        assert page.inner_text("#left") == "2 questions left"
+        page.locator("[name=class-5]").first.focus()
+        page.keyboard.press("7")
+        page.wait_for_function("document.activeElement.id === 'reason'")
+        page.keyboard.type(reason)
+        assert page.inner_text("#left") == "All answered"
+        page.locator("#next").focus()
+        page.keyboard.press("Enter")
+
+    with served(project) as site, opened(browser) as page:
+        page.goto(site.url)
+        assert violations(page, axe) == [], "eligibility"
+        page.get_by_label("18 or older").check()
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="I agree and take part").click()
+        assert "Rate from 0 (not at all) to 10 (perfectly)." in page.inner_text("#main")
+        page.get_by_role("button", name="Try it out").click()
+        page.wait_for_selector(READY)
+        answer(page, reason="y1u because")
+        page.wait_for_function("document.getElementById('practice-text').textContent.includes('ears')")
+        assert page.inner_text("#practice-text") == (
+            "That is how we would answer, too. Look at the ears. Press Next to go on."
+        )
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/work")
+        page.wait_for_selector(READY)
+        assert violations(page, axe) == [], "several questions"
+        page.locator("#reason").fill("kept over a reload")
+        page.reload()
+        page.wait_for_selector(READY)
+        assert page.input_value("#reason") == "kept over a reload"
+        page.locator("#reason").fill("")
+        page.locator("fieldset.row input").first.focus()
+        answer(page, reason="it shines")
+        page.wait_for_url("**/finish")
+        assert site.read("SELECT reason FROM judgement") == [("it shines",)]
+        stored = site.read("SELECT class, value, amount FROM response ORDER BY class")
+        assert stored == [(0, 1, None), (1, 0, None), (2, 2, None), (3, 1, None), (4, 0, None), (5, 1, 7.0)]
+        with opened(browser, phone=True) as late:
+            late.goto(site.url)
+            assert late.inner_text("h1") == "All places are taken"
+            assert violations(late, axe) == [], "the door"
+        page.goto(site.url + one_time_link(site.app))
+        page.get_by_role("button", name="Log in").click()
+        for name in ("progress", "items", "item/1", "pay"):
+            page.goto(f"{site.url}/researcher/{name}")
+            assert violations(page, axe) == [], name

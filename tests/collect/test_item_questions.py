@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
-from dissensus.cli import app
 from typer.testing import CliRunner
 
+from dissensus.cli import app
 from dissensus.collect.answers import Refused, amounts_of, check_answers, responses_of
 from dissensus.collect.collected import collected_votes, snapshot
 from dissensus.collect.database import open_database

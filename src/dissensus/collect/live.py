@@ -39,7 +39,7 @@ class Live:
         median_seconds: median time for an item; None before the first answer.
         votes_per_hour: counted votes, over the last quarter of an hour.
         seconds_left: until the last vote at that pace; None if there is no pace.
-        spent: money for the judgements so far, counted or not, gold items excepted, with the platform's fee.
+        spent: what is due or was approved so far, with the platform's fee.
         still: money for the votes that are left, with the platform's fee.
         quotas: every group that has one.
         realised: how long people took and what that made an hour, of those who have finished.
@@ -71,15 +71,19 @@ def live(cursor: Cursor, project: Project, *, now: float) -> Live:
     left = so_far.needed - so_far.counted
     vote = project.cost.seconds_per_item / 3600 * project.cost.pay_per_hour * (1 + project.cost.platform_fee)
     simulated = is_simulated(cursor)
+    lines = pay_sheet(cursor, project)
+    owed = sum(
+        each.pay + each.bonus for each in lines if each.decision == "approved" or (each.due and not each.decision)
+    )
     return Live(
         status=so_far,
         median_seconds=_median_seconds(cursor),
         votes_per_hour=3600 * pace,
         seconds_left=left / pace if pace and left else None,
-        spent=(so_far.counted + so_far.spare) * vote,
+        spent=owed * (1 + project.cost.platform_fee),
         still=left * vote,
         quotas=tuple(quotas_so_far(cursor, project, now=now)),
-        realised=realised(pay_sheet(cursor, project)),
+        realised=realised(lines),
         alerts=tuple(_alerts(cursor, project, so_far, now=now)),
         simulated=simulated,
     )

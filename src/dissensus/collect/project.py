@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -349,7 +350,7 @@ class Project:
         """The responses that may be given to a class, in the order of the buttons."""
         return ("yes", "no", "unsure") if self.unsure else ("yes", "no")
 
-    @property
+    @cached_property
     def asked(self) -> tuple[ItemQuestion, ...]:
         """All questions about an item, in their order. Their classes are numbered through, from 0."""
         first = ItemQuestion(
@@ -362,7 +363,7 @@ class Project:
         )
         return (first, *self.further)
 
-    @property
+    @cached_property
     def all_classes(self) -> tuple[str, ...]:
         """The classes of all questions about an item, numbered through."""
         return tuple(name for each in self.asked for name in each.classes)
@@ -380,7 +381,7 @@ class Project:
             further=(),
         )
 
-    @property
+    @cached_property
     def form(self) -> str:
         """What may be answered, as JSON: stored answers are unreadable under another form."""
         parts = [
