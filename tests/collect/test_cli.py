@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from dissensus.cli.collect import app
 from dissensus.collect.backup import backups
 from dissensus.collect.database import open_database
+from dissensus.collect.events import log_event
 from dissensus.collect.project import read_project
 from dissensus.collect.setup_check import check_setup, project_budget
 from dissensus.errors import InputError
@@ -206,3 +207,21 @@ def test_the_set_up_check_warns_of_what_people_regret(tmp_path: Path) -> None:
     warnings = sentences(project, "warning")
     for words in ("no gold item", "k is 1", "two lost heartbeats", "all-No key", "signed links", "no contact"):
         assert words in warnings
+
+
+def test_status_says_who_shut_the_door_and_export_needs_no_folder(tmp_path: Path) -> None:
+    project = text_project(tmp_path / "project", items=2, k=1)
+    with open_database(project) as database:
+        judge_all(database, project, lambda item: dict.fromkeys(project.classes, "no"))
+        run = CliRunner()
+        assert "door        all places are taken" in run.invoke(app, ["status", str(project.folder)]).output
+        for kind in ("paused", "closed"):
+            database.write_now(lambda c, kind=kind: log_event(c, now=1.0, annotator=None, kind=kind))  # type: ignore[misc]
+        assert "door        paused by a researcher" in run.invoke(app, ["status", str(project.folder)]).output
+        database.write_now(lambda c: log_event(c, now=1.0, annotator=None, kind="resumed"))
+        told = run.invoke(app, ["status", str(project.folder), "--json", "-"]).stdout
+        assert (json.loads(told)["shut"], json.loads(told)["places"]) == ("closed", 0)
+        done = run.invoke(app, ["export", str(project.folder)])
+    assert done.exit_code == 0, done.output
+    (made,) = (project.folder / "exports").iterdir()
+    assert (made / "votes.parquet").is_file()

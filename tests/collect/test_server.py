@@ -444,7 +444,9 @@ def test_while_paused_answers_are_stored_and_no_item_is_handed_out(site: Visited
     assert visitor.next()["number"] == 2
 
 
-def test_a_full_disk_is_told_plainly_and_nothing_is_acknowledged(site: Visited, monkeypatch: Any) -> None:
+def test_a_full_disk_is_told_plainly_and_nothing_is_acknowledged(
+    site: Visited, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     visitor = site.annotator()
     item = visitor.next()
 
@@ -458,6 +460,7 @@ def test_a_full_disk_is_told_plainly_and_nothing_is_acknowledged(site: Visited, 
         page = site.visitor().open("/")
         assert page.status_code == 507
         assert "no room" in page.text
+    assert capsys.readouterr().err.count("the disk is full") == 1, "the log is told, but not once for every request"
     assert visitor.save(item, legal_values(site.project)).status_code == 201
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -151,6 +152,7 @@ def amounts_of(project: Project, values: Mapping[int, int | float]) -> tuple[flo
     )
 
 
+@functools.lru_cache(maxsize=64)
 def _legal(asked: ItemQuestion) -> dict[str | int | float, int | float]:
     """What may be sent for a class, and what it is stored as."""
     if asked.layout == "rating":

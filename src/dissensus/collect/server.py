@@ -28,7 +28,7 @@ from dissensus.collect.security import (
     hash_password,
     too_large,
 )
-from dissensus.collect.site import Refusal, ServerSettings, Site, refuse
+from dissensus.collect.site import Refusal, ServerSettings, Site, refuse, site_of
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,13 +117,10 @@ async def _not_invited(request: Request, error: Exception) -> Response:
     return refuse(request, str(error), status=403, kind="not-invited", heading="This link does not work")
 
 
-_said_full = [0.0]
-"""When the log was last told that the disk is full."""
-
-
 async def _disk_full(request: Request, error: Exception) -> Response:
-    if time.monotonic() - _said_full[0] > FULL_SECONDS or not _said_full[0]:
-        _said_full[0] = time.monotonic()
+    site = site_of(request)
+    if site.said_full_at is None or time.monotonic() - site.said_full_at > FULL_SECONDS:
+        site.said_full_at = time.monotonic()
         sys.stderr.write(f"dissensus collect: {time.strftime('%Y-%m-%d %H:%M:%S')}: {error}\n")
     sentence = (
         "The server's disk is full and nothing was stored; what was stored before is safe, please try again later."

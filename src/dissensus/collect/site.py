@@ -68,6 +68,7 @@ class Site:
         offered: pictures and whose they are.
         paused: whether no items are being handed out.
         revealed: researcher sessions that chose to see answers while the project is running.
+        said_full_at: when the log was last told that the disk is full, in seconds of the machine's own clock.
     """
 
     project: Project
@@ -79,6 +80,7 @@ class Site:
     offered: Offered = field(default_factory=Offered)
     paused: bool = False
     revealed: set[str] = field(default_factory=set)
+    said_full_at: float | None = None
 
     @property
     def https(self) -> bool:
