@@ -202,12 +202,12 @@ def test_the_researchers_page_sets_items_aside_and_judgements_too(tmp_path: Path
         assert f"/researcher/item/{done}" in researcher.open("/researcher/items").text
         page = researcher.open(f"/researcher/item/{done}")
         assert "Do not use it" in page.text
-        refused = researcher.form("/researcher/judgement/void", item=str(done), judgement=str(number))
+        refused = researcher.form("/researcher/item/void", item=str(done), judgement=str(number))
         assert refused.status_code == 422
-        page = researcher.form("/researcher/judgement/void", item=str(done), judgement=str(number), reason="blank")
+        page = researcher.form("/researcher/item/void", item=str(done), judgement=str(number), reason="blank")
         assert (page.url.path, "blank" in page.text) == (f"/researcher/item/{done}", True)
         assert site.read("SELECT voided FROM assignment WHERE id = ?", number) == [("blank",)]
-        researcher.form("/researcher/judgement/unvoid", item=str(done), judgement=str(number))
+        researcher.form("/researcher/item/unvoid", item=str(done), judgement=str(number))
         assert site.read("SELECT counts FROM assignment WHERE id = ?", number) == [(1,)]
         page = researcher.form("/researcher/item/retire", item=str(done), reason="not of this world")
         assert "Set aside: not of this world" in page.text

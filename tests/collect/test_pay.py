@@ -105,7 +105,10 @@ def test_an_export_of_other_people_is_refused(collecting: Make, tmp_path: Path, 
 def test_decisions_are_kept_and_written_once_in_prolifics_formats(collecting: Make) -> None:
     project = collecting(items=2, k=3)
     people = [session(project, name, minutes=1) for name in ("P1", "P2", "P3")]
-    decide = lambda who, **given: project.write(decide_pay, who, by="researcher", **given)  # noqa: E731
+
+    def decide(who: int, **given: Any) -> None:
+        project.write(decide_pay, [who], by="researcher", **given)
+
     decide(people[0], decision="approved", bonus=1.5)
     decide(people[1], decision="rejected", reason="=HYPERLINK(1)")
     with pytest.raises(InputError, match="needs a reason"):
@@ -119,6 +122,7 @@ def test_decisions_are_kept_and_written_once_in_prolifics_formats(collecting: Ma
     assert project.write(bulk_files, "prolific", again=True) == files
     decide(people[1], decision="approved")
     assert project.write(bulk_files, "prolific") == {"prolific-approve.txt": "P2\n"}
+    assert [line.pay for line in project.write(pay_sheet)] == [0.08, 0.08, 0.08], "after a rejection, too"
     project.write(delete_participant, people[0])
     assert project.one("SELECT count(*) FROM payment") == 3, "what was paid is kept"
 
@@ -126,8 +130,8 @@ def test_decisions_are_kept_and_written_once_in_prolifics_formats(collecting: Ma
 def test_mturks_results_have_a_cross_or_a_reason(collecting: Make) -> None:
     project = collecting(items=2, k=3)
     people = [session(project, name, minutes=1, platform="mturk") for name in ("W1", "W2")]
-    project.write(decide_pay, people[0], decision="approved", bonus=0.25, by="researcher")
-    project.write(decide_pay, people[1], decision="rejected", reason="no answers", by="researcher")
+    project.write(decide_pay, [people[0]], decision="approved", bonus=0.25, by="researcher")
+    project.write(decide_pay, [people[1]], decision="rejected", reason="no answers", by="researcher")
     files = project.write(bulk_files, "mturk")
     rows = list(csv.DictReader(io.StringIO(files["mturk-results.csv"])))
     assert [(each["WorkerId"], each["AssignmentId"], each["Approve"], each["Reject"]) for each in rows] == [

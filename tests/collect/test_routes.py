@@ -61,7 +61,6 @@ WHOSE = {
     "/researcher/items": RESEARCHER,
     "/researcher/item/{item:int}": RESEARCHER,
     "/researcher/item/{what}": RESEARCHER,
-    "/researcher/judgement/{what}": RESEARCHER,
     "/researcher/items/refresh": RESEARCHER,
     "/researcher/pay": RESEARCHER,
     "/researcher/pay/download": RESEARCHER,

@@ -387,19 +387,15 @@ def pay(
         due = [each.pseudonym for each in lines if each.due and each.decision is None and not each.flags]
         for decision, names in (("approved", approve or []), ("rejected", reject or [])):
             chosen = [name for each in names for name in (due if each == "due" and decision == "approved" else [each])]
-            for name in chosen:
-                if name not in by_name:
-                    raise InputError(f"pay: there is no annotator '{name}'; the names are those of this command's list")
-                extra = bonus if decision == "approved" else 0.0
+            unknown = [name for name in chosen if name not in by_name]
+            if unknown:
+                raise InputError(
+                    f"pay: there is no annotator '{unknown[0]}'; the names are those of this command's list"
+                )
+            people = [by_name[name] for name in chosen]
+            if people:
                 decide_pay(
-                    cursor,
-                    project,
-                    by_name[name],
-                    now=time.time(),
-                    decision=decision,
-                    bonus=extra,
-                    reason=reason,
-                    by=BY,
+                    cursor, project, people, now=time.time(), decision=decision, bonus=bonus, reason=reason, by=BY
                 )
         kind = project.recruitment.kind
         files = {} if write is None else bulk_files(cursor, kind, now=time.time(), again=again)

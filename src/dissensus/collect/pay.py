@@ -94,11 +94,16 @@ def reward(project: Project, vote_items: int) -> float:
     return round(items * project.cost.seconds_per_item / 3600 * project.cost.pay_per_hour, 2)
 
 
-def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
+def pay_sheet(cursor: Cursor, project: Project, *, afresh: bool = False) -> list[PayLine]:
     """A line for everybody who consented, by rising id.
 
     Whoever finished is due the whole reward, whether or not others left something to do for them. Whoever ended early
     for a technical reason is due the share that was done, once a researcher approves it.
+
+    Args:
+        cursor: a cursor that reads the database.
+        project: the project.
+        afresh: whether `pay` is what the project's settings make of it even where something was decided.
     """
     (vote_items,) = cursor.execute("SELECT count(*) FROM item WHERE role = 'vote' AND retired_at IS NULL").fetchone()
     whole, of = reward(project, vote_items), min(project.items_per_annotator, vote_items) + len(project.gold)
@@ -136,7 +141,7 @@ def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
             minutes=None if seconds is None else seconds / 60,
             active_minutes=active / 60,
             flags=(),
-            pay=round(whole * share, 2) if pay is None else pay,
+            pay=round(whole * share, 2) if pay is None or afresh else pay,
             bonus=bonus,
             decision=decision,
             reason=reason,
@@ -189,25 +194,23 @@ def realised_by_group(lines: Sequence[PayLine]) -> dict[str, dict[str, Realised]
 def decide_pay(
     cursor: Cursor,
     project: Project,
-    annotator: int,
+    annotators: Sequence[int],
     *,
     now: float,
     decision: str,
-    pay: float | None = None,
     bonus: float = 0.0,
     reason: str = "",
     by: str,
 ) -> None:
-    """Keeps a decision about somebody's pay; what was decided before stays on record.
+    """Keeps a decision about the pay of some people, as the sheet has it; what was decided before stays on record.
 
     Args:
         cursor: the writer's cursor.
         project: the project.
-        annotator: the annotator's id.
+        annotators: ids.
         now: the time.
-        decision: one of `DECISIONS`.
-        pay: in the project's currency; by default that of the sheet. A rejection pays nothing.
-        bonus: in addition.
+        decision: one of `DECISIONS`. A rejection pays nothing.
+        bonus: in addition, for each of them.
         reason: why; a rejection needs one, because the platforms do.
         by: who decided, for the log.
     """
@@ -215,18 +218,24 @@ def decide_pay(
         raise InputError(f"pay: '{decision}' is no decision; approve or reject")
     if decision == "rejected" and not reason.strip():
         raise InputError("pay: a rejection needs a reason, which the platform shows to the person")
-    if not 0 <= bonus < 1e6 or (pay is not None and not 0 <= pay < 1e6):
-        raise InputError("pay: an amount must be 0 or more")
-    line = next((each for each in pay_sheet(cursor, project) if each.annotator == annotator), None)
-    if line is None:
-        raise InputError(f"pay: annotator {annotator} never consented; there is nothing to pay")
-    amount = 0.0 if decision == "rejected" else line.pay if pay is None else pay
-    cursor.execute(
+    if not 0 <= bonus < 1e6:
+        raise InputError("pay: a bonus must be 0 or more")
+    due = {each.annotator: each.pay for each in pay_sheet(cursor, project, afresh=True)}
+    unknown = [each for each in annotators if each not in due]
+    if unknown:
+        raise InputError(f"pay: annotator {unknown[0]} never consented; there is nothing to pay")
+    extra = 0.0 if decision == "rejected" else round(bonus, 2)
+    amounts = {each: 0.0 if decision == "rejected" else due[each] for each in annotators}
+    cursor.executemany(
         "INSERT INTO payment (at, annotator, decision, pay, bonus, currency, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (now, annotator, decision, round(amount, 2), round(bonus, 2), project.cost.currency, reason.strip()[:500]),
+        [
+            (now, each, decision, pay, extra, project.cost.currency, reason.strip()[:500])
+            for each, pay in amounts.items()
+        ],
     )
-    detail = {"decision": decision, "pay": round(amount, 2), "bonus": round(bonus, 2), "by": by}
-    log_event(cursor, now=now, annotator=annotator, kind="pay", detail=detail)
+    for each, pay in amounts.items():
+        detail = {"decision": decision, "pay": pay, "bonus": extra, "by": by}
+        log_event(cursor, now=now, annotator=each, kind="pay", detail=detail)
 
 
 def bulk_files(cursor: Cursor, platform: str, *, now: float, again: bool = False) -> dict[str, str]:

@@ -314,39 +314,24 @@ def _item(cursor: Cursor, number: int) -> tuple[dict[str, Any], list[Any]] | Non
 
 
 async def decide_on_item(request: Request) -> Response:
-    """Set an item aside, or use it again."""
-    from dissensus.collect.slots import put_back, retire
+    """Set an item aside or use it again, or one of its judgements; others are asked for votes in their place."""
+    from dissensus.collect.slots import put_back, retire, unvoid, void
 
     session = admitted(request)
     form = await posted_form(request, session)
     site = site_of(request)
     now, what, number = site.now(), request.path_params["what"], _number(form, "item")
-    if what == "retire":
-        reason = _reason(form)
-        await site.database.write(lambda cursor: retire(cursor, number, now=now, reason=reason, by=BY))
-    elif what == "put-back":
-        await site.database.write(lambda cursor: put_back(cursor, number, now=now, by=BY))
+    if what in ("retire", "void"):
+        away, which, reason = (
+            (retire, number, _reason(form)) if what == "retire" else (void, _number(form, "judgement"), _reason(form))
+        )
+        await site.database.write(lambda cursor: away(cursor, which, now=now, reason=reason, by=BY))
+    elif what in ("put-back", "unvoid"):
+        again, which = (put_back, number) if what == "put-back" else (unvoid, _number(form, "judgement"))
+        await site.database.write(lambda cursor: again(cursor, which, now=now, by=BY))
     else:
         raise Refusal("There is no such page.", 404, "missing")
     return RedirectResponse(f"/researcher/item/{number}", 303)
-
-
-async def decide_on_judgement(request: Request) -> Response:
-    """Stop using one judgement, or use it again; others are asked for a vote in its place."""
-    from dissensus.collect.slots import unvoid, void
-
-    session = admitted(request)
-    form = await posted_form(request, session)
-    site = site_of(request)
-    now, what, number = site.now(), request.path_params["what"], _number(form, "judgement")
-    if what == "void":
-        reason = _reason(form)
-        await site.database.write(lambda cursor: void(cursor, number, now=now, reason=reason, by=BY))
-    elif what == "unvoid":
-        await site.database.write(lambda cursor: unvoid(cursor, number, now=now, by=BY))
-    else:
-        raise Refusal("There is no such page.", 404, "missing")
-    return RedirectResponse(f"/researcher/item/{_number(form, 'item')}", 303)
 
 
 def _number(form: FormData, name: str) -> int:
@@ -412,11 +397,12 @@ async def decide_on_pay(request: Request) -> Response:
     decision = "rejected" if form.get("decision") == "rejected" else "approved"
     reason = str(form.get("reason", "")).replace("\0", "").strip()[:500]
 
-    def decide(cursor: Cursor) -> None:
-        for annotator in map(int, chosen):
-            decide_pay(cursor, project, annotator, now=now, decision=decision, bonus=bonus, reason=reason, by=BY)
-
-    await site.database.write(decide)
+    people = [int(each) for each in chosen]
+    await site.database.write(
+        lambda cursor: decide_pay(
+            cursor, project, people, now=now, decision=decision, bonus=bonus, reason=reason, by=BY
+        )
+    )
     return RedirectResponse("/researcher/pay", 303)
 
 
@@ -623,7 +609,6 @@ ROUTES: Final = (
     Route("/researcher/items", items, methods=["GET"]),
     Route("/researcher/item/{item:int}", item, methods=["GET"]),
     Route("/researcher/item/{what}", decide_on_item, methods=["POST"]),
-    Route("/researcher/judgement/{what}", decide_on_judgement, methods=["POST"]),
     Route("/researcher/items/refresh", refresh_items, methods=["POST"]),
     Route("/researcher/pay", pay, methods=["GET"]),
     Route("/researcher/pay", decide_on_pay, methods=["POST"]),

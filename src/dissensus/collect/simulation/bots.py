@@ -427,7 +427,10 @@ class _Bot:
         if session["screen"] == "/door":
             return "turned away"
         if session["screen"] == "/eligibility":
-            told = {f"answer-{place}": asked.eligible[0] for place, asked in enumerate(project.eligibility)}
+            told = {
+                f"answer-{place}": asked.eligible[int(self.draw.integers(len(asked.eligible)))]
+                for place, asked in enumerate(project.eligibility)
+            }
             await self._ask(partial(self.browser.submit, "/eligibility", {"csrf": self.browser.csrf, **told}))
         nothing = np.zeros(len(project.classes), dtype=np.int64)
         screens = [answers_of(project, nothing, milliseconds=1000.0)] * max(len(project.practice), 1)
