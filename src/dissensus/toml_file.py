@@ -62,7 +62,7 @@ class TomlFile:
         if key not in keys:
             where = f"in {beside}" if beside else f"in [{table}]" if table else "at the top"
             raise InputError(
-                f"{self.path}, line {self.line(table, beside or key)}: '{key}' is no key {where}{_nearest(key, keys)}; "
+                f"{self.path}, line {self.line(table, beside or key)}: '{key}' is no key {where}{nearest(key, keys)}; "
                 f"there are {', '.join(keys) or 'none'}"
             )
 
@@ -71,7 +71,7 @@ class TomlFile:
         names = list(known)
         return InputError(
             f"{self.path}, line {self.line(table, key)}: {key} names '{given}', which is not there"
-            f"{_nearest(str(given), names)}; there are {', '.join(names)}"
+            f"{nearest(str(given), names)}; there are {', '.join(names)}"
         )
 
     def refuse(self, table: str, key: str, what: str) -> InputError:
@@ -121,6 +121,7 @@ def in_words(hint: Any) -> str:
     return plain.get(hint, "a text in quotation marks")
 
 
-def _nearest(given: str, names: Iterable[str]) -> str:
+def nearest(given: str, names: Iterable[str]) -> str:
+    """The end of a refusal that names the nearest of the known names, if one is near."""
     near = difflib.get_close_matches(given, list(names), n=1, cutoff=0.5)
     return f"; did you mean '{near[0]}'?" if near else ""

@@ -51,6 +51,7 @@ WHOSE = {
     "/api/back": ANNOTATOR,
     "/api/take-over": ANNOTATOR,
     "/api/event": ANNOTATOR,
+    "/researcher": ANYONE,
     "/researcher/": RESEARCHER,
     "/researcher/leave": RESEARCHER,
     "/researcher/progress": RESEARCHER,

@@ -78,6 +78,14 @@ def serve(
     base_url: Annotated[
         str | None, typer.Option(help="The address that people use, if there is a proxy in front.")
     ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A proxy, or a network of them, whose word on visitors' addresses is taken; may be repeated. One on "
+            "this machine is trusted if there is a --base-url.",
+        ),
+    ] = None,
     password: Annotated[
         str | None,
         typer.Option(
@@ -89,10 +97,12 @@ def serve(
 ) -> None:
     """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once."""
     from dissensus.collect.project import read_project
-    from dissensus.collect.serving import Links, serve_project
+    from dissensus.collect.serving import Links, serve_project, serving_warnings
 
     project = read_project(folder)
     _say_findings(project)
+    for warning in serving_warnings(host=host, base_url=base_url, password=password):
+        note(f"warning: {warning}")
 
     def ready(links: Links) -> None:
         # Not through Rich, which would break a link over two lines.
@@ -101,9 +111,29 @@ def serve(
         note("Ctrl-C stops the server; what was saved is on disk")
 
     serve_project(
-        project, host=host, port=port, database_url=database, base_url=base_url, password=password, ready=ready
+        project,
+        host=host,
+        port=port,
+        database_url=database,
+        base_url=base_url,
+        trusted_proxies=trusted_proxy or (),
+        password=password,
+        ready=ready,
     )
     note("stopped; everything that was acknowledged is saved")
+
+
+@app.command()
+def login(folder: Folder) -> None:
+    """Print a new one-time link for the researcher, while the project is being served."""
+    from dissensus.collect.project import read_project
+    from dissensus.collect.security import Logins
+    from dissensus.errors import InputError
+
+    logins = Logins(read_project(folder).folder)
+    if logins.address is None:
+        raise InputError(f"{folder}: it has not been served yet; start 'dissensus collect serve {folder}'")
+    typer.echo(f"researcher:  {logins.address}{logins.one_time_link()}  (works once, within a day)")
 
 
 @app.command()

@@ -44,8 +44,9 @@ def back_up(database: Database | None, project: Project, *, clock: Callable[[], 
         raise InputError(f"{source}: there is nothing to back up yet; start 'dissensus collect serve {project.folder}'")
     target = project.folder / "backups" / f"collect-{_stamp(clock)}.sqlite"
     try:
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(mode=0o700, exist_ok=True)
         with whole_file(target) as part:
+            part.touch(mode=0o600)  # it holds people's ids on recruitment platforms
             with contextlib.closing(_open(source)) as connection:
                 connection.execute("VACUUM INTO ?", (str(part),))
             found = file_integrity(part)
@@ -56,14 +57,14 @@ def back_up(database: Database | None, project: Project, *, clock: Callable[[], 
         raise InputError(
             f"{target}: the backup cannot be written ({error}); make room, or mend the database"
         ) from error
-    for old in backups(project)[KEPT:]:
+    for old in backups(project.folder)[KEPT:]:
         old.unlink(missing_ok=True)
     return target
 
 
-def backups(project: Project) -> list[Path]:
-    """The backups of a project, the newest first."""
-    return sorted((project.folder / "backups").glob("collect-*.sqlite"), reverse=True)
+def backups(folder: Path) -> list[Path]:
+    """The backups of the project in a folder, the newest first."""
+    return sorted((folder / "backups").glob("collect-*.sqlite"), reverse=True)
 
 
 def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = time.time) -> Path | None:
@@ -92,6 +93,7 @@ def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = 
     release = claim(project.folder)
     try:
         with whole_file(target) as part:
+            part.touch(mode=0o600)
             shutil.copyfile(backup, part)
             _to_disk(part)
             return _put_aside(target, stamp=_stamp(clock))

@@ -250,6 +250,12 @@ def open_database(project: Project, url: str | None = None) -> Database:
         database = _open_sqlite(project.folder)
     try:
         database.write_now(lambda cursor: _prepare(cursor, project))
+    except sqlite3.DatabaseError as error:
+        database.close()
+        raise InputError(
+            f"{project.folder / FILE} is damaged ({error}); restore a backup with 'dissensus collect restore "
+            f"{project.folder} BACKUP'"
+        ) from error
     except BaseException:
         database.close()
         raise
@@ -339,29 +345,68 @@ def claim(folder: Path) -> Callable[[], None]:
     lock = FileLock(folder / "collect.lock", timeout=0, thread_local=False)
     try:
         lock.acquire()
-    except Timeout as error:
+    except OSError as error:
+        if isinstance(error, Timeout):
+            raise _served_already(folder) from error
         raise InputError(
-            f"{folder}: another process serves this project; stop the server first (one process is enough for all "
-            "annotators)"
+            f"{folder / 'collect.lock'} cannot be written ({error.strerror or error}); the server needs a "
+            "folder that it may write to"
         ) from error
     return lock.release
+
+
+def _served_already(folder: Path) -> InputError:
+    return InputError(
+        f"{folder}: another process serves this project; stop the server first (one process is enough for all "
+        "annotators)"
+    )
 
 
 def _open_sqlite(folder: Path) -> Database:
     path, release = folder / FILE, claim(folder)
     try:
+        _refuse_a_lost_one(path)
         try:
             _create_sqlite(path)
+            return Database(lambda read_only: _SqliteConnection(path, read_only), path=path, release=release)
         except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL):
+                raise InputError(
+                    f"{path} cannot be written ({error}); mend the rights of the folder, or make room"
+                ) from error
             raise InputError(f"{path}: not a database of this project ({error}); restore a backup") from error
-        return Database(lambda read_only: _SqliteConnection(path, read_only), path=path, release=release)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written ({error.strerror}); mend the rights of the folder") from error
     except BaseException:
         release()
         raise
 
 
+def _refuse_a_lost_one(path: Path) -> None:
+    """Refuses to begin anew where votes were collected before: the new backups would in time replace the good ones."""
+    from dissensus.collect.backup import backups
+
+    if path.exists() and (not path.is_file() or path.stat().st_size):
+        return
+    lost = "is empty" if path.exists() else "is missing"
+    kept = backups(path.parent)
+    if kept:
+        raise InputError(
+            f"{path} {lost}, but there are {len(kept)} backups of it; restore the newest with 'dissensus collect "
+            f"restore {path.parent} {kept[0]}', or move the folder backups away to begin anew"
+        )
+    log = path.with_name(f"{FILE}-wal")
+    if log.exists() and log.stat().st_size:
+        raise InputError(
+            f"{path} {lost}, but its log {log.name} is there and may hold votes; put the database back beside it, or "
+            "move the log away to begin anew"
+        )
+
+
 def _create_sqlite(path: Path) -> None:
-    path.touch(mode=0o600)  # it holds people's ids on recruitment platforms
+    # It holds people's ids on recruitment platforms; what SQLite writes beside it gets the same mode.
+    path.touch(mode=0o600)
+    path.chmod(0o600)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():

@@ -6,6 +6,7 @@ import asyncio
 import io
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -112,7 +113,7 @@ async def login(request: Request) -> Response:
         form = await posted_form(request, request.cookies.get(DOOR_COOKIE))
         _check_guesses(request)
         # Hashing takes 50 ms on purpose; other people's requests do not wait for it.
-        session = await asyncio.to_thread(site.researchers.enter_by_password, str(form.get("password", "")))
+        session = await asyncio.to_thread(site.logins.enter_by_password, str(form.get("password", "")))
         return await _answer_at_the_door(request, session, wrong="This is not the password.")
     if is_researcher(request):
         return RedirectResponse("/researcher/progress", 303)
@@ -125,7 +126,7 @@ async def enter(request: Request) -> Response:
     if request.method == "POST":
         await posted_form(request, request.cookies.get(DOOR_COOKIE))
         _check_guesses(request)
-        session = site.researchers.enter_by_link(token)
+        session = site.logins.enter_by_link(token)
         return await _answer_at_the_door(
             request, session, wrong="This link has been used or is too old; ask for a new one."
         )
@@ -142,7 +143,8 @@ def _login_page(site: Site, *, said: str, status: int = 200) -> Response:
         csrf=csrf_token(visit),
         contact="",
         said=said,
-        has_password=site.researchers.password is not None,
+        has_password=site.logins.has_password,
+        folder=site.project.folder.name,
     )
     return _at_the_door(site, visit, drawn, status=status)
 
@@ -160,12 +162,19 @@ async def _answer_at_the_door(request: Request, session: str | None, *, wrong: s
     return _login_page(site, said=wrong, status=403) if session is None else _let_in(site, session)
 
 
+async def entrance(request: Request) -> Response:
+    """The address that people type."""
+    return RedirectResponse("/researcher/progress", 303)
+
+
 async def leave(request: Request) -> Response:
     """Log out."""
     session = admitted(request)
     await posted_form(request, session)
-    site_of(request).researchers.leave(session)
-    return RedirectResponse("/researcher/login", 303)
+    site_of(request).logins.leave(session)
+    response = RedirectResponse("/researcher/login", 303)
+    response.delete_cookie(RESEARCHER_COOKIE, path="/")
+    return response
 
 
 # The pages.
@@ -217,7 +226,15 @@ async def progress_now(request: Request) -> Response:
 async def _live(request: Request) -> Any:
     site = site_of(request)
     moment = site.now()
-    return await site.database.read(lambda cursor: live(cursor, site.project, now=moment))
+    found = await site.database.read(lambda cursor: live(cursor, site.project, now=moment))
+    if site.untrusted is None:
+        return found
+    alert = (
+        f"Visitors come through {site.untrusted}, which is not trusted to say who they are, so all of them count as "
+        "one address and some may be turned away. If that is your proxy, restart the server with "
+        f"--trusted-proxy {site.untrusted}."
+    )
+    return replace(found, alerts=(alert, *found.alerts))
 
 
 async def quality(request: Request) -> Response:
@@ -434,6 +451,7 @@ ROUTES: Final = (
     Route("/researcher/enter/{token}", enter, methods=["GET", "POST"]),
     Route("/researcher/leave", leave, methods=["POST"]),
     Route("/researcher/", setup, methods=["GET"]),
+    Route("/researcher", entrance, methods=["GET"]),
     Route("/researcher/progress", progress, methods=["GET"]),
     Route("/researcher/api/progress", progress_now, methods=["GET"]),
     Route("/researcher/quality", quality, methods=["GET"]),

@@ -1,6 +1,7 @@
 // Practice: the same screen, with comments on how to use it only – never on which answer is right.
 
 import { Screen, project } from "./screen.js";
+import { say } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const rounds = JSON.parse(at("main").dataset.practice);
@@ -9,12 +10,12 @@ const answers = [];
 const screen = new Screen({ next: done });
 screen.owner.incomplete = (missing) => {
   const names = missing.slice(0, 3).map((each) => each.name).join(", ");
-  say(`You left ${names}${missing.length > 3 ? ` and ${missing.length - 3} more` : ""} unanswered. Every class needs an answer.`);
+  const more = missing.length - 3;
+  at("practice-text").textContent =
+    more > 0
+      ? say("You left {names} and {n} more unanswered. Every class needs an answer.", { names, n: more })
+      : say("You left {names} unanswered. Every class needs an answer.", { names });
 };
-
-function say(text) {
-  at("practice-text").textContent = text;
-}
 
 async function done({ values }) {
   answers.push({ values });
@@ -25,7 +26,7 @@ async function done({ values }) {
 
 async function show() {
   const round = rounds[answers.length];
-  at("count").textContent = rounds.length > 1 ? `Practice ${answers.length + 1} of ${rounds.length}` : "Practice";
+  at("count").textContent = rounds.length > 1 ? say("Practice {number} of {of}", { number: answers.length + 1, of: rounds.length }) : say("Practice");
   at("done").max = rounds.length;
   at("done").value = answers.length;
   await screen.show(round.item, project.classes);

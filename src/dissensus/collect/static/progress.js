@@ -9,7 +9,7 @@ async function refresh() {
     if (answer.status === 401) return location.reload();
     const fresh = new DOMParser().parseFromString((await answer.json()).html, "text/html");
     place.replaceChildren(...fresh.body.childNodes);
-    document.getElementById("fresh").textContent = `Updated ${new Date().toLocaleTimeString()}`;
+    document.getElementById("fresh").textContent = `Updated ${new Date().toLocaleTimeString(document.documentElement.lang)}`;
   } catch {
     document.getElementById("fresh").textContent = "The server does not answer; trying again.";
   }
