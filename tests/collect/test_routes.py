@@ -63,6 +63,7 @@ WHOSE = {
     "/researcher/pause": RESEARCHER,
     "/researcher/resume": RESEARCHER,
     "/researcher/annotator/{what}": RESEARCHER,
+    "/researcher/annotator/{annotator:int}": RESEARCHER,
     "/researcher/reveal": RESEARCHER,
     "/researcher/adaptive/round": RESEARCHER,
     "/researcher/export/download": RESEARCHER,

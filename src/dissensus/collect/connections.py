@@ -1,8 +1,8 @@
 """Connections to the server: how many there may be, and how long a request may take to arrive.
 
 Whoever sends half a request and waits would otherwise hold a connection for ever, and a thousand of those would hold
-all that the system allows. Here a request has `REQUEST_SECONDS` to arrive, and when all places are taken, the connection
-that has waited longest for its request makes room for the new one.
+all that the system allows. Here a request has `REQUEST_SECONDS` to arrive, and when all places are taken, the
+connection that has waited longest for its request makes room for the new one.
 """
 
 from __future__ import annotations

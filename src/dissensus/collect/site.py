@@ -57,6 +57,15 @@ class ServerSettings:
     password: str | None = None
 
 
+@dataclass(frozen=True)
+class Standing:
+    """How an annotator stood before a decision: whether a researcher had kept them before, and why they were out."""
+
+    annotator: int
+    kept: int
+    reason: str | None
+
+
 @dataclass(kw_only=True)
 class Site:
     """A served project.
@@ -71,6 +80,7 @@ class Site:
         offered: pictures and whose they are.
         paused: whether no items are being handed out.
         revealed: researcher sessions that chose to see answers while the project is running.
+        undo: by researcher session, the last decision on annotators that can be taken back, and on whom it was.
         untrusted: the address of a proxy that says who its visitors are and is not trusted; None for none.
     """
 
@@ -84,6 +94,7 @@ class Site:
     paused: bool = False
     revealed: set[str] = field(default_factory=set)
     untrusted: str | None = None
+    undo: dict[str, tuple[str, tuple[Standing, ...]]] = field(default_factory=dict)
 
     @property
     def https(self) -> bool:
