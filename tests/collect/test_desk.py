@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,16 +20,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def said(values: dict[str, str], number: int) -> dict[str, str]:
+    return values
+
+
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
     """A project that many people have judged, one of whom is always in a hurry."""
     project = text_project(tmp_path_factory.mktemp("crowd"), items=2, k=60)
     with visited(project) as site:
         for each in range(PEOPLE_A_PAGE + 5):
-            said = "yes" if each % 3 else "no"
-            judge_all(
-                site.database, project, lambda n, said=said: {"cat": said, "dog": "no"}, seconds=0.5 if each == 7 else 5
-            )
+            values = {"cat": "yes" if each % 3 else "no", "dog": "no"}
+            judge_all(site.database, project, partial(said, values), seconds=0.5 if each == 7 else 5)
         yield site
 
 
@@ -157,6 +160,6 @@ def test_no_page_is_a_dead_end(tmp_path: Path) -> None:
         assert site.visitor().post("/api/next", tab="t").json()["start"] is True
     changes = {"recruitment.kind": '"prolific"'}
     with visited(web_project(tmp_path / "prolific", texts=["one"], changes=changes)) as site:
-        page = site.visitor().open("/work").text
-        assert 'href="/"' not in page, "the bare address leads nowhere there"
-        assert "open the link that brought you here again" in page
+        ended = site.visitor().open("/work").text
+        assert 'href="/"' not in ended, "the bare address leads nowhere there"
+        assert "open the link that brought you here again" in ended

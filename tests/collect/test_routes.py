@@ -31,6 +31,7 @@ ANYONE, ANNOTATOR, RESEARCHER = "anyone", "annotator", "researcher"
 WHOSE = {
     "/": ANYONE,
     "/static": ANYONE,
+    "/health": ANYONE,
     "/researcher/login": ANYONE,
     "/researcher/enter/{token}": ANYONE,
     "/consent": ANNOTATOR,

@@ -224,12 +224,17 @@ def export(
 
 
 @app.command()
-def backup(folder: Folder) -> None:
+def backup(
+    folder: Folder,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Another folder for the copy, best on another disk.")
+    ] = None,
+) -> None:
     """Copy the database into FOLDER/backups, even while it is being served, and check the copy."""
     from dissensus.collect.backup import back_up
     from dissensus.collect.project import read_project
 
-    console().print(plain(str(back_up(None, read_project(folder)))), soft_wrap=True)
+    console().print(plain(str(back_up(None, read_project(folder), to=to))), soft_wrap=True)
 
 
 @app.command()
@@ -244,6 +249,59 @@ def restore(
     console().print(f"{plain(str(folder / 'collect.sqlite'))} is now {plain(str(backup))}", soft_wrap=True)
     if kept is not None:
         note(f"the database that was there is kept as {kept}")
+
+
+@app.command()
+def deploy(
+    folder: Folder,
+    host: Annotated[str, typer.Option(help="The name under which people reach the machine: study.example.org.")],
+    docker: Annotated[bool, typer.Option("--docker", help="Dockerfile, compose file and Caddyfile.")] = False,
+    systemd: Annotated[bool, typer.Option("--systemd", help="Unit files, a backup timer and a Caddyfile.")] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server behind the proxy.")] = 8000,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A new folder for the files; FOLDER/deploy by default.")
+    ] = None,
+) -> None:
+    """Write what is needed to serve a project with TLS on a machine of its own; docs/deploy.md walks through it."""
+    from dissensus.collect.deploy import write_deployment
+    from dissensus.collect.project import read_project
+    from dissensus.errors import InputError
+
+    if docker == systemd:
+        raise InputError("collect deploy: give either --docker or --systemd")
+    project = read_project(folder)
+    place = output if output is not None else project.folder / "deploy"
+    done = write_deployment(project, place, kind="docker" if docker else "systemd", host=host, port=port)
+    for name, about in done.files.items():
+        typer.echo(f"{done.folder / name}: {about}")
+    note("then, on that machine:")
+    for command, about in done.steps:
+        # Not through Rich, which would break a command over two lines.
+        typer.echo(f"  {command}    # {about}")
+
+
+@app.command()
+def doctor(
+    folder: Folder,
+    base_url: Annotated[
+        str | None, typer.Option(help="The address that people use; by default the one it was served under last.")
+    ] = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Check address, proxy, TLS, disk, database, backups, file modes and clock of a project, and say what to do."""
+    from dataclasses import asdict
+
+    from dissensus.collect.doctor import examine
+    from dissensus.collect.project import read_project
+
+    found = examine(read_project(folder), base_url=base_url)
+    if json is not None:
+        json_to(json, [asdict(each) for each in found])
+    if json is None or str(json) != "-":
+        for each in found:
+            typer.echo(f"{each.kind:8} {each.sentence}")
+    if any(each.kind == "error" for each in found):
+        raise typer.Exit(1)
 
 
 def _say_findings(project: Project) -> None:

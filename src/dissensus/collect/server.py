@@ -9,8 +9,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import Mount
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from dissensus.collect import annotator_pages, researcher_pages
@@ -24,6 +24,7 @@ from dissensus.collect.security import (
     Guard,
     Limits,
     Logins,
+    address_of,
 )
 from dissensus.collect.site import Refusal, ServerSettings, Site, can_start, refuse, site_of, turned_away
 from dissensus.errors import InputError
@@ -63,6 +64,7 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
         routes=[
             *annotator_pages.ROUTES,
             *researcher_pages.ROUTES,
+            Route("/health", health, methods=["GET"]),
             Mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static"),
         ],
         middleware=[
@@ -100,6 +102,14 @@ def one_time_link(app: Starlette) -> str:
     """A path that logs a researcher in, once, within a day."""
     site: Site = app.state.site
     return site.logins.one_time_link()
+
+
+async def health(request: Request) -> Response:
+    """For monitors and `collect doctor`: that the project is served, and whether a proxy is trusted."""
+    forwarded, address = request.headers.get("x-forwarded-for"), address_of(request.scope)
+    proxy = "none" if forwarded is None else "trusted" if address in forwarded else "untrusted"
+    told = {"dissensus": "collect", "time": site_of(request).now(), "proxy": proxy}
+    return JSONResponse({**told, **({"from": address} if proxy == "untrusted" else {})})
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
