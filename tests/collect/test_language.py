@@ -16,6 +16,7 @@ import pytest
 import dissensus.collect
 from dissensus.collect.language import NAMES, PLURALS, language, preferred
 from dissensus.collect.project import read_project
+from dissensus.collect.setup_check import check_setup
 from dissensus.collect.site import draw
 from dissensus.errors import InputError
 from tests.collect.web import visited, web_project
@@ -261,6 +262,12 @@ def test_a_translation_of_nothing_is_refused(tmp_path: Path, more: str, said: st
     with pytest.raises(InputError) as refused:
         read_project(project.folder)
     assert said in str(refused.value)
+
+
+def test_the_set_up_names_what_is_left_in_one_language(tmp_path: Path) -> None:
+    found = check_setup(web_project(tmp_path, texts=["one"], more=GERMAN))
+    (left,) = [each.sentence for each in found if "translations.de" in each.sentence]
+    assert "leaves 2 texts as they are, such as 'dog'" in left
 
 
 def test_pages_without_a_visitor_are_in_english() -> None:

@@ -220,7 +220,8 @@ if sys.argv[2] != "0":
     resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[2])))
 from dissensus.collect.project import read_project
 from dissensus.collect.serving import serve_project
-serve_project(read_project(sys.argv[1]), port=0, ready=lambda links: print(links.annotator, flush=True))
+given = {"port": int(sys.argv[3]), "base_url": "http://project.test"}
+serve_project(read_project(sys.argv[1]), **given, ready=lambda links: print(links.annotator, flush=True))
 """
 
 
@@ -228,25 +229,32 @@ serve_project(read_project(sys.argv[1]), port=0, ready=lambda links: print(links
 def serving(folder: Path, *, files: int = 0) -> Iterator[tuple[tuple[str, int], Path]]:
     """A server in a process of its own with so many file descriptors, and its log."""
     log = folder / "log.txt"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     with log.open("w") as written:
         process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(folder), str(files)], stdout=subprocess.PIPE, stderr=written, text=True
+            [sys.executable, "-c", SERVE, str(folder), str(files), str(port)],
+            stdout=subprocess.PIPE,
+            stderr=written,
+            text=True,
         )
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
         assert line, log.read_text()
-        yield ("127.0.0.1", int(line.rsplit(":", 1)[1].strip(" /\n"))), log
+        assert line == "http://project.test/\n"
+        yield ("127.0.0.1", port), log
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(20)
         process.stdout.close()
 
 
-def ask(place: tuple[str, int], path: bytes = b"/static/icon.svg", *, within: float = 5.0) -> bytes:
+def ask(place: tuple[str, int], path: bytes = b"/static/icon.svg", *, more: bytes = b"", within: float = 5.0) -> bytes:
     with socket.create_connection(place, timeout=within) as line:
         line.settimeout(within)
-        line.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        line.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n" + more + b"Connection: close\r\n\r\n")
         answer = b""
         while got := line.recv(65536):
             answer += got
@@ -346,6 +354,8 @@ def test_a_browser_that_goes_away_in_the_middle_leaves_nothing_in_the_log(tmp_pa
                 line.sendall(b"Content-Type: " + kind + b"\r\nContent-Length: 900\r\n\r\ncsrf=")
                 time.sleep(0.05)
         assert ask(place).startswith(b"HTTP/1.1 200")
+        # There is a base URL, so a proxy on this machine is taken at its word.
+        assert b'"proxy":"trusted"' in ask(place, b"/health", more=b"X-Forwarded-For: 81.2.69.142\r\n")
     assert log.read_text() == ""
 
 

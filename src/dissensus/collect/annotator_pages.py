@@ -566,11 +566,14 @@ async def save(request: Request) -> Response:
     project, now = site.project, site.now()
     uuid, asked, tab = (text_of(body, name, longest=64) for name in ("uuid", "assignment", "tab"))
     answers = check_answers(project, body.get("answers"))
-    tongue = language_of(request)
 
     def store(cursor: Cursor, annotator: int) -> dict[str, Any]:
         saved = assignment.save(cursor, project, annotator, now=now, assignment=asked, uuid=uuid, answers=answers)
-        told = paused(tongue) if site.paused else after(cursor, site, annotator, now=now, tab=tab, token=token)
+        told = (
+            paused(language_of(request))
+            if site.paused
+            else after(cursor, site, annotator, now=now, tab=tab, token=token)
+        )
         hurried = not saved.duplicate and told["state"] == "item"
         hurried = hurried and participants.reminded(cursor, project, annotator, now=now, seconds=answers.seconds)
         return {"saved": True, "duplicate": saved.duplicate, "late": saved.late, "hurried": hurried, "next": told}

@@ -62,6 +62,9 @@ class Connection(Protocol):
 
     def cursor(self) -> Cursor: ...
     def begin(self) -> None: ...
+    def settle(self) -> None:
+        """Waits until all that was asked so far has been done, and raises what went wrong."""
+
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
     def failure(self, error: Exception) -> Exception | None:
@@ -203,9 +206,12 @@ def _write_batch(batch: list[_Request], connection: Connection) -> None:
             cursor.execute("SAVEPOINT request")
             try:
                 request.result = request.work(cursor)
+                connection.settle()
             except Exception as error:
                 if connection.failure(error) is not None:
                     raise
+                with contextlib.suppress(Exception):
+                    connection.settle()
                 request.error = error
                 cursor.execute("ROLLBACK TO SAVEPOINT request")
             cursor.execute("RELEASE SAVEPOINT request")
@@ -318,6 +324,9 @@ class _SqliteConnection:
 
     def begin(self) -> None:
         self.connection.execute(self.opening)
+
+    def settle(self) -> None:
+        pass
 
     def commit(self) -> None:
         self.connection.execute("COMMIT")

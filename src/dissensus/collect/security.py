@@ -56,7 +56,7 @@ def csrf_token(session: str) -> str:
 
 def keyed_name(session: str, about: str) -> str:
     """A name that only the holder of ``session`` is given and that nobody can reverse: HMAC-SHA-256, 144 bits."""
-    digest = hmac.new(session.encode(), about.encode(), hashlib.sha256).digest()
+    digest = hmac.digest(session.encode(), about.encode(), "sha256")
     return base64.urlsafe_b64encode(digest[:18]).decode()
 
 
