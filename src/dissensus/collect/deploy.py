@@ -22,6 +22,10 @@ SUBNET: Final = "172.30.87.0/24"
 """The network between Caddy and the server, which nobody else is in."""
 
 
+USER: Final = "dissensus"
+"""Who runs the server where the folder of the project belongs to root."""
+
+
 @dataclass(frozen=True)
 class Deployment:
     """What was written.
@@ -148,6 +152,7 @@ HEALTHCHECK --interval=30s --timeout=6s --start-period=30s CMD {json.dumps(["pyt
         ".env.example": "copy it to .env and write a password into it",
     }
     steps = [
+        *([(f"sudo chown -R {user} {home}", "a server should not run as root")] if owner.st_uid == 0 else []),
         (f"cp -r {{folder}} /srv/{name} && cd /srv/{name}", "on the machine that serves, beside the project's folder"),
         ("umask 077; mkdir backups; echo DISSENSUS_PASSWORD=$(openssl rand -base64 15) > .env", "the password"),
         ("docker compose up -d --build", "starts it, now and after every restart of the machine"),
@@ -176,12 +181,8 @@ def _systemd(project: Project, *, name: str, base_url: str, port: int) -> _Writt
     home = project.folder.resolve()
     program = Path(shutil.which("dissensus") or Path(sys.executable).with_name("dissensus"))
     saved = Path("/var/backups") / name
-    try:
-        import pwd
-
-        owner = pwd.getpwuid(home.stat().st_uid).pw_name
-    except (ImportError, KeyError):
-        owner = str(home.stat().st_uid)
+    as_root = home.stat().st_uid == 0
+    owner = USER if as_root else home.owner()
     shared = f"""\
 User={owner}
 UMask=0077
@@ -248,7 +249,9 @@ WantedBy=timers.target
         "Caddyfile": f"TLS for {base_url}; add it to /etc/caddy/Caddyfile",
     }
     folder = "{folder}"
+    made = f"sudo useradd --system {USER}; sudo chown -R {USER} {home}"
     steps = [
+        *([(made, "a server should not run as root")] if as_root else []),
         (f"sudo cp {folder}/{name}* /etc/systemd/system/", "the units"),
         (f"sudo install -d -m 700 -o {owner} {saved}", "where backups go; copy them to another machine"),
         (f"sudo install -m 600 /dev/null /etc/{name}.env", "for the password, and for nobody else to read"),
