@@ -363,6 +363,34 @@ def _pair_difference(evidence: Evidence, about: About) -> Measured:
     return _with_spread(value, Spread(tuple(parts)) if len(parts) == 2 else None, by_seed=by_pair, over="pairs of runs")
 
 
+def _explanation_difference(evidence: Evidence, about: About) -> Measured:
+    """How alike the maps of a system's seeds are, less another's.
+
+    The interval is made of the two systems' own (Zou, Donner 2008), as if their items and seeds were not the same: it
+    is at most too wide where items that are easy to agree on are so for both.
+    """
+    both = []
+    for name in ("system", "against"):
+        found = evidence.basins.explanations.get(about[name])
+        if found is None:
+            known = ", ".join(evidence.basins.explanations) or "none"
+            raise InputError(
+                f"claims: the explanations of '{about[name]}' were not compared in this study; there are {known}"
+            )
+        if about["measure"] not in ("cosine", "correlation"):
+            raise InputError(f"claims: maps are not compared by '{about['measure']}'; choose cosine or correlation")
+        both.append(getattr(found, about["measure"]))
+    ours, theirs = both
+    gap = ours.value - theirs.value
+    ends = (None, None)
+    if None not in (ours.low, ours.high, theirs.low, theirs.high):
+        ends = (
+            gap - float(np.hypot(ours.value - ours.low, theirs.high - theirs.value)),
+            gap + float(np.hypot(ours.high - ours.value, theirs.value - theirs.low)),
+        )
+    return Measured(value=Estimate(gap, *ends), over=ITEMS_AND_SEEDS, null=0.0)
+
+
 def _over_seeds(values: Floats, *, null: float | None = 0.0) -> Measured:
     """The mean over seeds with Student's interval."""
     spread = Spread(((float(values.var(ddof=1)) / len(values), len(values) - 1),)) if len(values) > 1 else None
@@ -463,6 +491,11 @@ QUANTITIES: Final[dict[str, Quantity]] = {
         what="barrier or CKA between runs, `a & b` less `c & d`",
         keys={"measure": str, **_TWO},
         measure=_pair_difference,
+    ),
+    "explanation difference": Quantity(
+        what="how alike seeds explain items (cosine or correlation of their maps), less another system's",
+        keys={"measure": str, **_TWO},
+        measure=_explanation_difference,
     ),
     "ood ahead": Quantity(
         what="by how many OOD scores a system has the higher AUROC",
