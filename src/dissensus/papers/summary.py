@@ -16,7 +16,9 @@ from dissensus.datasets import data_folder
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.papers.evidence import MOST_CONTESTED
+from dissensus.papers.measured import measured_of
 from dissensus.papers.quantities import measure
+from dissensus.papers.selected_on_test import selected_on_test
 from dissensus.studies.writing import study_toml
 from dissensus.training.data import TRAIN
 from dissensus.whole_file import whole_file
@@ -57,6 +59,8 @@ class StudySummary:
         scores: one for each stratum, metric and system: by_seed, mean, low, high.
         worth: by system, how many people it is worth, in words.
         answers: by claim, what was asked and what was measured, or why it was refused.
+        measured: of basins and out-of-distribution detection, what the study asks for.
+        selected_on_test: an audit, never a result: by system, what choosing the epoch on test items would have given.
     """
 
     name: str
@@ -76,6 +80,8 @@ class StudySummary:
     scores: tuple[Mapping[str, Any], ...] = ()
     worth: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    selected_on_test: tuple[Mapping[str, Any], ...] = ()
 
 
 def summarise(
@@ -95,6 +101,7 @@ def summarise(
     evaluation = evidence.evaluation
     trained_on, hours = _compute(evidence)
     folds = bool(study.folds)
+    audited = study.training.dynamics and any(use.audit_selection for use in paper.studies if use.name == name)
     return StudySummary(
         name=name,
         study=study.name.removesuffix(f"-fold-{study.fold}") if folds else study.name,
@@ -112,6 +119,8 @@ def summarise(
         scores=tuple(_scores(evidence)),
         worth={system: str(worth) for system, worth in evaluation.worth.items()},
         answers=answers,
+        measured={} if folds else _rounded(measured_of(evidence.first)),
+        selected_on_test=tuple(_rounded(selected_on_test(evidence.scored))) if audited else (),
     )
 
 
@@ -206,7 +215,11 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
             made = StudySummary(
                 **{
                     **given,
-                    **{key: tuple(given[key]) for key in ("seeds", "cautions", "scores")},
+                    **{
+                        key: tuple(given[key])
+                        for key in ("seeds", "cautions", "scores", "selected_on_test")
+                        if key in given
+                    },
                 }
             )
         except (OSError, ValueError, TypeError, KeyError) as error:
