@@ -87,19 +87,37 @@ def _run(
             return
         study, instead = on_other_data(asked, use.instead), True
         plans = _plans(study, store, how)
+    left_out: list[str] = []
     try:
         for plan in plans:
             train(plan)
-            if plan.opened.study.basins is not None:
-                study_basins(plan.opened, device=plan.choice.device)
-            if plan.opened.study.ood is not None:
-                study_ood(plan.opened, device=plan.choice.device)
+            left_out += _measure(plan)
     finally:
         for plan in plans:
             plan.writer.close()
     found = gather([plan.opened for plan in plans], resamples=how.resamples)
     for name, evidence in zip(names, found.values(), strict=True):
-        yield summarise(paper, name, evidence, quick=how.quick, instead=instead)
+        summary = summarise(paper, name, evidence, quick=how.quick, instead=instead)
+        yield replace(summary, unmeasured=tuple(left_out))
+
+
+def _measure(plan: Plan) -> list[str]:
+    """Measure what the study asks for beside scores; why something could not be, in sentences.
+
+    Claims are judged by what is in the store: where runs came back without their weights, the rest is still good.
+    """
+    left_out = []
+    for what, asked, measure in (
+        ("basins", plan.opened.study.basins, study_basins),
+        ("out-of-distribution detection", plan.opened.study.ood, study_ood),
+    ):
+        try:
+            if asked is not None:
+                measure(plan.opened, device=plan.choice.device)
+        except InputError as error:
+            why = without_place(str(error)).replace(f"{plan.opened.store.folder}/", "")
+            left_out.append(f"Not all of its {what} could be measured: {why}.")
+    return left_out
 
 
 def _plans(study: Study, store: Path, how: Reproduction) -> list[Plan]:
