@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.collect.language import NAMES, language
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
-from dissensus.toml_file import TomlFile, nearest
+from dissensus.toml_file import TomlFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -524,6 +524,7 @@ class _ProjectFile(TomlFile):
         texts = set(KEYS["texts"]) | set(
             _texts_in({key: inside for key, inside in self.given.items() if inside is not given})
         )
+        short = sorted(each for each in texts if 0 < len(each) <= 60)
         for code, inside in given.items():
             if code not in NAMES or code == own or not isinstance(inside, dict):
                 others = ", ".join(each for each in NAMES if each != own)
@@ -533,7 +534,7 @@ class _ProjectFile(TomlFile):
                     raise self.refuse(
                         "",
                         "translations",
-                        f"translates '{text}' into {code}, which is not a text of this project{nearest(text, texts)}",
+                        f"translates '{text}' into {code}, which is not a text of this project{choices(text, short)}",
                     )
                 if not isinstance(said, str) or not said.strip():
                     raise self.refuse("", "translations", f"writes {said!r} for '{text}' in {code}; give a text")
