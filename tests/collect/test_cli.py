@@ -92,7 +92,7 @@ def test_a_project_is_served_watched_and_stopped(tmp_path: Path, texts: Path) ->
     assert "everything that was acknowledged is saved" in remarks
     assert "Traceback" not in remarks
     project = read_project(tmp_path / "project")
-    restored = collect("restore", tmp_path / "project", backups(project)[0])
+    restored = collect("restore", tmp_path / "project", backups(project.folder)[0])
     assert restored.returncode == 0
     assert "is kept as" in restored.stderr
 

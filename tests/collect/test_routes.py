@@ -31,6 +31,7 @@ ANYONE, ANNOTATOR, RESEARCHER = "anyone", "annotator", "researcher"
 WHOSE = {
     "/": ANYONE,
     "/static": ANYONE,
+    "/health": ANYONE,
     "/researcher/login": ANYONE,
     "/researcher/enter/{token}": ANYONE,
     "/door": ANNOTATOR,
@@ -53,6 +54,7 @@ WHOSE = {
     "/api/back": ANNOTATOR,
     "/api/take-over": ANNOTATOR,
     "/api/event": ANNOTATOR,
+    "/researcher": ANYONE,
     "/researcher/": RESEARCHER,
     "/researcher/leave": RESEARCHER,
     "/researcher/progress": RESEARCHER,
@@ -71,6 +73,7 @@ WHOSE = {
     "/researcher/close": RESEARCHER,
     "/researcher/reopen": RESEARCHER,
     "/researcher/annotator/{what}": RESEARCHER,
+    "/researcher/annotator/{annotator:int}": RESEARCHER,
     "/researcher/reveal": RESEARCHER,
     "/researcher/adaptive/round": RESEARCHER,
     "/researcher/export/download": RESEARCHER,

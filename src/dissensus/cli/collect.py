@@ -82,6 +82,14 @@ def serve(
     base_url: Annotated[
         str | None, typer.Option(help="The address that people use, if there is a proxy in front.")
     ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A proxy, or a network of them, whose word on visitors' addresses is taken; may be repeated. One on "
+            "this machine is trusted if there is a --base-url.",
+        ),
+    ] = None,
     password: Annotated[
         str | None,
         typer.Option(
@@ -93,10 +101,12 @@ def serve(
 ) -> None:
     """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once."""
     from dissensus.collect.project import read_project
-    from dissensus.collect.serving import Links, serve_project
+    from dissensus.collect.serving import Links, serve_project, serving_warnings
 
     project = read_project(folder)
     _say_findings(project)
+    for warning in serving_warnings(host=host, base_url=base_url, password=password):
+        note(f"warning: {warning}")
 
     def ready(links: Links) -> None:
         # Not through Rich, which would break a link over two lines.
@@ -105,9 +115,29 @@ def serve(
         note("Ctrl-C stops the server; what was saved is on disk")
 
     serve_project(
-        project, host=host, port=port, database_url=database, base_url=base_url, password=password, ready=ready
+        project,
+        host=host,
+        port=port,
+        database_url=database,
+        base_url=base_url,
+        trusted_proxies=trusted_proxy or (),
+        password=password,
+        ready=ready,
     )
     note("stopped; everything that was acknowledged is saved")
+
+
+@app.command()
+def login(folder: Folder) -> None:
+    """Print a new one-time link for the researcher, while the project is being served."""
+    from dissensus.collect.project import read_project
+    from dissensus.collect.security import Logins
+    from dissensus.errors import InputError
+
+    logins = Logins(read_project(folder).folder)
+    if logins.address is None:
+        raise InputError(f"{folder}: it has not been served yet; start 'dissensus collect serve {folder}'")
+    typer.echo(f"researcher:  {logins.address}{logins.one_time_link()}  (works once, within a day)")
 
 
 @app.command()
@@ -153,7 +183,7 @@ def simulate(
     careless: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that answer at random.")] = 0.05,
     exclude: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that the researcher excludes.")] = 0.03,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Keep the simulated project in this folder.")
+        Path | None, typer.Option("-o", "--output", help="Keep the simulated project in this folder.")
     ] = None,
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
@@ -179,7 +209,7 @@ def export(
     folder: Folder,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A new folder for the files; by default FOLDER/exports/DATE-TIME."),
+        typer.Option("-o", "--output", help="A new folder for the files; by default FOLDER/exports/DATE-TIME."),
     ] = None,
     identities: Annotated[
         bool, typer.Option("--identities", help="Also write the annotators' ids on the platform, into a separate file.")
@@ -454,12 +484,17 @@ def _show_pay(project: Project, lines: Any) -> None:
 
 
 @app.command()
-def backup(folder: Folder) -> None:
+def backup(
+    folder: Folder,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Another folder for the copy, best on another disk.")
+    ] = None,
+) -> None:
     """Copy the database into FOLDER/backups, even while it is being served, and check the copy."""
     from dissensus.collect.backup import back_up
     from dissensus.collect.project import read_project
 
-    console().print(plain(str(back_up(None, read_project(folder)))), soft_wrap=True)
+    console().print(plain(str(back_up(None, read_project(folder), to=to))), soft_wrap=True)
 
 
 @app.command()
@@ -474,6 +509,59 @@ def restore(
     console().print(f"{plain(str(folder / 'collect.sqlite'))} is now {plain(str(backup))}", soft_wrap=True)
     if kept is not None:
         note(f"the database that was there is kept as {kept}")
+
+
+@app.command()
+def deploy(
+    folder: Folder,
+    host: Annotated[str, typer.Option(help="The name under which people reach the machine: study.example.org.")],
+    docker: Annotated[bool, typer.Option("--docker", help="Dockerfile, compose file and Caddyfile.")] = False,
+    systemd: Annotated[bool, typer.Option("--systemd", help="Unit files, a backup timer and a Caddyfile.")] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server behind the proxy.")] = 8000,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A new folder for the files; FOLDER/deploy by default.")
+    ] = None,
+) -> None:
+    """Write what is needed to serve a project with TLS on a machine of its own; docs/deploy.md walks through it."""
+    from dissensus.collect.deploy import write_deployment
+    from dissensus.collect.project import read_project
+    from dissensus.errors import InputError
+
+    if docker == systemd:
+        raise InputError("collect deploy: give either --docker or --systemd")
+    project = read_project(folder)
+    place = output if output is not None else project.folder / "deploy"
+    done = write_deployment(project, place, kind="docker" if docker else "systemd", host=host, port=port)
+    for name, about in done.files.items():
+        typer.echo(f"{done.folder / name}: {about}")
+    note("then, on that machine:")
+    for command, about in done.steps:
+        # Not through Rich, which would break a command over two lines.
+        typer.echo(f"  {command}    # {about}")
+
+
+@app.command()
+def doctor(
+    folder: Folder,
+    base_url: Annotated[
+        str | None, typer.Option(help="The address that people use; by default the one it was served under last.")
+    ] = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Check address, proxy, TLS, disk, database, backups, file modes and clock of a project, and say what to do."""
+    from dataclasses import asdict
+
+    from dissensus.collect.doctor import examine
+    from dissensus.collect.project import read_project
+
+    found = examine(read_project(folder), base_url=base_url)
+    if json is not None:
+        json_to(json, [asdict(each) for each in found])
+    if json is None or str(json) != "-":
+        for each in found:
+            typer.echo(f"{each.kind:8} {each.sentence}")
+    if any(each.kind == "error" for each in found):
+        raise typer.Exit(1)
 
 
 def _say_findings(project: Project) -> None:

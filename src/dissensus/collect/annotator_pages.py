@@ -23,8 +23,10 @@ from dissensus.collect.project import LONGEST_ANSWER
 from dissensus.collect.recruitment import Preview, external_of, way_back
 from dissensus.collect.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, too_many
 from dissensus.collect.site import (
+    LANGUAGE_COOKIE,
     Refusal,
     known,
+    language_of,
     message,
     page,
     posted_form,
@@ -33,6 +35,7 @@ from dissensus.collect.site import (
     session_tag,
     site_of,
     text_of,
+    turned_away,
 )
 from dissensus.responses import RESPONSES
 
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from dissensus.collect.database import Cursor
+    from dissensus.collect.language import Language
     from dissensus.collect.participants import Annotator
     from dissensus.collect.site import Site
 
@@ -62,32 +66,21 @@ SCREENS: Final = {
 }
 """By state: the screens that may be seen, beginning with the one that is due."""
 
-ENDINGS: Final = {
-    "finished": ("All done", ""),
-    "no-consent": ("You did not take part", "Only that you did not agree was kept. You can close this page."),
-    "screened-out": (
-        "Your session ends here",
-        "Thank you for coming. There is no task for you in this project; you can close this page.",
-    ),
-    "technical": ("Your session ended early", "Something on our side kept you from finishing. You are not at fault."),
-}
-"""By state: the heading of the last page, and its text where the project gives none."""
 
-SHUT: Final = {
-    "full": (
-        "All places are taken",
-        "Thank you for coming. Others are answering everything that is left in this project.",
-    ),
-    "group": ("All places are taken", "Thank you for coming. This project has enough people of your group already."),
-    "paused": ("The project is paused", "Nobody new can start now. You can come back later with the same link."),
-    "closed": ("The project is closed", "Thank you for coming. Nobody new can start in this project any more."),
-}
-"""Why somebody is not let in: the heading and the text of the page at the door."""
+def shut_out(tongue: Language, shut: str) -> tuple[str, str]:
+    """Why somebody is not let in: the heading and the text of the page at the door."""
+    if shut == "paused":
+        text = tongue.say("Nobody new can start now. You can come back later with the same link.")
+        return tongue.say("The project is paused"), text
+    if shut == "closed":
+        text = tongue.say("Thank you for coming. Nobody new can start in this project any more.")
+        return tongue.say("The project is closed"), text
+    if shut == "group":
+        text = tongue.say("Thank you for coming. This project has enough people of your group already.")
+    else:
+        text = tongue.say("Thank you for coming. Others are answering everything that is left in this project.")
+    return tongue.say("All places are taken"), text
 
-INELIGIBLE: Final = (
-    "You cannot take part",
-    "Thank you for your answers, which were not stored. This project looks for other people this time.",
-)
 
 RETURN_COOKIE: Final = "dissensus_return"
 """Where MTurk wants its task submitted; only its own hosts are trusted."""
@@ -99,12 +92,46 @@ DETAIL: Final = re.compile(r"[a-z-]{1,20}")
 """Words in the detail of an event: nothing can be deleted from the log, so nobody's own text may go into it."""
 
 PAUSE_SECONDS: Final = 15
-PAUSED: Final = {
-    "state": "paused",
-    "retry_seconds": PAUSE_SECONDS,
-    "error": "The researchers have paused the project. Your answers are saved, and this page carries on by itself.",
-    "kind": "paused",
-}
+
+
+def paused(tongue: Language) -> dict[str, Any]:
+    """What the script of the item screen is told while the project is paused."""
+    told = tongue.say(
+        "The researchers have paused the project. Your answers are saved, and this page carries on by itself."
+    )
+    return {"state": "paused", "retry_seconds": PAUSE_SECONDS, "error": told, "kind": "paused"}
+
+
+def ending(tongue: Language, state: str, *, platform: str) -> tuple[str, str, str]:
+    """For the last page: its heading, its text where the project gives none, and what the code is for."""
+    where = {"prolific": "Prolific", "mturk": "MTurk"}.get(platform)
+    if state == "finished":
+        told = (
+            tongue.say("This code shows {platform} that you are done.", platform=where)
+            if where
+            else tongue.say("This code shows that you are done. Keep it until you have been paid.")
+        )
+        return tongue.say("All done"), "", told
+    if state == "no-consent":
+        told = (
+            tongue.say(
+                "This code tells {platform} that you did not take part, so that you lose nothing.", platform=where
+            )
+            if where
+            else tongue.say("You need this code only if somebody asks you for one: it says that you did not take part.")
+        )
+        text = tongue.say("Only that you did not agree was kept. You can close this page.")
+        return tongue.say("You did not take part"), text, told
+    told = (
+        tongue.say("This code tells {platform} how your session ended.", platform=where)
+        if where
+        else tongue.say("This code says how your session ended. Keep it in case that somebody asks you for one.")
+    )
+    if state == "screened-out":
+        text = tongue.say("Thank you for coming. There is no task for you in this project; you can close this page.")
+        return tongue.say("Your session ends here"), text, told
+    text = tongue.say("Something on our side kept you from finishing. You are not at fault.")
+    return tongue.say("Your session ended early"), text, told
 
 
 class NotDue(Exception):  # noqa: N818
@@ -143,7 +170,8 @@ async def arrival(request: Request) -> Response:
         project.recruitment.kind, request.query_params, study_id=project.recruitment.study, keys=site.keys, now=now
     )
     if isinstance(external, Preview):
-        return message(request, project.texts.title, "This is a preview: accept the task on MTurk to take part.")
+        told = language_of(request).say("This is a preview: accept the task on MTurk to take part.")
+        return message(request, project.texts.title, told)
     session = request.cookies.get(ANNOTATOR_COOKIE)
     if external is None and session:
 
@@ -158,7 +186,7 @@ async def arrival(request: Request) -> Response:
     if site.limits is not None:
         wait = site.limits.arrivals.wait(address_of(request.scope), now)
         if wait:
-            return too_many(wait)
+            return turned_away(request, too_many(wait))
 
     asked = {each.name for each in project.eligibility}
     given = {name: request.query_params.get(name, "") for name in project.quotas if name not in asked}
@@ -199,6 +227,12 @@ async def due(request: Request) -> tuple[str, Annotator]:
     return session, found
 
 
+def in_words(request: Request, name: str) -> str:
+    """A text of the project in the visitor's language."""
+    project = site_of(request).project
+    return project.told(language_of(request).code).get(name) or str(getattr(project.texts, name))
+
+
 def kind_of(project: Project) -> str:
     """What an item is called."""
     return "image" if project.images is not None else "text"
@@ -233,7 +267,11 @@ async def at_the_door(request: Request) -> Response:
     if shut is None:
         return RedirectResponse("/consent", 303)
     code = project.recruitment.codes["full"] if project.recruitment.kind != "plain" else None
-    return _last_page(request, session, SHUT[shut], code, state="door", platform_session=platform_session)
+    tongue = language_of(request)
+    heading, text = shut_out(tongue, shut)
+    _, _, purpose = ending(tongue, "no-consent", platform=project.recruitment.kind)
+    said = (heading, text, purpose)
+    return _last_page(request, session, said, code, state="door", platform_session=platform_session)
 
 
 async def eligibility(request: Request) -> Response:
@@ -257,7 +295,7 @@ async def eligibility(request: Request) -> Response:
         status=422 if request.method == "POST" else 200,
         questions=project.eligibility,
         answers=answers,
-        said="Please answer every question." if request.method == "POST" else "",
+        said=language_of(request).say("Please answer every question.") if request.method == "POST" else "",
     )
 
 
@@ -266,12 +304,21 @@ async def consent(request: Request) -> Response:
     session, annotator = await due(request)
     site = site_of(request)
     project = site.project
+    if (chosen := request.query_params.get("language")) in project.languages:
+        response = RedirectResponse("/consent", 303)
+        response.set_cookie(LANGUAGE_COOKIE, str(chosen), max_age=30 * 24 * 3600, **is_secure(site))
+        return response
     if request.method == "POST":
         form = await request.form()
-        agreed, now = form.get("agreed") == "yes", site.now()
-        state = await site.database.write(
-            lambda cursor: participants.consent(cursor, project, annotator.id, now=now, agreed=agreed)
-        )
+        agreed, now, tongue = form.get("agreed") == "yes", site.now(), language_of(request).code
+
+        def decided(cursor: Cursor) -> str:
+            state = participants.consent(cursor, project, annotator.id, now=now, agreed=agreed)
+            if state == "consented" and len(project.languages) > 1:
+                log_event(cursor, now=now, annotator=annotator.id, kind="language", detail={"language": tongue})
+            return state
+
+        state = await site.database.write(decided)
         # The last place may have gone to somebody else while this page was read.
         return RedirectResponse("/door" if state == "arrived" else SCREENS[state][0], 303)
     (votes,) = await site.database.read(_vote_items)
@@ -281,7 +328,7 @@ async def consent(request: Request) -> Response:
         request,
         "consent",
         session=session,
-        text=project.texts.consent,
+        text=in_words(request, "consent"),
         minutes=minutes,
         items=items,
         kind=kind_of(project),
@@ -302,7 +349,7 @@ async def instructions(request: Request) -> Response:
         request,
         "instructions",
         session=session,
-        text=project.texts.instructions,
+        text=in_words(request, "instructions"),
         asked=project.asked,
         choices={each.name: choices_of(project, unsure=each.unsure) for each in project.asked},
         reason=project.reason,
@@ -317,7 +364,8 @@ async def practice(request: Request) -> Response:
     session, annotator = await due(request)
     site = site_of(request)
     project, now = site.project, site.now()
-    rounds = await site.database.read(lambda cursor: practice_items(cursor, site, session))
+    tongue = language_of(request)
+    rounds = await site.database.read(lambda cursor: practice_items(cursor, site, session, tongue))
     if request.method == "POST":
         form = await request.form()
         passed = is_practised(project, str(form.get("answers", "")), rounds=len(rounds))
@@ -325,7 +373,8 @@ async def practice(request: Request) -> Response:
             lambda cursor: participants.practised(cursor, project, annotator.id, now=now, passed=passed)
         )
         if state == "consented":
-            return screen(request, session, annotator, rounds=rounds, said="Some classes were left without an answer.")
+            said = language_of(request).say("Some classes were left without an answer.")
+            return screen(request, session, annotator, rounds=rounds, said=said)
         return RedirectResponse(SCREENS[state][0], 303)
     return screen(request, session, annotator, rounds=rounds)
 
@@ -336,7 +385,12 @@ async def comprehension(request: Request) -> Response:
     site = site_of(request)
     project, now = site.project, site.now()
     answers = [""] * len(project.comprehension)
-    said = "Please look at the instructions again; you can answer once more." if annotator.misunderstood else ""
+    tongue = language_of(request)
+    said = (
+        tongue.say("Please look at the instructions again; you can answer once more.")
+        if annotator.misunderstood
+        else ""
+    )
     # Nobody may be stuck here because the questions were taken out of the project after the practice.
     if request.method == "POST" or not project.comprehension:
         form = await request.form()
@@ -350,13 +404,13 @@ async def comprehension(request: Request) -> Response:
                 )
             )
             return RedirectResponse(SCREENS[state][0], 303)
-        said = "Please answer every question."
+        said = tongue.say("Please answer every question.")
     return page(
         request,
         "comprehension",
         session=session,
         status=422 if request.method == "POST" else 200,
-        text=project.texts.instructions,
+        text=in_words(request, "instructions"),
         questions=project.comprehension,
         answers=answers,
         wrong=await site.database.read(lambda cursor: participants.misunderstood(cursor, annotator.id)),
@@ -406,12 +460,12 @@ def is_practised(project: Project, answers: str, *, rounds: int) -> bool:
         given = json.loads(answers)
         for each in given:
             check_answers(project, each)
-    except (ValueError, TypeError, Refused):
+    except (ValueError, TypeError, RecursionError, Refused):
         return False
     return len(given) == rounds
 
 
-def practice_items(cursor: Cursor, site: Site, session: str) -> list[dict[str, Any]]:
+def practice_items(cursor: Cursor, site: Site, session: str, tongue: Language) -> list[dict[str, Any]]:
     """The project's practice items, or one neutral item where it names none."""
     cursor.execute("SELECT name, media, text FROM item WHERE role = 'practice' ORDER BY id")
     rows = cursor.fetchall()
@@ -425,7 +479,9 @@ def practice_items(cursor: Cursor, site: Site, session: str) -> list[dict[str, A
     if not found and site.project.images is not None:
         found = [{"kind": "image", "src": "/static/practice.svg"}]
     elif not found:
-        found = [{"kind": "text", "text": "This is a text to practise with. It says nothing about the task."}]
+        found = [
+            {"kind": "text", "text": tongue.say("This is a text to practise with. It says nothing about the task.")}
+        ]
     return [{"item": each, "feedback": None} for each in found]
 
 
@@ -457,15 +513,21 @@ def screen(
     project = site_of(request).project
     order = class_order(project, annotator.id, 0)
     names = project.all_classes
+    told = project.told(language_of(request).code)
+
+    def worded(*, unsure: bool) -> list[dict[str, str]]:
+        return [{**each, "word": told.get(each["word"], each["word"])} for each in choices_of(project, unsure=unsure)]
+
     about = {
+        "told": told,
         "layout": project.layout,
-        "values": choices_of(project, unsure=project.unsure),
+        "values": worded(unsure=project.unsure),
         "classes": [{"id": each, "name": names[each]} for each in order],
         "questions": [
             {
                 "question": asked.question,
                 "layout": asked.layout,
-                "values": choices_of(project, unsure=asked.unsure),
+                "values": worded(unsure=asked.unsure),
                 "ids": list(places),
                 "scale": {"values": asked.scale.values, "low": asked.scale.low, "high": asked.scale.high},
             }
@@ -500,15 +562,21 @@ def choices_of(project: Project, *, unsure: bool) -> list[dict[str, str]]:
 async def finish(request: Request) -> Response:
     """The last page, with the code; it is shown only when every answer is on disk."""
     session, annotator = await due(request)
-    project = site_of(request).project
+    project, tongue = site_of(request).project, language_of(request)
 
-    def ending(cursor: Cursor) -> tuple[str | None, str | None]:
+    def ended(cursor: Cursor) -> tuple[str | None, str | None]:
         return participants.finish_code(cursor, project, annotator.id), _platform_session(cursor, annotator.id)
 
-    code, platform_session = await site_of(request).database.read(ending)
-    said = INELIGIBLE if annotator.eligible is False else ENDINGS[annotator.state]
+    code, platform_session = await site_of(request).database.read(ended)
+    heading, text, purpose = ending(tongue, annotator.state, platform=project.recruitment.kind)
+    if annotator.eligible is False:
+        heading = tongue.say("You cannot take part")
+        text = tongue.say(
+            "Thank you for your answers, which were not stored. This project looks for other people this time."
+        )
     if annotator.state == "finished":
-        said = (said[0], project.texts.finish)
+        text = in_words(request, "finish")
+    said = (heading, text, purpose)
     return _last_page(request, session, said, code, state=annotator.state, platform_session=platform_session)
 
 
@@ -520,14 +588,15 @@ def _platform_session(cursor: Cursor, annotator: int) -> str | None:
 def _last_page(
     request: Request,
     session: str,
-    said: tuple[str, str],
+    said: tuple[str, str, str],
     code: str | None,
     *,
     state: str,
     platform_session: str | None,
 ) -> Response:
-    """A heading, a text, and the way back to the platform with a code."""
+    """A heading, a text, what the code is for, and the way back to the platform with it."""
     recruitment = site_of(request).project.recruitment
+    heading, text, purpose = said
     way = way_back(
         recruitment.kind,
         code or "",
@@ -540,9 +609,10 @@ def _last_page(
         "finish",
         session=session,
         state=state,
-        heading=said[0],
-        text=said[1],
+        heading=heading,
+        text=text,
         code=code,
+        purpose=purpose,
         way=way,
         platform=recruitment.kind,
     )
@@ -634,7 +704,7 @@ async def next_item(request: Request) -> Response:
     site, token, body = await call(request)
     tab, now = text_of(body, "tab", longest=64), site.now()
     if site.paused:
-        return JSONResponse(PAUSED, 503, headers={"Retry-After": str(PAUSE_SECONDS)})
+        return JSONResponse(paused(language_of(request)), 503, headers={"Retry-After": str(PAUSE_SECONDS)})
     told = await write_for(
         site, token, lambda cursor, annotator: after(cursor, site, annotator, now=now, tab=tab, token=token)
     )
@@ -650,7 +720,11 @@ async def save(request: Request) -> Response:
 
     def store(cursor: Cursor, annotator: int) -> dict[str, Any]:
         saved = assignment.save(cursor, project, annotator, now=now, assignment=asked, uuid=uuid, answers=answers)
-        told = PAUSED if site.paused else after(cursor, site, annotator, now=now, tab=tab, token=token)
+        told = (
+            paused(language_of(request))
+            if site.paused
+            else after(cursor, site, annotator, now=now, tab=tab, token=token)
+        )
         hurried = not saved.duplicate and told["state"] == "item"
         hurried = hurried and participants.reminded(cursor, project, annotator, now=now, seconds=answers.seconds)
         return {"saved": True, "duplicate": saved.duplicate, "late": saved.late, "hurried": hurried, "next": told}
@@ -710,7 +784,8 @@ async def back(request: Request) -> Response:
         site, token, lambda cursor, annotator: assignment.back(cursor, site.project, annotator, now=now)
     )
     if given is None:
-        return JSONResponse({"state": "none", "error": "There is nothing to go back to."})
+        told = language_of(request).say("There is nothing to go back to.")
+        return JSONResponse({"state": "none", "error": told})
     return JSONResponse(as_json(site, token, given))
 
 

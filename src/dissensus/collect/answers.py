@@ -191,13 +191,19 @@ def _reason(project: Project, given: Any) -> str | None:
     return said or None
 
 
+@functools.cache
+def _places(classes: int) -> dict[str, int]:
+    """By the names that browsers give them, the places of so many classes."""
+    return {str(place): place for place in range(classes)}
+
+
 def _class(project: Project, key: Any) -> int:
-    # Digits of other scripts are digits to Python, and "007" is not a class.
-    if isinstance(key, str) and key.isascii() and key.isdigit() and len(key) < 9:
-        place = int(key)
-        if place < len(project.all_classes) and key == str(place):
-            return place
-    raise Refused("illegal", f"'{str(key)[:40]}' is not a class of this project")
+    # Looked up, not read as a number: "007" is no class, nor are digits of other scripts, and it is done forty times an
+    # answer.
+    place = _places(len(project.all_classes)).get(key) if isinstance(key, str) else None
+    if place is None:
+        raise Refused("illegal", f"'{str(key)[:40]}' is not a class of this project")
+    return place
 
 
 def _by_class(project: Project, raw: Mapping[str, Any], name: str) -> dict[int, Any]:

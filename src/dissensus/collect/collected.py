@@ -113,9 +113,10 @@ def snapshot(project: Project, url: str | None = None) -> Iterator[Any]:
                 f"{path}: nothing has been collected yet; start 'dissensus collect serve {project.folder}'"
             )
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
-        connection.execute("PRAGMA busy_timeout = 10000")
-        connection.execute("BEGIN")
     try:
+        if url is None:
+            connection.execute("PRAGMA busy_timeout = 10000")
+            connection.execute("BEGIN")
         yield connection.cursor()
     except sqlite3.DatabaseError as error:
         raise InputError(

@@ -66,6 +66,9 @@ class Connection(Protocol):
 
     def cursor(self) -> Cursor: ...
     def begin(self) -> None: ...
+    def settle(self) -> None:
+        """Waits until all that was asked so far has been done, and raises what went wrong."""
+
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
     def failure(self, error: Exception) -> Exception | None:
@@ -208,9 +211,12 @@ def _write_batch(batch: list[_Request], connection: Connection) -> None:
             cursor.execute("SAVEPOINT request")
             try:
                 request.result = request.work(cursor)
+                connection.settle()
             except Exception as error:
                 if connection.failure(error) is not None:
                     raise
+                with contextlib.suppress(Exception):
+                    connection.settle()
                 request.error = error
                 cursor.execute("ROLLBACK TO SAVEPOINT request")
             cursor.execute("RELEASE SAVEPOINT request")
@@ -257,6 +263,12 @@ def open_database(project: Project, url: str | None = None) -> Database:
         items = project_items(project)
         hashes = hashes_of(project, items)
         database.write_now(lambda cursor: _prepare(cursor, project, items, hashes))
+    except sqlite3.DatabaseError as error:
+        database.close()
+        raise InputError(
+            f"{project.folder / FILE} is damaged ({error}); restore a backup with 'dissensus collect restore "
+            f"{project.folder} BACKUP'"
+        ) from error
     except BaseException:
         database.close()
         raise
@@ -380,6 +392,9 @@ class _SqliteConnection:
     def begin(self) -> None:
         self.connection.execute(self.opening)
 
+    def settle(self) -> None:
+        pass
+
     def commit(self) -> None:
         self.connection.execute("COMMIT")
 
@@ -410,29 +425,68 @@ def claim(folder: Path) -> Callable[[], None]:
     lock = FileLock(folder / "collect.lock", timeout=0, thread_local=False)
     try:
         lock.acquire()
-    except Timeout as error:
+    except OSError as error:
+        if isinstance(error, Timeout):
+            raise _served_already(folder) from error
         raise InputError(
-            f"{folder}: another process serves this project; stop the server first (one process is enough for all "
-            "annotators)"
+            f"{folder / 'collect.lock'} cannot be written ({error.strerror or error}); the server needs a "
+            "folder that it may write to"
         ) from error
     return lock.release
+
+
+def _served_already(folder: Path) -> InputError:
+    return InputError(
+        f"{folder}: another process serves this project; stop the server first (one process is enough for all "
+        "annotators)"
+    )
 
 
 def _open_sqlite(folder: Path) -> Database:
     path, release = folder / FILE, claim(folder)
     try:
+        _refuse_a_lost_one(path)
         try:
             _create_sqlite(path)
+            return Database(lambda read_only: _SqliteConnection(path, read_only), path=path, release=release)
         except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL):
+                raise InputError(
+                    f"{path} cannot be written ({error}); mend the rights of the folder, or make room"
+                ) from error
             raise InputError(f"{path}: not a database of this project ({error}); restore a backup") from error
-        return Database(lambda read_only: _SqliteConnection(path, read_only), path=path, release=release)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written ({error.strerror}); mend the rights of the folder") from error
     except BaseException:
         release()
         raise
 
 
+def _refuse_a_lost_one(path: Path) -> None:
+    """Refuses to begin anew where votes were collected before: the new backups would in time replace the good ones."""
+    from dissensus.collect.backup import backups
+
+    if path.exists() and (not path.is_file() or path.stat().st_size):
+        return
+    lost = "is empty" if path.exists() else "is missing"
+    kept = backups(path.parent)
+    if kept:
+        raise InputError(
+            f"{path} {lost}, but there are {len(kept)} backups of it; restore the newest with 'dissensus collect "
+            f"restore {path.parent} {kept[0]}', or move the folder backups away to begin anew"
+        )
+    log = path.with_name(f"{FILE}-wal")
+    if log.exists() and log.stat().st_size:
+        raise InputError(
+            f"{path} {lost}, but its log {log.name} is there and may hold votes; put the database back beside it, or "
+            "move the log away to begin anew"
+        )
+
+
 def _create_sqlite(path: Path) -> None:
-    path.touch(mode=0o600)  # it holds people's ids on recruitment platforms
+    # It holds people's ids on recruitment platforms; what SQLite writes beside it gets the same mode.
+    path.touch(mode=0o600)
+    path.chmod(0o600)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():

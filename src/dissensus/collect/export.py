@@ -224,6 +224,9 @@ def _write_all(
             "JOIN annotator n ON n.id = d.annotator ORDER BY n.id",
             "identities",
         )
+        for kind in formats:
+            # Made before it is written, so that nobody else can read it at any moment.
+            (folder / f"identities.{kind}").touch(mode=0o600)
     if project.reason != "off":
         tables["reasons"] = _query(
             cursor,

@@ -59,6 +59,79 @@ class Live:
     simulated: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class NextStep:
+    """What a researcher should do next.
+
+    Attributes:
+        state: complete, paused, empty, short (people are wanted) or running.
+        heading: in a few words.
+        sentence: why, and what.
+        links: addresses and names of the pages where it is done, the most important first.
+    """
+
+    state: str
+    heading: str
+    sentence: str
+    links: tuple[tuple[str, str], ...] = ()
+
+
+def next_step(now: Live, project: Project, *, paused: bool, link: str | None) -> NextStep:
+    """What a researcher should do next.
+
+    Args:
+        now: how the project is doing.
+        project: the project.
+        paused: whether no items are being handed out.
+        link: for annotators; None if it is not known.
+    """
+    status = now.status
+    missing = status.needed - status.counted
+    if status.needed and missing <= 0:
+        where = {"prolific": "Stop the study on Prolific. ", "mturk": "Let the HIT expire on MTurk. "}
+        return NextStep(
+            state="complete",
+            heading="All votes are in",
+            sentence=f"Every item has the votes it wants. {where.get(project.recruitment.kind, '')}Look at the quality "
+            "of the answers: an exclusion opens its items again. Then export.",
+            links=(("/researcher/export", "Export"), ("/researcher/quality", "Look at the quality")),
+        )
+    if paused:
+        return NextStep(
+            state="paused",
+            heading="Paused",
+            sentence="Nobody is given another item. Those who are there wait, and carry on when you resume.",
+        )
+    if not status.annotators:
+        sentence = f"Send people this link: {link}" if link else "Send people the link that the server printed."
+        return NextStep(
+            state="empty",
+            heading="Nobody is here yet",
+            sentence=f"{sentence} Before that, the set-up page shows what is missing and what it will cost.",
+            links=(("/researcher/", "Set-up"),),
+        )
+    if not status.leases:
+        people = -(-missing // max(1, min(project.items_per_annotator, status.items)))
+        return NextStep(
+            state="short",
+            heading="People are wanted",
+            sentence=f"{missing:,} votes are missing and nobody is at work: invite {people:,} more "
+            f"{'person' if people == 1 else 'people'} or more, since some leave early.",
+        )
+    return NextStep(
+        state="running",
+        heading="Nothing to do for now",
+        sentence=f"{status.leases:,} {'item is' if status.leases == 1 else 'items are'} being looked at, and "
+        f"{missing:,} {'vote is' if missing == 1 else 'votes are'} missing. This page follows by itself.",
+    )
+
+
+def is_complete(cursor: Cursor) -> bool:
+    """Whether every item has all the votes it wants."""
+    short = cursor.execute("SELECT 1 FROM item WHERE role = 'vote' AND counted < wanted LIMIT 1").fetchone()
+    return short is None and cursor.execute("SELECT 1 FROM item WHERE role = 'vote' LIMIT 1").fetchone() is not None
+
+
 def live(cursor: Cursor, project: Project, *, now: float) -> Live:
     """Everything that the progress page shows, which is nothing of what anybody answered."""
     so_far = status_of(cursor, project, now=now)

@@ -1,7 +1,12 @@
-"""The database on PostgreSQL: the same writer thread and the same SQL, with `?` written as `%s`."""
+"""The database on PostgreSQL: the same writer thread and the same SQL, with `?` written as `%s`.
+
+The writer uses pipeline mode: statements are sent one after the other, and it waits only where it needs what one of
+them found, and at the end of every request, so that an error belongs to the request that caused it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from typing import TYPE_CHECKING, Any, Self
@@ -46,10 +51,14 @@ def read_only_postgres(url: str) -> PostgresConnection:
 
 
 class _Cursor:
-    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
-        self.cursor = cursor
+    def __init__(self, connection: PostgresConnection) -> None:
+        self.owner = connection
+        self.cursor: psycopg.Cursor[Any] = connection.connection.cursor()
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Self:
+        if self.owner.pipeline is not None:
+            # One each: what a statement found is read when it is asked for, which may be after the next one was sent.
+            self.cursor = self.owner.connection.cursor()
         self.cursor.execute(_translated(sql), parameters or None)
         return self
 
@@ -65,6 +74,7 @@ class _Cursor:
 
     @property
     def rowcount(self) -> int:
+        self.owner.settle()
         return self.cursor.rowcount
 
 
@@ -74,6 +84,8 @@ class PostgresConnection:
     def __init__(self, url: str, read_only: bool) -> None:
         self.url, self.read_only = url, read_only
         self.connection = self._connect()
+        self.pipeline: psycopg.Pipeline | None = None
+        self._pipelines = contextlib.ExitStack()
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection = psycopg.connect(self.url, autocommit=True)
@@ -89,19 +101,33 @@ class PostgresConnection:
         return connection
 
     def cursor(self) -> _Cursor:
-        return _Cursor(self.connection.cursor())
+        return _Cursor(self)
 
     def begin(self) -> None:
         if self.connection.closed:
             self.connection = self._connect()
+        if not self.read_only:
+            self.pipeline = self._pipelines.enter_context(self.connection.pipeline())
         self.connection.execute("BEGIN")
 
+    def settle(self) -> None:
+        if self.pipeline is not None:
+            self.pipeline.sync()
+
     def commit(self) -> None:
+        self.settle()
+        self._leave_pipeline()
         self.connection.execute("COMMIT")
 
     def rollback(self) -> None:
+        with contextlib.suppress(psycopg.Error):
+            self._leave_pipeline()
         if not self.connection.closed:
             self.connection.execute("ROLLBACK")
+
+    def _leave_pipeline(self) -> None:
+        self.pipeline = None
+        self._pipelines.close()
 
     def failure(self, error: Exception) -> Exception | None:
         if isinstance(error, errors.DiskFull):

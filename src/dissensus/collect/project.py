@@ -12,12 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError
+from dissensus.collect.language import NAMES, language
+from dissensus.errors import InputError, choices
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.toml_file import TomlFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 FILE: Final = "collect.toml"
 LAYOUTS: Final = ("rows", "one-at-a-time", "select-all", "single-choice", "rating", "points")
@@ -34,10 +35,10 @@ LARGEST_SCALE: Final = 21
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "": (
-        "name", "question", "layout", "k", "items_per_annotator", "seed", "back", "shortcuts", "all_no_key",
+        "name", "language", "question", "layout", "k", "items_per_annotator", "seed", "back", "shortcuts", "all_no_key",
         "items", "classes", "scale", "reason", "item_questions", "order", "gold", "practice", "eligibility", "quotas",
-        "comprehension", "questions", "lease", "screen", "speed", "texts", "recruitment", "prescreening", "adaptive",
-        "cost",
+        "comprehension", "questions", "lease", "screen", "speed", "texts", "translations", "recruitment",
+        "prescreening", "adaptive", "cost",
     ),
     "items": ("images", "texts", "item", "text", "rendering"),
     "classes": ("names", "unsure", "words"),
@@ -284,6 +285,9 @@ class Project:
         least_width: the narrowest window in CSS pixels; 0 for any.
         least_seconds_per_class: time per class below which one friendly reminder is shown, once; 0 for none.
         texts: what annotators read.
+        language: of the interface and of the texts, one of `NAMES`.
+        translations: by code of a language, the texts of the project in it; those of `texts` are below their own names,
+            all others below the text as it is in the project's language.
         recruitment: where they come from.
         adaptive: votes beyond k.
         cost: what a vote costs.
@@ -330,6 +334,8 @@ class Project:
     least_width: int
     least_seconds_per_class: float
     texts: Texts
+    language: str
+    translations: Mapping[str, Mapping[str, str]]
     recruitment: Recruitment
     adaptive: Adaptive
     cost: Cost
@@ -389,6 +395,15 @@ class Project:
             for each in self.asked
         ]
         return json.dumps(parts, ensure_ascii=False)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that annotators can choose from, the project's own first."""
+        return (self.language, *self.translations)
+
+    def told(self, code: str) -> Mapping[str, str]:
+        """What the texts of the project are in a language, by their names or by themselves; empty in its own."""
+        return self.translations.get(code, {})
 
     @property
     def version(self) -> str:
@@ -511,6 +526,7 @@ layout = {layout}            # rows, one-at-a-time, select-all, single-choice, r
 k = {k}                      # votes that every item gets
 items_per_annotator = {items_per_annotator}
 seed = {seed}
+language = "en"              # of the pages: en, de, fr, es, ar; [translations.de] adds another (see docs/collect.md)
 back = true                  # annotators may go back one item, until the next is saved
 shortcuts = true
 all_no_key = false           # one key answers "no" to all classes that are left, which makes it like select-all
@@ -643,6 +659,15 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def _texts_in(given: Any) -> Iterator[str]:
+    """Every text in a parsed file."""
+    if isinstance(given, str):
+        yield given.strip()
+    elif isinstance(given, dict | list):
+        for each in given.values() if isinstance(given, dict) else given:
+            yield from _texts_in(each)
+
+
 class _ProjectFile(TomlFile):
     """Checks a parsed project against its text, so that every refusal names the line."""
 
@@ -657,6 +682,7 @@ class _ProjectFile(TomlFile):
         for each in practice:
             if not isinstance(each, str | dict):
                 raise self.refuse("practice", "items", f"has {each!r}; write every name in quotes")
+        own = self.one_of("", "language", tuple(NAMES))
         return Project(
             name=self.words("", "name", self.path.resolve().parent.name),
             question=self.words("", "question", "Could this show the following?"),
@@ -667,7 +693,7 @@ class _ProjectFile(TomlFile):
             words=self.word_of_value(),
             further=self.item_questions(classes),
             reason=self.one_of("reason", "ask", REASONS),
-            reason_question=self.words("reason", "question", "Why did you answer like this?"),
+            reason_question=self.words("reason", "question", language(own).say("Why did you answer like this?")),
             k=k,
             items_per_annotator=self.whole("", "items_per_annotator", 70, least=1),
             class_order=self.one_of("order", "classes", CLASS_ORDERS),
@@ -690,6 +716,8 @@ class _ProjectFile(TomlFile):
             patience_seconds=self.number("lease", "patience", 60.0),
             least_width=self.whole("screen", "least_width", 0),
             least_seconds_per_class=self.number("speed", "least_seconds_per_class", 0.0),
+            language=own,
+            translations=self.translations(own),
             texts=Texts(
                 title=self.words("texts", "title", self.words("", "name", self.path.resolve().parent.name)),
                 consent=self.words("texts", "consent", ""),
@@ -730,6 +758,28 @@ class _ProjectFile(TomlFile):
         if texts and not place.is_file():
             raise self.refuse("items", "texts", f"is '{texts}', where there is no file")
         return (place, None) if images else (None, place)
+
+    def translations(self, own: str) -> dict[str, dict[str, str]]:
+        """The tables that are written as [translations.de], for texts that are in the file."""
+        given = self.table("translations")
+        texts = set(KEYS["texts"]) | set(
+            _texts_in({key: inside for key, inside in self.given.items() if inside is not given})
+        )
+        short = sorted(each for each in texts if 0 < len(each) <= 60)
+        for code, inside in given.items():
+            if code not in NAMES or code == own or not isinstance(inside, dict):
+                others = ", ".join(each for each in NAMES if each != own)
+                raise self.refuse("", "translations", f"has '{code}'; write [translations.CODE] with one of {others}")
+            for text, said in inside.items():
+                if text not in texts:
+                    raise self.refuse(
+                        "",
+                        "translations",
+                        f"translates '{text}' into {code}, which is not a text of this project{choices(text, short)}",
+                    )
+                if not isinstance(said, str) or not said.strip():
+                    raise self.refuse("", "translations", f"writes {said!r} for '{text}' in {code}; give a text")
+        return {str(code): dict(inside) for code, inside in given.items()}
 
     def class_names(self, *, least: int) -> tuple[str, ...]:
         names = self.names("classes", "names")
@@ -785,7 +835,8 @@ class _ProjectFile(TomlFile):
             raise refuse(f"goes from {least} to {most} by {step}; the steps must lead from the least to the most")
         if (most - least) // step >= LARGEST_SCALE:
             raise refuse(f"has {(most - least) // step + 1} steps; give {LARGEST_SCALE} at most")
-        ends = {"low": "not at all", "high": "completely"} | {
+        own = language(self.one_of("", "language", tuple(NAMES)))
+        ends = {"low": own.say("not at all"), "high": own.say("completely")} | {
             key: given[key] for key in ("low", "high") if key in given
         }
         for key, end in ends.items():
@@ -801,7 +852,8 @@ class _ProjectFile(TomlFile):
             self.known(key, RESPONSES, "classes", beside="words")
             if not isinstance(word, str) or not word.strip():
                 raise self.refuse("classes", "words", f"writes {word!r} for {key}; give a word")
-        words = {"yes": "Yes", "no": "No", "unsure": "Unsure", **given}
+        own = language(self.one_of("", "language", tuple(NAMES)))
+        words = {"yes": own.say("Yes"), "no": own.say("No"), "unsure": own.say("Unsure"), **given}
         if len(set(words.values())) < len(words):
             raise self.refuse("classes", "words", "writes two values alike; give each its own word")
         return words

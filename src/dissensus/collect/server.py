@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import Mount
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from dissensus.collect import annotator_pages, researcher_pages
@@ -21,19 +22,17 @@ from dissensus.collect.participants import shut_by_researcher
 from dissensus.collect.recruitment import NotInvited, key_set_of
 from dissensus.collect.security import (
     MTURK_FRAMES,
+    TOO_LARGE,
     BodyTooLarge,
     Guard,
     Limits,
-    Researchers,
-    hash_password,
-    too_large,
+    Logins,
+    address_of,
 )
-from dissensus.collect.site import Refusal, ServerSettings, Site, refuse, site_of
+from dissensus.collect.site import Refusal, ServerSettings, Site, can_start, refuse, site_of, turned_away
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-
     from dissensus.collect.database import Database
     from dissensus.collect.project import Project
 
@@ -54,13 +53,13 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
         settings: how it is served.
     """
     settings = settings or ServerSettings()
+    logins = Logins(project.folder, settings.clock)
+    logins.set_password(settings.password)
     site = Site(
         project=project,
         database=database,
         settings=settings,
-        researchers=Researchers(
-            hash_password(settings.password) if settings.password is not None else None, settings.clock
-        ),
+        logins=logins,
         limits=Limits() if settings.rate_limits else None,
         keys=key_set_of(project.recruitment, base_url=settings.base_url),
         paused=database.read_now(shut_by_researcher) == "paused",
@@ -70,9 +69,20 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
         routes=[
             *annotator_pages.ROUTES,
             *researcher_pages.ROUTES,
+            Route("/health", health, methods=["GET"]),
             Mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static"),
         ],
-        middleware=[Middleware(Guard, limits=site.limits, clock=settings.clock, https=site.https, framed_by=framed_by)],
+        middleware=[
+            Middleware(
+                Guard,
+                limits=site.limits,
+                clock=settings.clock,
+                https=site.https,
+                refuse=lambda scope, told: turned_away(Request(scope), told),
+                heard=lambda address, forwarded: _heard(site, address, forwarded),
+                framed_by=framed_by,
+            )
+        ],
         exception_handlers={
             Refusal: _refusal,
             annotator_pages.NotDue: _not_due,
@@ -80,11 +90,15 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
             NotInvited: _not_invited,
             DiskFull: _disk_full,
             InputError: _input_error,
-            BodyTooLarge: lambda request, error: too_large(),
+            BodyTooLarge: lambda request, error: turned_away(request, TOO_LARGE),
+            # Whoever went away reads no answer, and it is nobody's fault.
+            ClientDisconnect: lambda request, error: Response(status_code=400),
             HTTPException: _http,
             Exception: _failure,
         },
     )
+    # A redirect that adds a slash would lead to whatever host and scheme a request claims.
+    app.router.redirect_slashes = False
     app.state.site = site
     return app
 
@@ -92,15 +106,25 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
 def one_time_link(app: Starlette) -> str:
     """A path that logs a researcher in, once, within a day."""
     site: Site = app.state.site
-    return site.researchers.one_time_link()
+    return site.logins.one_time_link()
+
+
+async def health(request: Request) -> Response:
+    """For monitors and `collect doctor`: that the project is served, and whether a proxy is trusted."""
+    forwarded, address = request.headers.get("x-forwarded-for"), address_of(request.scope)
+    proxy = "none" if forwarded is None else "trusted" if address in forwarded else "untrusted"
+    told = {"dissensus": "collect", "time": site_of(request).now(), "proxy": proxy}
+    return JSONResponse({**told, **({"from": address} if proxy == "untrusted" else {})})
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
     if error.status == 401 and request.url.path.startswith("/researcher") and "/api/" not in request.url.path:
         return RedirectResponse("/researcher/login", 303)
-    heading = "Your session has ended" if error.status == 401 else "This did not work"
-    return refuse(request, error.sentence, status=error.status, kind=error.kind, heading=heading)
+    if error.status != 401:
+        return refuse(request, error.sentence, status=error.status, kind=error.kind)
+    plain = site_of(request).project.recruitment.kind == "plain"
+    return refuse(request, error.sentence, status=401, kind=error.kind, heading="Your session has ended", start=plain)
 
 
 async def _not_due(request: Request, error: Exception) -> Response:
@@ -114,7 +138,15 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _not_invited(request: Request, error: Exception) -> Response:
-    return refuse(request, str(error), status=403, kind="not-invited", heading="This link does not work")
+    assert isinstance(error, NotInvited)
+    return refuse(
+        request,
+        error.sentence,
+        status=403,
+        kind="not-invited",
+        heading="This link does not work",
+        values=error.values,
+    )
 
 
 async def _disk_full(request: Request, error: Exception) -> Response:
@@ -122,10 +154,13 @@ async def _disk_full(request: Request, error: Exception) -> Response:
     if site.said_full_at is None or time.monotonic() - site.said_full_at > FULL_SECONDS:
         site.said_full_at = time.monotonic()
         sys.stderr.write(f"dissensus collect: {time.strftime('%Y-%m-%d %H:%M:%S')}: {error}\n")
-    sentence = (
-        "The server's disk is full and nothing was stored; what was stored before is safe, please try again later."
+    return refuse(
+        request,
+        "The server's disk is full and nothing was stored; what was stored before is safe, please try again later.",
+        status=507,
+        kind="disk-full",
+        heading="The server has no room",
     )
-    return refuse(request, sentence, status=507, kind="disk-full", heading="The server has no room")
 
 
 async def _input_error(request: Request, error: Exception) -> Response:
@@ -135,14 +170,31 @@ async def _input_error(request: Request, error: Exception) -> Response:
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        return refuse(request, "There is no such page.", status=404, kind="missing", heading="Not here")
+        return refuse(
+            request,
+            "There is no such page.",
+            status=404,
+            kind="missing",
+            heading="Not here",
+            start=can_start(request),
+        )
     return refuse(request, f"{error.detail}.", status=error.status_code, kind="http")
 
 
 async def _failure(request: Request, error: Exception) -> Response:
     # Starlette logs the error; the visitor learns nothing about the machine.
-    sentence = "Something went wrong on our side; please try again in a moment. What was saved stays saved."
-    return refuse(request, sentence, status=500, kind="failure")
+    return refuse(
+        request,
+        "Something went wrong on our side; please try again in a moment. What was saved stays saved.",
+        status=500,
+        kind="failure",
+    )
+
+
+def _heard(site: Site, address: str, forwarded: str) -> None:
+    """Remembers a proxy whose word on its visitors' addresses was not taken: to us they are all one visitor."""
+    if site.settings.base_url is not None and address not in forwarded:
+        site.untrusted = address
 
 
 def _sentence(text: str) -> str:

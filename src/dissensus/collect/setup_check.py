@@ -123,6 +123,17 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
                 + ("" if annotators >= project.k else f"; {annotators} people cannot give {project.k} votes per item")
             ),
         )
+    for code, told in project.translations.items():
+        named = [
+            name for name in ("title", "consent", "instructions", "finish") if getattr(project.texts, name).strip()
+        ]
+        words = [project.words[each] for each in project.values] if project.layout in ("rows", "one-at-a-time") else []
+        missing = [each for each in (*named, project.question, *project.classes, *words) if each not in told]
+        if missing:
+            yield Finding(
+                kind="warning",
+                sentence=f"[translations.{code}] leaves {len(missing)} texts as they are, such as '{missing[0]}'",
+            )
     if not project.gold:
         yield Finding(kind="warning", sentence="no gold item: nobody's attention is checked; name some under [gold]")
     elif project.misses_allowed >= len(project.gold):

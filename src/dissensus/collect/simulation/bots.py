@@ -54,11 +54,12 @@ import json, sys
 from dissensus.responses import NO, UNSURE, RESPONSES, YES
 from dissensus.collect.serving import serve_project
 from dissensus.collect.project import read_project
-folder, port, pace, began = sys.argv[1:]
+folder, port, pace, began, url = sys.argv[1:]
 def ready(links):
     print(json.dumps({"annotator": links.annotator, "researcher": links.researcher}), flush=True)
 project = read_project(folder)
-serve_project(project, port=int(port), pace=float(pace), began=float(began), rate_limits=False, ready=ready)
+times = {"pace": float(pace), "began": float(began)}
+serve_project(project, port=int(port), **times, rate_limits=False, database_url=url or None, ready=ready)
 """
 
 
@@ -197,10 +198,12 @@ class Server:
     Args:
         project: to serve.
         pace: how many times faster than real time its clock runs.
+        database_url: of a PostgreSQL database; by default collect.sqlite in the project's folder.
     """
 
-    def __init__(self, project: Project, *, pace: float = 1.0) -> None:
+    def __init__(self, project: Project, *, pace: float = 1.0, database_url: str | None = None) -> None:
         self.project, self.pace, self.port = project, pace, 0
+        self.database_url = database_url
         self.began = time.time()
         self.researcher = ""
         self.log = project.folder / "server.log"
@@ -227,7 +230,7 @@ class Server:
 
     def start(self) -> None:
         """Start, on the port that it had before; returns once it listens."""
-        given = (self.project.folder, self.port, self.pace, self.began)
+        given = (self.project.folder, self.port, self.pace, self.began, self.database_url or "")
         arguments = [sys.executable, "-c", _SERVE, *(str(each) for each in given)]
         with self.log.open("a") as log:
             self._process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True)

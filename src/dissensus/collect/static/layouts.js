@@ -5,6 +5,8 @@
 // and calls changed(id, input) whenever an answer changes. Nothing is ever preselected. All text from outside is set as
 // text, never as markup.
 
+import { say } from "./words.js";
+
 const COARSE = matchMedia("(pointer: coarse)");
 
 function make(tag, attributes = {}, ...children) {
@@ -221,16 +223,16 @@ class Rows extends Layout {
 
   legend() {
     const lines = this.choices.map((each, index) => [this.keys[index].map((key) => key.toUpperCase()), each.word]);
-    if (this.byDigit.size) lines.push([["0", "…", "9"], "go to that class"]);
-    if (this.project.allNoKey) lines.push([["A"], "No to all that are left"]);
-    return [...lines, [["↑", "↓"], "another class"], [["←", "→"], "another answer, then Space"]];
+    if (this.byDigit.size) lines.push([["0", "…", "9"], say("go to that class")]);
+    if (this.project.allNoKey) lines.push([["A"], say("No to all that are left")]);
+    return [...lines, [["↑", "↓"], say("another class")], [["←", "→"], say("another answer, then Space")]];
   }
 }
 
 /** One class on the screen, the others as small stations to go back to. */
 class OneAtATime extends Rows {
   draw() {
-    this.dots = make("ol", { class: "dots", "aria-label": "Classes" });
+    this.dots = make("ol", { class: "dots", "aria-label": say("Classes") });
     this.stations = this.classes.map(({ id, name }, index) => {
       const button = make("button", { type: "button" }, named(name));
       button.addEventListener("click", () => this.focusAt(index));
@@ -289,10 +291,10 @@ class List extends Layout {
     this.many = project.layout === "select-all";
     this.none = false;
     const list = make("fieldset", { class: "list" }, make("legend"));
-    list.firstChild.textContent = this.many ? "Choose all that apply." : "Choose one.";
+    list.firstChild.textContent = this.many ? say("Choose all that apply.") : say("Choose one.");
     this.inputs = classes.map(({ id, name }) => this.entry(list, named(name), String(id), () => this.chose(id, hand)));
     if (this.many) {
-      this.noneInput = this.entry(list, "None of these", "none", () => this.choseNone(hand));
+      this.noneInput = this.entry(list, say("None of these"), "none", () => this.choseNone(hand));
       this.noneInput.parentElement.classList.add("none");
     }
     place.append(list);
@@ -378,10 +380,10 @@ class List extends Layout {
 
   legend() {
     const lines = [
-      [this.byDigit.size ? ["0", "…", "9"] : ["1", "…", "9"], "choose that class"],
-      [["↑", "↓"], "another class, then Space"],
+      [this.byDigit.size ? ["0", "…", "9"] : ["1", "…", "9"], say("choose that class")],
+      [["↑", "↓"], say("another class, then Space")],
     ];
-    return this.many && !this.byDigit.size ? [[["0"], "none of these"], ...lines] : lines;
+    return this.many && !this.byDigit.size ? [[["0"], say("none of these")], ...lines] : lines;
   }
 }
 
@@ -395,8 +397,8 @@ class Points extends Layout {
       const input = make("input", {
         type: "text", inputmode: "numeric", maxlength: 3, autocomplete: "off", "aria-labelledby": `points-${id}`,
       });
-      const less = make("button", { type: "button", "aria-label": `10 points less for ${name}` }, "−");
-      const more = make("button", { type: "button", "aria-label": `10 points more for ${name}` }, "+");
+      const less = make("button", { type: "button", "aria-label": say("10 points less for {name}", { name }) }, "−");
+      const more = make("button", { type: "button", "aria-label": say("10 points more for {name}", { name }) }, "+");
       less.addEventListener("click", () => this.step(id, input, -10));
       more.addEventListener("click", () => this.step(id, input, 10));
       input.addEventListener("input", () => this.set(id, input, input.value));
@@ -436,7 +438,7 @@ class Points extends Layout {
 
   reason() {
     const left = this.left();
-    return left > 0 ? `${left} of ${this.whole} points left` : `${-left} points too many`;
+    return left > 0 ? say("{n} of 100 points left", { n: left }) : say("{n} points too many", { n: -left });
   }
 
   values() {
@@ -478,7 +480,7 @@ class Points extends Layout {
   }
 
   legend() {
-    return [[["0", "…", "9"], "write the points"], [["↑", "↓"], "another class"]];
+    return [[["0", "…", "9"], say("write the points")], [["↑", "↓"], say("another class")]];
   }
 }
 

@@ -2,6 +2,7 @@
 // keys to the question in which the focus is.
 
 import { layoutOf } from "./layouts.js";
+import { say } from "./words.js";
 
 const make = (tag, attributes = {}) => Object.assign(document.createElement(tag), attributes);
 
@@ -38,10 +39,10 @@ export class Several {
     const words = make("textarea", { id: "reason", rows: 3, maxLength: 1000, dir: "auto", required: this.required });
     const label = make("label", { htmlFor: "reason", dir: "auto", textContent: question });
     if (!this.required) {
-      const optional = make("span", { className: "soft", textContent: "(optional)" });
+      const optional = make("span", { className: "soft", textContent: say("(optional)") });
       label.append(" ", optional);
     }
-    const section = make("section", { className: "part reason" });
+    const section = make("section", { className: "part" });
     section.append(label, words);
     place.append(section);
     words.addEventListener("input", () => this.changed("reason", null));
@@ -76,8 +77,7 @@ export class Several {
 
   /** What is left, in words, for the bar at the bottom. */
   reason() {
-    const count = this.missing().length;
-    return count === 1 ? "1 question left" : `${count} questions left`;
+    return say("{n} questions left", { n: this.missing().length });
   }
 
   values() {
