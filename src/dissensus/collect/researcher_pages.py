@@ -427,21 +427,21 @@ async def decide_on_item(request: Request) -> Response:
     session = admitted(request)
     form = await posted_form(request, session)
     site = site_of(request)
-    now, what, number = site.now(), request.path_params["what"], _number(form, "item")
+    now, what, number = site.now(), request.path_params["what"], _chosen(form, "item")
     if what in ("retire", "void"):
         away, which, reason = (
-            (retire, number, _reason(form)) if what == "retire" else (void, _number(form, "judgement"), _reason(form))
+            (retire, number, _reason(form)) if what == "retire" else (void, _chosen(form, "judgement"), _reason(form))
         )
         await site.database.write(lambda cursor: away(cursor, which, now=now, reason=reason, by=BY))
     elif what in ("put-back", "unvoid"):
-        again, which = (put_back, number) if what == "put-back" else (unvoid, _number(form, "judgement"))
+        again, which = (put_back, number) if what == "put-back" else (unvoid, _chosen(form, "judgement"))
         await site.database.write(lambda cursor: again(cursor, which, now=now, by=BY))
     else:
         raise Refusal("There is no such page.", 404, "missing")
     return RedirectResponse(f"/researcher/item/{number}", 303)
 
 
-def _number(form: FormData, name: str) -> int:
+def _chosen(form: FormData, name: str) -> int:
     asked = str(form.get(name, ""))
     if not asked.isascii() or not asked.isdigit() or len(asked) > 15:
         raise Refusal("Choose from the list.", 422, "illegal")
