@@ -221,9 +221,17 @@ def own_postgres() -> Iterator[Callable[[], str]]:
     folder = Path(tempfile.mkdtemp(prefix="dissensus-pg-", dir="/tmp"))
     if user is not None:
         shutil.chown(folder, user)
-    make = [programs[-1], "-D", folder / "data", "-A", "trust", "-U", "bench", "-E", "UTF8"]
+    make: list[str | Path] = [programs[-1], "-D", folder / "data", "-A", "trust", "-U", "bench", "-E", "UTF8"]
     subprocess.run(make, check=True, capture_output=True, cwd="/", user=user)
-    serve = [programs[-1].with_name("postgres"), "-D", folder / "data", "-k", folder, "-c", "listen_addresses="]
+    serve: list[str | Path] = [
+        programs[-1].with_name("postgres"),
+        "-D",
+        folder / "data",
+        "-k",
+        folder,
+        "-c",
+        "listen_addresses=",
+    ]
     url = f"postgresql://bench@/postgres?host={folder}"
     with (folder / "log").open("w") as log, subprocess.Popen(serve, stderr=log, cwd="/", user=user) as server:
 

@@ -439,7 +439,7 @@ def test_while_paused_answers_are_stored_and_no_item_is_handed_out(site: Visited
     saved = visitor.save(item, legal_values(site.project))
     assert (saved.status_code, saved.json()["next"]["state"]) == (201, "paused")
     # A server that is started again is still paused.
-    assert create_app(site.project, site.database, settings=ServerSettings()).state.site.paused
+    assert create_app(site.project, site.database, settings=site.app.state.site.settings).state.site.paused
     researcher.form("/researcher/resume")
     assert visitor.next()["number"] == 2
 
