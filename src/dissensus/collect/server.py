@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -152,8 +153,11 @@ async def _not_invited(request: Request, error: Exception) -> Response:
 async def _disk_full(request: Request, error: Exception) -> Response:
     site = site_of(request)
     if site.said_full_at is None or time.monotonic() - site.said_full_at > FULL_SECONDS:
-        site.said_full_at = time.monotonic()
-        sys.stderr.write(f"dissensus collect: {time.strftime('%Y-%m-%d %H:%M:%S')}: {error}\n")
+        # The log may lie on the disk that is full; it is told again when it can be.
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"dissensus collect: {time.strftime('%Y-%m-%d %H:%M:%S')}: {error}\n")
+            sys.stderr.flush()
+            site.said_full_at = time.monotonic()
     return refuse(
         request,
         "The server's disk is full and nothing was stored; what was stored before is safe, please try again later.",
