@@ -27,7 +27,7 @@ words = st.one_of(
         ["0", "00", "-0", "1.0", "1", "NA", "nan", "null", "a|b", "a;b", "a", "b", " a", "A", "none", "label"]
     ),
     st.sampled_from(
-        ["item", "annotator", "response", '"', "'", "\\", ",", "\t", "\r\n", "\x00", "\ufeff", "dissensus"]
+        ["item", "annotator", "response", '"', "'", "\\", ",", "\t", "\r\n", "\x00", "\ufeff", "dissensus", "*"]
     ),
 )
 text_names = st.lists(words, min_size=1, max_size=5, unique=True).map(

@@ -12,6 +12,7 @@ from scipy.special import softmax
 from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
+from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.model_outputs import read_outputs
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
 from dissensus.table_file import kind_of, open_file, read_rows
@@ -200,12 +201,43 @@ def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] 
         if isinstance(each, Predictions):
             made[name] = each
             continue
-        runs = checked_probabilities(each, str(name))
-        seeds = tuple(range(len(runs)))
+        hard = is_hard(each)
+        runs = hard_labels(str(name), each, human, classes) if hard else checked_probabilities(each, str(name))
         made[name] = Predictions(
-            probabilities=runs, items=human.items, classes=names, given="probabilities", seeds=seeds
+            probabilities=runs,
+            items=human.items,
+            classes=human.classes if hard else names,
+            given="probabilities",
+            seeds=tuple(range(len(runs))),
         )
     return made
+
+
+def is_hard(given: Any) -> bool:
+    """Whether these are labels, one for each item, and no probabilities."""
+    try:
+        labels = to_numpy(given)
+    except ValueError:
+        # Rows of unequal length, which are refused as what they are not.
+        return False
+    return labels.ndim == 1 and labels.size > 0 and labels.dtype.kind in "biuUSTO"
+
+
+def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Runs:
+    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes."""
+    labels = to_numpy(given)
+    names = [str(each) for each in labels.tolist()]
+    if stated is not None and labels.dtype.kind in "iu":
+        unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
+        names = [str(stated[place]) for place in labels] if not unknown.size else names
+    lacking = [each for each in dict.fromkeys(names) if each not in people.classes]
+    if lacking:
+        remedy = "give a class name for each item" if labels.dtype.kind not in "iu" else "state classes="
+        raise InputError(
+            f"{name}: '{lacking[0]}' is none of the classes {', '.join(people.classes)}; {remedy}, or one row of "
+            "probabilities for each item"
+        )
+    return np.asarray(np.eye(len(people.classes))[[people.classes.index(each) for each in names]][None])
 
 
 def read_column(path: str | Path, column: str, items: Names, *, item: str | None = None) -> Names:
