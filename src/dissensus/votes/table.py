@@ -50,10 +50,9 @@ class Votes:
             None for single choices.
 
     Example:
-        >>> said = {"item": np.array([0, 0, 1]), "annotator": np.array([0, 1, 1]), "label": np.array([1, 0, 1])}
-        >>> votes = Votes(**said, items=np.array(["a", "b"]), annotators=np.array([7, 8]), classes=("no", "yes"))
+        >>> votes = votes_from_counts(np.array([[2, 1], [0, 3]]), classes=("no", "yes"))
         >>> votes, votes.counts.tolist()
-        (Votes(3 votes, 2 items, 2 classes, 2 annotators), [[1, 1], [0, 1]])
+        (Votes(6 votes, 2 items, 2 classes, anonymous), [[2, 1], [0, 3]])
     """
 
     item: Codes
