@@ -515,10 +515,10 @@ def test_rows_of_half_precision_may_sum_to_almost_1(kind: str) -> None:
     runs = torch.tensor(models(human)).to(getattr(torch, kind))
     assert (runs.double().sum(dim=-1) - 1).abs().max() > 1e-4
     full, half = (evaluate(human, each, classes=CLASSES, metrics=["kl"], resamples=0) for each in (models(human), runs))
-    exact, rounded = (
-        next(row.value.value for row in each.overall.rows if row.system == "model") for each in (full, half)
-    )
-    assert rounded == pytest.approx(exact, abs=0.01)
+    exact, rounded = (next(row.value for row in each.overall.rows if row.system == "model") for each in (full, half))
+    assert exact is not None
+    assert rounded is not None
+    assert rounded.value == pytest.approx(exact.value, abs=0.01)
     with pytest.raises(InputError, match="sum other than 1"):
         evaluate(human, runs.double(), classes=CLASSES, metrics=["kl"], resamples=0)
 
