@@ -267,7 +267,7 @@ def test_a_bad_file_is_one_sentence_exit_code_2_and_nothing_written(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["labels", "words", "--scheme", "frequencey"], "is not a scheme; choose frequency"),
+        (["labels", "words", "--scheme", "frequencey"], "is not a scheme; did you mean 'frequency'? choose frequency"),
         (["labels", "words", "-o", "labels.doc"], "choose one of .csv"),
         (["labels", "words", "--skills", "a.csv"], "has no annotators to write"),
         (["labels", "words", "--concentration", "1"], "has no option 'concentration'"),

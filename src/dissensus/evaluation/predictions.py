@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -15,7 +16,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.model_outputs import read_outputs
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
-from dissensus.table_file import kind_of, open_file, read_rows
+from dissensus.table_file import kind_of, open_bytes, open_file, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +78,10 @@ class Predictions:
     seeds: tuple[int | str, ...]
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        seeds = f", {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
+        return f"Predictions({len(self.items):,} items, {len(self.classes)} classes{seeds}, from {self.given})"
+
 
 def read_predictions(
     path: str | Path,
@@ -93,7 +98,7 @@ def read_predictions(
     column with a list of numbers or an object (by class name). A column `seed` tells several seeds apart. An npz file
     has the arrays `items`, and `probabilities` or `logits` of shape (items, classes) or (seeds, items, classes); it may
     have `classes`, their names in order, and `seeds`. Files that `write_labels` wrote are read too. An npy file has
-    such an array alone, and its rows are items 0, 1, 2, ...
+    such an array alone, a JSON file may have it as lists of numbers, and its rows are items 0, 1, 2, ...
 
     Outputs are hard labels, sampled answers, log-probabilities of tokens and answers in words, as `model_outputs` reads
     them; what names no class counts as one more class, which nobody voted for.
@@ -129,8 +134,8 @@ def read_predictions(
         )
     if answers is not None:
         raise InputError(f"{path}: it holds numbers for each class, and no answers; leave out --answers")
-    in_arrays = kind in ("npz", "npy")
-    found = _from_arrays(path, _arrays(path, kind), names) if in_arrays else _from_table(path, names, item)
+    arrays = _arrays(path, kind)
+    found = _from_table(path, names, item) if arrays is None else _from_arrays(path, arrays, names)
     _refuse_repeated(path, found.items)
     return _settled(path, found, given)
 
@@ -451,11 +456,23 @@ def _look(path: Path, found: _Found) -> tuple[Given, str]:
     return "probabilities", "as all rows sum to 1"
 
 
-def _arrays(path: Path, kind: str) -> Mapping[str, np.ndarray[Any, Any]]:
-    """The arrays of a file; the rows of an array that stands alone are numbered."""
+def _arrays(path: Path, kind: str) -> Mapping[str, np.ndarray[Any, Any]] | None:
+    """The arrays of a file, or None where it is a table; the rows of an array that stands alone are numbered."""
     if kind == "npz":
         return read_npz(path)
-    values = read_npy(path)
+    if kind == "npy":
+        values = read_npy(path)
+    elif kind == "JSON":
+        with open_bytes(path) as file:
+            held = json.load(file)
+        if not isinstance(held, list) or not held or not isinstance(held[0], list):
+            return None
+        try:
+            values = np.array(held)
+        except ValueError:
+            raise InputError(f"{path}: its lists are not of equal length; give one number for each class") from None
+    else:
+        return None
     return {"predictions": values, "items": np.arange(values.shape[-2] if values.ndim > 1 else 0)}
 
 
