@@ -132,6 +132,8 @@ def evaluate(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    kind: opt.Kind = None,
+    models: opt.Models = None,
     attribute: opt.Attributes = None,
     classes: Annotated[
         str | None,
@@ -153,6 +155,7 @@ def evaluate(
     from dissensus.evaluation.predictions import align_predictions, read_predictions
     from dissensus.labels.labelling import label as make
     from dissensus.labels.reading import labels_beside
+    from dissensus.votes.kinds import people_alone
 
     if list_metrics:
         _print_metrics()
@@ -169,13 +172,16 @@ def evaluate(
         raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
     options = opt.reading_options(locals())
     read, reading = votes_and_reading(votes, options)
+    read, models_left_out = people_alone(read)
+    told = [models_left_out] if models_left_out else []
     systems = system_files([predictions, *(compare or ())])
     order = options["classes"]
     if by is not None:
         evaluate_by_annotator(
             read,
             systems,
-            training=None if training is None else votes_and_reading(training, options)[0],
+            training=None if training is None else people_alone(votes_and_reading(training, options)[0])[0],
+            notes=told,
             order=order,
             item=item,
             annotator=annotator,
@@ -201,18 +207,19 @@ def evaluate(
         for name, path in files.items()
         if path
     }
-    human, models, left_out = align_predictions(labels, found, only_common=only_common)
+    human, aligned, left_out = align_predictions(labels, found, only_common=only_common)
+    left_out = (*told, *left_out)
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
     made = _strata(
         strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme, least=least_people
     )
     result = score(
         human,
-        {name: models[name] for name in systems},
+        {name: aligned[name] for name in systems},
         votes=read,
         metrics=chosen,
         strata=made,
-        majority=None if hard is None else hard if hard in systems else models[hard].probabilities,
+        majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,
         resamples=resamples,
         seed=seed,
     )
@@ -220,7 +227,7 @@ def evaluate(
     if against is not None:
         held = score(
             labels_beside(against, human, item=item),
-            {name: models[name].probabilities for name in systems},
+            {name: aligned[name].probabilities for name in systems},
             metrics=chosen or AGAINST,
             strata=made,
             baselines=False,

@@ -12,6 +12,7 @@ from dissensus.cli.printing import console, note, plain
 
 if TYPE_CHECKING:
     from dissensus.labels import LabelDistribution
+    from dissensus.votes.table import Votes
 
 
 def labels(
@@ -58,6 +59,12 @@ def labels(
         ),
     ] = None,
     licence: Annotated[str | None, typer.Option(help="The licence that the card of --release names.")] = None,
+    with_models: Annotated[
+        bool,
+        typer.Option(
+            "--with-models", help="Count each model as one more person; without it, votes of models are left out."
+        ),
+    ] = False,
     probabilities: Annotated[
         bool,
         typer.Option("--probabilities", help="The file holds probabilities, a column per class, and no votes."),
@@ -72,8 +79,10 @@ def labels(
     response: opt.Response = None,
     seconds: opt.Seconds = None,
     time: opt.Time = None,
+    kind: opt.Kind = None,
     keep: opt.Keep = None,
     annotators: opt.Annotators = None,
+    models: opt.Models = None,
     columns: opt.ColumnNames = None,
     missing: opt.Missing = None,
     classes: opt.Classes = None,
@@ -123,10 +132,15 @@ def labels(
     elif stream:
         if release is not None or by != "item":
             raise InputError("--stream counts votes without looking at judgements; leave out --by and --release")
-        made = _streamed(source, scheme, reading, options)
+        made = _streamed(source, scheme, reading, options, with_models=with_models)
     else:
         votes, understood = opt.votes_named(source, reading)
         opt.show_reading(understood)
+        if release is not None and with_models:
+            raise InputError("--release makes its labels from people's votes alone; leave out --with-models")
+        given = votes
+        votes = opt.of_people(given) if not with_models else _with_models(given)
+        models_among = given.model_annotators if with_models else votes.model_annotators
         if gold is not None:
             named = None if gold_columns is None else tuple(name.strip() for name in gold_columns.split(","))
             told: list[str] = []
@@ -136,13 +150,13 @@ def labels(
         if scheme in UNSURE_WEIGHT and votes.unsure is None:
             note(f"the votes hold no responses of unsure: {scheme} makes no difference to equal-weighted")
         if release is not None:
-            for written in write_release(votes, release, name=Path(source).stem, licence=licence):
+            for written in write_release(given, release, name=Path(source).stem, licence=licence):
                 note(f"{written} written")
         if by == "judgement":
             if out is None:
                 raise InputError("--by judgement writes a row per judgement; name the file with -o")
             weighting = "equal-weighted" if scheme == "frequency" else scheme
-            write_table(judgement_table(votes, weighting), out)
+            write_table(judgement_table(given if with_models else votes, weighting), out)
             note(f"{votes.n_judgements:,} judgements, {weighting}, written to {out}")
             return
         made = make(votes, scheme, **options)
@@ -155,7 +169,7 @@ def labels(
         write_labels(made, out, tie=tie, seed=seed)
         note(f"label distributions of {len(made):,} items written to {out}")
     if skills is not None:
-        write_table(annotator_table(made.model), skills)
+        write_table(annotator_table(made.model, by_model=models_among), skills)
         note(f"{len(made.model.annotators):,} annotators written to {skills}")
 
 
@@ -173,13 +187,29 @@ def _prior(scheme: str, prior: str) -> dict[str, Any]:
         raise InputError(f"--prior {prior}: for dawid-skene give a number of pseudo-votes, such as 4, or 0") from None
 
 
-def _streamed(source: str, scheme: str, reading: dict[str, Any], options: dict[str, Any]) -> LabelDistribution:
+def _with_models(votes: Votes) -> Votes:
+    """The votes with each model counted as one more person, which is said."""
+    from dissensus.votes.kinds import share_of_models
+
+    if votes.by_model is not None:
+        note(f"{share_of_models(votes)}, and each model counts as one more person (--with-models)")
+    return votes.models_as_people()
+
+
+def _streamed(
+    source: str, scheme: str, reading: dict[str, Any], options: dict[str, Any], *, with_models: bool
+) -> LabelDistribution:
     from dissensus.errors import InputError
     from dissensus.labels.schemes import label_counts
     from dissensus.votes.counting import count_votes
 
-    kept = ("item", "label", "classes", "ordered")
-    counted = count_votes(source, **{name: value for name, value in reading.items() if name in kept})
+    if reading["models"]:
+        raise InputError("--stream counts votes without looking at who voted; mark models in a column 'kind' (--kind)")
+    kept = ("item", "label", "kind", "classes", "ordered")
+    chosen = {name: value for name, value in reading.items() if name in kept}
+    counted = count_votes(source, with_models=with_models, **chosen)
+    if counted.left_out:
+        note(f"{counted.left_out:,} votes are from models, and left out")
     if scheme not in ("frequency", "dirichlet", "majority"):
         raise InputError(f"--stream counts votes without looking at who voted, and {scheme} needs to; leave it out")
     return label_counts(counted, scheme, **options)

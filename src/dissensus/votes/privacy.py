@@ -26,7 +26,7 @@ _DIGITS: Final = 10
 
 
 def pseudonymous(votes: Votes, key: str) -> Votes:
-    """The same votes by people with pseudonyms, such as `person-3f9a2c71d0`.
+    """The same votes by people with pseudonyms, such as `person-3f9a2c71d0`; models keep their names.
 
     A pseudonym is the beginning of the HMAC-SHA256 of the name under the key: with the same key a person has the same
     pseudonym in every file, and without the key nobody can compute the pseudonym of a name they know, or the name from
@@ -37,8 +37,10 @@ def pseudonymous(votes: Votes, key: str) -> Votes:
     if not key:
         raise InputError("pseudonyms: the key is empty, so that anybody could find the names; give a secret text")
     made = [
-        f"person-{hmac.new(key.encode(), str(name).encode(), hashlib.sha256).hexdigest()[:_DIGITS]}"
-        for name in votes.annotators.tolist()
+        str(name)
+        if model
+        else f"person-{hmac.new(key.encode(), str(name).encode(), hashlib.sha256).hexdigest()[:_DIGITS]}"
+        for name, model in zip(votes.annotators.tolist(), votes.model_annotators.tolist(), strict=True)
     ]
     if len(set(made)) < len(made):
         raise InputError("pseudonyms: two people would have the same under this key; give another key")
