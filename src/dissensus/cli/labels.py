@@ -209,7 +209,7 @@ def _streamed(
     chosen = {name: value for name, value in reading.items() if name in kept}
     counted = count_votes(source, with_models=with_models, **chosen)
     if counted.left_out:
-        note(f"{counted.left_out:,} votes are from models, and left out")
+        note(f"{counted.left_out:,} votes are from models: left out")
     if scheme not in ("frequency", "dirichlet", "majority"):
         raise InputError(f"--stream counts votes without looking at who voted, and {scheme} needs to; leave it out")
     return label_counts(counted, scheme, **options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -129,11 +129,13 @@ def choose(role: str, given: str | None, available: Sequence[str], *, path: obje
     return given
 
 
-def kind_column(given: str | None, available: Sequence[str], *, path: object) -> str | None:
-    """The column that may say whether a person or a model gave a row: the one given, or the one called `kind`."""
+def kind_column(
+    given: str | None, available: Sequence[str], *, taken: Collection[str | None], path: object
+) -> str | None:
+    """The column that may say whether a person or a model gave a row: the one given, or a free one called `kind`."""
     if given is not None:
         return choose(KIND, given, available, path=path)
-    return next((column for column in available if plain(column) == KIND), None)
+    return next((column for column in available if plain(column) == KIND and column not in taken), None)
 
 
 def require(role: str, given: str | None, available: Sequence[str], *, path: object) -> str:

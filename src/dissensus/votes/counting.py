@@ -126,8 +126,8 @@ def count_votes(
             f"{path}: the column '{response}' says that rows are responses, which have a meaning only in whole "
             "judgements; read the file without streaming"
         )
-    named = () if own is None else (*own.attributes, *own.item_attributes)
-    kind, left_out = _models(path, kind, [name for name in available if name not in (item, label, *named)])
+    taken = {item, label, *(() if own is None else (*own.attributes, *own.item_attributes))}
+    kind, left_out = _models(path, kind_column(kind, available, taken=taken, path=path), given=kind is not None)
     with explained(path):
         rows = _name_like(scan(path).select(item, label, *([] if kind is None or with_models else [kind])))
         schema, n_rows = rows.collect_schema(), rows.select(pl.len()).collect().item()
@@ -153,16 +153,15 @@ def count_votes(
     return CountedVotes(to_names(items), order, counts, ordered, 0 if with_models else left_out)
 
 
-def _models(path: Path, given: str | None, available: Sequence[str]) -> tuple[str | None, int]:
+def _models(path: Path, column: str | None, *, given: bool) -> tuple[str | None, int]:
     """The column that says which rows are from models, where some are, and how many."""
-    column = kind_column(given, available, path=path)
     if column is None:
         return None, 0
     with explained(path):
         found = scan(path).group_by(pl.col(column).cast(pl.String).str.strip_chars()).len().collect()
     # A blank line has no cells; a row without a kind is refused where it is counted.
     said = found.drop_nulls()
-    if given is None and not holds_kinds(said[column], where=lambda _: str(path)):
+    if not given and not holds_kinds(said[column], where=lambda _: str(path)):
         return None, 0
     left_out = int(said["len"].filter(parse_kinds(said[column], where=lambda _: str(path))).sum())
     return column if left_out else None, left_out

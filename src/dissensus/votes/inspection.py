@@ -232,7 +232,7 @@ class Inspection:
 
     def sentences(self) -> tuple[str, ...]:
         """How much people agree, how many majorities more votes would change, whom to look at, and what models gave."""
-        models = () if self.models is None else (f"{self.models.sentence}: all numbers are of people.",)
+        models = () if self.models is None else (f"{self.models.sentence}. All numbers are of people.",)
         return _agree(self), _change(self), _look(self), *models
 
     def to_dict(self) -> dict[str, Any]:

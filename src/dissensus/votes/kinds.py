@@ -63,9 +63,9 @@ def people_alone(votes: Votes) -> tuple[Votes, str]:
         )
     gone = []
     if items := len(votes.items) - len(people.items):
-        gone.append("1 item that only they judged" if items == 1 else f"{items:,} items that only they judged")
+        gone.append(f"{items:,} {'item' if items == 1 else 'items'} that only they judged")
     unchosen = [f"'{name}'" for name in votes.classes if name not in people.classes]
     if unchosen:
-        gone.append(f"{'class' if len(unchosen) == 1 else 'classes'} {', '.join(unchosen)}, which only they chose")
-    also = f"; with them {' and '.join(gone)}" if gone else ""
-    return people, f"{share_of_models(votes)}, and left out{also}"
+        gone.append(f"the {'class' if len(unchosen) == 1 else 'classes'} {', '.join(unchosen)} that only they chose")
+    also = f", with {' and '.join(gone)}" if gone else ""
+    return people, f"{share_of_models(votes)}: left out{also}"

@@ -407,7 +407,7 @@ def _choose_columns(table: Table, options: Options) -> Columns:
         free = [column for column in available if column not in taken]
         chosen[role] = choose(role, name, available if name is not None else free, path=path)
     taken = {*chosen.values(), *options.attributes, *options.item_attributes}
-    chosen[KIND] = kind_column(options.kind, [name for name in available if name not in taken], path=path)
+    chosen[KIND] = kind_column(options.kind, available, taken=taken, path=path)
     if chosen["label"] is None:
         chosen["label"], chosen["response"] = chosen["response"], None
     for role in ("item", "label"):
@@ -518,7 +518,7 @@ def _read_flags(table: Table, options: Options) -> Reading:
     time = choose("time", options.time, table.columns, path=table.path) if options.time else None
     rest = [*options.attributes, *options.item_attributes]
     taken = {item, annotator, seconds, time, *rest}
-    kind = kind_column(options.kind, [name for name in table.columns if name not in taken], path=table.path)
+    kind = kind_column(options.kind, table.columns, taken=taken, path=table.path)
     if kind is not None and options.kind is None:
         said = table.rows([kind])
         kind = kind if holds_kinds(said.table[kind], where=said.where) else None
