@@ -315,8 +315,8 @@ def _strata(
             made[name] = STRATA[name](human)
         elif name in votes.attributes:
             made[name] = by_attribute(human, votes, name, scheme=scheme, least=least)
-            if hidden := groups_of(votes, name, least=least).hidden:
-                note(hidden)
+            for sentence in groups_of(votes, name, least=least).told:
+                note(sentence)
         else:
             made[name] = by_column(human, read_column(source, name, human.items, item=item))
     return made

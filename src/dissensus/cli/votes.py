@@ -78,8 +78,8 @@ def inspect(
     groups = () if by is None else by_items(votes, by, resamples=resamples, seed=seed)
     people = {name: by_annotators(votes, name, least=least_people) for name in options["attributes"]}
     for name in people:
-        if hidden := groups_of(votes, name, least=least_people).hidden:
-            note(hidden)
+        for sentence in groups_of(votes, name, least=least_people).told:
+            note(sentence)
     before = None if original is None else original_agreement(votes, opt.item_attribute(votes, original))
     hang = uncertainty_correlations(votes, resamples=resamples, seed=seed) if _knows_doubt(votes) else None
     if html is not None:

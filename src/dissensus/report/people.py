@@ -89,7 +89,7 @@ def who_disagrees(subject: Subject, *, seed: int) -> WhoDisagrees | None:
     tested = {each.attribute: each for each in scored.by_group}
     apart = [name for name, each in tested.items() if each.p_votes is not None and each.p_votes <= LEVEL]
     told = [*_of_map(placed, votes), *_of_groups(scored.by_group, tests=len(tested))]
-    told += [f"{capital(each.hidden)}." for each in chosen.values() if each.hidden]
+    told += [f"{capital(sentence)}." for each in chosen.values() for sentence in each.told]
     left = [name for name in groups if name not in chosen]
     if left:
         told.append(

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
+from bisect import bisect_right
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
+from dissensus.votes.columns import plain
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Mask
@@ -22,7 +26,12 @@ LEAST_PEOPLE: Final = 5
 UNKNOWN: Final = "unknown"
 """The group of people of whom an attribute is not known."""
 
+AGES: Final = (18, 25, 35, 45, 55, 65)
+"""The ages in years at which the bands of ages begin, after the first."""
+
 _DIGITS: Final = 10
+_AGE: Final = re.compile(r"(^|_)ages?(_|$)")
+_YEARS: Final = re.compile(r"1?[0-9]?[0-9]")
 
 
 def pseudonymous(votes: Votes, key: str) -> Votes:
@@ -59,6 +68,7 @@ class Groups:
         group: (annotators,) the group of each person, as an index into `names`.
         shown: (groups,) whether numbers of the group may be shown.
         least: how many people that takes.
+        banded: whether the values are bands of ages, which were given in years.
     """
 
     attribute: str
@@ -66,6 +76,13 @@ class Groups:
     group: Codes
     shown: Mask
     least: int
+    banded: bool = False
+
+    @property
+    def told(self) -> list[str]:
+        """Sentences on ages in bands, and on the groups that are not shown."""
+        bands = f"{self.attribute}: years are in bands, under {AGES[0]}, {AGES[0]}-{AGES[1] - 1} and so on"
+        return [*([bands] if self.banded else []), *([self.hidden] if self.hidden else [])]
 
     @property
     def hidden(self) -> str:
@@ -81,7 +98,8 @@ class Groups:
 def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Groups:
     """The people who voted, by one of their attributes; the groups of too few people are marked.
 
-    Where the people of all such groups together are still fewer than `least`, the next smallest group is hidden with
+    Ages in years are put into bands (`AGES`): by single years, groups would be of few people and say little. Where the
+    people of all such groups together are still fewer than `least`, the next smallest group is hidden with
     them: else the number of everybody less those of the other groups would be theirs.
     """
     if attribute not in votes.attributes or votes.annotator is None or votes.annotators is None:
@@ -92,6 +110,9 @@ def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Gro
     import numpy as np
 
     text = votes.attributes[attribute].astype(np.dtypes.StringDType())
+    bands = _age_bands(attribute, text.tolist())
+    if bands is not None:
+        text = np.array(bands, dtype=np.dtypes.StringDType())
     values, code = np.unique(text, return_inverse=True)
     voted = np.zeros(len(votes.annotators), dtype=np.bool_)
     voted[votes.annotator] = True
@@ -105,4 +126,13 @@ def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Gro
     so_far = np.cumsum(upwards) - upwards
     shown = ((upwards >= least) & ((so_far == 0) | (so_far >= least)))[::-1]
     names = tuple(str(values[k]) or UNKNOWN for k in order.tolist())
-    return Groups(attribute, names, rank[code].astype(np.int32), shown, least)
+    return Groups(attribute, names, rank[code].astype(np.int32), shown, least, bands is not None)
+
+
+def _age_bands(attribute: str, values: list[str]) -> list[str] | None:
+    """Ages in years as bands, unknown ones as they are; None for an attribute that is something else."""
+    years = [value for value in values if value]
+    if not (_AGE.search(plain(attribute)) and years and all(map(_YEARS.fullmatch, years))):
+        return None
+    called = [f"under {AGES[0]}", *(f"{low}-{high - 1}" for low, high in pairwise(AGES)), f"{AGES[-1]} and over"]
+    return [called[bisect_right(AGES, int(value))] if value else value for value in values]
