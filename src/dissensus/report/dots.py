@@ -142,7 +142,7 @@ def _ruler(evaluation: Evaluation, *, apart: float) -> list[Any]:
     base = alt.Chart(alt.InlineData(values=marked)).encode(x=alt.X("at:Q"))
     return [
         base.mark_rule(color="#8C8C8C", strokeWidth=1, opacity=0.5),
-        base.mark_text(color="#8C8C8C", baseline="bottom", dy=-4).encode(text=alt.Text("people:N"), y=alt.YValue(0)),
+        base.mark_text(color="#8C8C8C", baseline="bottom", dy=-4).encode(text=alt.Text("people:N"), y=alt.value(0)),
     ]
 
 
@@ -154,6 +154,6 @@ def _best(evaluation: Evaluation) -> list[Any]:
     return [
         base.mark_rule(color=PALETTE[2], strokeDash=[5, 4], strokeWidth=2),
         base.mark_text(color=PALETTE[2], align="left", baseline="bottom", dx=5, dy=-4).encode(
-            text=alt.Text("what:N"), y=alt.YValue("height")
+            text=alt.Text("what:N"), y=alt.value("height")
         ),
     ]

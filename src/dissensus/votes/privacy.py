@@ -17,6 +17,8 @@ from dissensus.errors import InputError
 from dissensus.votes.columns import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dissensus.arrays import Codes, Mask
     from dissensus.votes.table import Votes
 
@@ -34,28 +36,31 @@ _AGE: Final = re.compile(r"(^|_)ages?(_|$)")
 _YEARS: Final = re.compile(r"1?[0-9]?[0-9]")
 
 
-def pseudonymous(votes: Votes, key: str) -> Votes:
-    """The same votes by people with pseudonyms, such as `person-3f9a2c71d0`; models keep their names.
+def pseudonyms_of(names: Sequence[str], key: str) -> list[str]:
+    """A pseudonym for each name, such as `person-3f9a2c71d0`.
 
-    A pseudonym is the beginning of the HMAC-SHA256 of the name under the key: with the same key a person has the same
-    pseudonym in every file, and without the key nobody can compute the pseudonym of a name they know, or the name from
-    it. The key is as secret as the names: it is written nowhere.
+    It is the beginning of the HMAC-SHA256 of the name under the key: with the same key a person has the same pseudonym
+    in every file, and without the key nobody can compute the pseudonym of a name they know, or the name from it. The
+    key is as secret as the names: it is written nowhere.
     """
-    if votes.annotators is None:
-        return votes
     if not key:
         raise InputError("pseudonyms: the key is empty, so that anybody could find the names; give a secret text")
-    made = [
-        str(name)
-        if model
-        else f"person-{hmac.new(key.encode(), str(name).encode(), hashlib.sha256).hexdigest()[:_DIGITS]}"
-        for name, model in zip(votes.annotators.tolist(), votes.model_annotators.tolist(), strict=True)
-    ]
+    made = [f"person-{hmac.new(key.encode(), name.encode(), hashlib.sha256).hexdigest()[:_DIGITS]}" for name in names]
     if len(set(made)) < len(made):
         raise InputError("pseudonyms: two people would have the same under this key; give another key")
+    return made
+
+
+def pseudonymous(votes: Votes, key: str) -> Votes:
+    """The same votes by people with pseudonyms (`pseudonyms_of`); models keep their names."""
+    if votes.annotators is None:
+        return votes
     import numpy as np
 
-    return replace(votes, annotators=np.array(made, dtype=np.dtypes.StringDType()))
+    named = votes.annotators.astype(np.dtypes.StringDType())
+    people = ~votes.model_annotators
+    named[people] = pseudonyms_of(named[people].tolist(), key)
+    return replace(votes, annotators=named)
 
 
 @dataclass(frozen=True, eq=False)
