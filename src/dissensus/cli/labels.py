@@ -114,8 +114,10 @@ def labels(
     from dissensus.labels.schemes import UNSURE_WEIGHT
     from dissensus.labels.writing import annotator_table, judgement_table, write_labels
     from dissensus.table_file import write_table
+    from dissensus.votes.kinds import people_alone
 
     options: dict[str, Any] = {}
+    of_models = ""
     if scheme == "majority":
         options = {"tie": tie, "seed": seed}
     if concentration is not None:
@@ -148,7 +150,9 @@ def labels(
         if release is not None and with_models:
             raise InputError("--release makes its labels from people's votes alone; leave out --with-models")
         given = votes
-        votes = opt.of_people(given) if not with_models else _with_models(given)
+        votes, of_models = _with_models(given) if with_models else people_alone(given)
+        if of_models:
+            note(of_models)
         models_among = given.model_annotators if with_models else votes.model_annotators
         if gold is not None:
             named = None if gold_columns is None else tuple(name.strip() for name in gold_columns.split(","))
@@ -174,7 +178,7 @@ def labels(
             f"scheme {scheme} has no annotators to write; choose dawid-skene, one-coin, mace, glad or wawa"
         )
     if json is not None:
-        json_to(json, _facts(made))
+        json_to(json, {**_facts(made), **({"models": of_models} if of_models else {})})
     if "-" not in (str(json), str(output)):
         _print(made)
     if output is not None:
@@ -203,13 +207,13 @@ def _prior(scheme: str, prior: str) -> dict[str, Any]:
         raise InputError(f"--prior {prior}: for dawid-skene give a number of pseudo-votes, such as 4, or 0") from None
 
 
-def _with_models(votes: Votes) -> Votes:
-    """The votes with each model counted as one more person, which is said."""
+def _with_models(votes: Votes) -> tuple[Votes, str]:
+    """The votes with each model counted as one more person, and a sentence that says so where there are any."""
     from dissensus.votes.kinds import share_of_models
 
-    if votes.by_model is not None:
-        note(f"{share_of_models(votes)}, and each model counts as one more person (--with-models)")
-    return votes.models_as_people()
+    share = share_of_models(votes)
+    told = f"{share}, and each model counts as one more person (--with-models)" if share else ""
+    return votes.models_as_people(), told
 
 
 def _streamed(

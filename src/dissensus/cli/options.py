@@ -190,16 +190,6 @@ def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | 
     return reading.votes, reading
 
 
-def of_people(votes: Votes) -> Votes:
-    """The votes of people, with a word on standard error where there are votes of models beside them."""
-    from dissensus.votes.kinds import people_alone
-
-    people, left_out = people_alone(votes)
-    if left_out:
-        note(left_out)
-    return people
-
-
 def show_reading(reading: Reading | None) -> None:
     """Say how a file was understood, on standard error."""
     if reading is None:
