@@ -261,7 +261,9 @@ def _write_all(
     for name, table in tables.items():
         _write_table(table, folder / name, formats)
     (folder / FILE).write_text(project.toml, encoding="utf-8")
-    (folder / "codebook.md").write_text(_codebook(cursor, project, [*tables, *written], formats), encoding="utf-8")
+    # The votes of the first question come last, because the codebook ends with what they are.
+    named = [*tables, *reversed(written)]
+    (folder / "codebook.md").write_text(_codebook(cursor, project, named, formats, first), encoding="utf-8")
     return first
 
 
@@ -373,7 +375,7 @@ def _named(names: dict[int, str], ids: Any) -> pl.Series:
     return pl.Series(list(names.values()), dtype=pl.String).gather(np.searchsorted(keys, ids))
 
 
-def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Sequence[str]) -> str:
+def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Sequence[str], votes: Votes | None) -> str:
     lines = [f"# Codebook of {project.name}", ""]
     if is_simulated(cursor):
         lines += ["**These answers are simulated: bots gave them, not people.**", ""]
@@ -397,6 +399,8 @@ def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Seq
         columns = CODEBOOK.get(name) or CODEBOOK[next(each for each in _BY_QUESTION if _is_of(name, each))]
         lines += ["", f"## {name}"]
         lines += [f"- {f'`{column}`: ' if column else ''}{meaning}" for column, meaning in columns.items()]
+    if votes is not None and not is_simulated(cursor):
+        lines.append(f"- {votes.n_model_votes:,} of the {len(votes):,} votes are from models")
     return "\n".join(lines) + "\n"
 
 
