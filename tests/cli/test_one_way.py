@@ -22,6 +22,8 @@ ACTS = {
     "collect init": "writes a project",
     "collect serve": "runs until it is stopped",
     "collect export": "writes a file",
+    "collect login": "prints a link",
+    "collect deploy": "writes files",
     "collect backup": "writes a file",
     "collect restore": "writes a file",
     "curate ambiguous": "writes a file",
