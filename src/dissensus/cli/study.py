@@ -34,7 +34,18 @@ def run_(
     source: Source,
     store: Store = Path("dissensus-runs"),
     engine: Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda or cuda:0. auto and cuda take all GPUs of the machine.")
+    ] = "auto",
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="This is process I of N that share the runs through one store: on this machine, as tasks of a Slurm "
+            "array, or on hosts with a shared folder. Nothing is trained twice, and what one leaves by dying the "
+            "others finish.",
+        ),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the table; - is standard output.")
     ] = None,
@@ -43,14 +54,23 @@ def run_(
 
     Can be stopped and started again at any time.
     """
-    from dissensus.studies import plan_study, read_study
+    from dissensus.studies import Shard, plan_study, read_study
 
     study = read_study(source)
+    part_of = None if shard is None else Shard.named(shard)
     _say_what_is_made(study)
     with encoding_bar() as told:
-        plans = [plan_study(part, store, engine=engine, device=device, told=told) for part in study.parts]
+        plans = [
+            plan_study(each, store, engine=engine, device=device, shard=part_of, told=told) for each in study.parts
+        ]
     for plan in plans:
         train_with_progress(plan)
+    if part_of is not None:
+        # Of many processes each would print the same; and measuring is not shared.
+        for plan in plans:
+            plan.writer.close()
+        note(f"{study.name}: all runs are in {store}; the table: dissensus study run {source} --store {store}")
+        return
     _show_results([plan.opened for plan in plans], json)
     for plan in plans:
         _measure(plan, quiet=str(json) == "-")
