@@ -69,7 +69,7 @@ def work(path: Path, store: Path, number: int, log: Path) -> None:
 def test_four_processes_of_which_two_are_killed_train_every_run_once(study: Path, tmp_path: Path, trial: int) -> None:
     study.write_text(STUDY.replace("seeds = 3", "seeds = 8").replace("epochs = 8", "epochs = 10"))
     store, generator = tmp_path / "store", random.Random(trial)
-    context = clean_processes("tests.studies.test_shards")
+    context = clean_processes("tests.studies.test_shards", "torch._dynamo", "polars")
     logs = [tmp_path / f"log-{number}" for number in range(1, 5)]
     processes = [
         context.Process(target=work, args=(study, store, number, log))  # type: ignore[attr-defined]

@@ -250,3 +250,26 @@ def test_auto_says_why() -> None:
 def test_engines_and_devices_that_are_not_there_are_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         choose_engine(2, **given)
+
+
+def test_several_devices_share_runs_and_each_is_trained_once() -> None:
+    """Two CPUs stand for two GPUs: a process for each, the same results."""
+    together = [run(DATA, seed=seed, training=SGD) for seed in (0, 1)]
+    alone = [run(DATA, seed=2, training=SGD)]
+    said: set[str] = set()
+    found = list(
+        engine.train_on_devices(
+            together, alone, DATA, devices=("cpu", "cpu"), told=lambda event: said.add(event.run) or None
+        )
+    )
+    assert sorted(each.run.key for each in found) == sorted(each.key for each in [*together, *alone])
+    assert said == {each.run.key for each in found}
+    for each in found:
+        assert_same(train_loop(each.run, DATA), each, tolerance=0)
+
+
+def test_cuda_without_a_number_is_every_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    assert engine.devices_of("cuda") == ("cuda:0", "cuda:1", "cuda:2")
+    assert engine.devices_of("cuda:1") == ("cuda:1",)
+    assert engine.devices_of("cpu") == ("cpu",)

@@ -11,8 +11,9 @@ import torch
 from dissensus.cores import available_cores
 from dissensus.errors import InputError
 from dissensus.training.events import silent
-from dissensus.training.fleet import train_fleet, why_not_together
+from dissensus.training.fleet import alike, train_fleet, why_not_together
 from dissensus.training.loop import train_loop
+from dissensus.training.workers import handed_out, in_workers, place, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +61,9 @@ def choose_engine(
     if runs and sum(alone.values()) == runs:
         return Choice("loop", place, "; ".join(alone))
     if place.startswith("cuda"):
-        return Choice("fleet", place, f"{runs} runs on a GPU: trained together, its launch overhead is paid once{said}")
+        gpus = len(devices_of(place))
+        where = "a GPU" if gpus == 1 else f"{gpus} GPUs"
+        return Choice("fleet", place, f"{runs} runs on {where}: trained together, launch overhead is paid once{said}")
     cores = available_cores()
     if runs == 1 or cores == 1:
         return Choice(
@@ -100,6 +103,13 @@ def settled_device(device: str) -> str:
     return device
 
 
+def devices_of(device: str) -> tuple[str, ...]:
+    """The devices that a settled one stands for: `cuda` without a number is every GPU of this machine."""
+    if device != "cuda":
+        return (device,)
+    return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count()))
+
+
 def train(
     runs: Sequence[Run], data: TrainingData, *, engine: str = "auto", device: str = "auto", told: Told = silent
 ) -> Iterator[RunResult]:
@@ -109,7 +119,7 @@ def train(
         runs: what to train.
         data: what they learn from.
         engine: loop, fleet or auto. What the fleet cannot train together is trained by the loop.
-        device: auto, cpu or cuda.
+        device: auto, cpu or cuda; on a machine with several GPUs, `cuda` takes them all, each in its own process.
         told: called when an epoch of a run has ended, in this process.
     """
     alone = loop_only(runs, data, device=device)
@@ -119,7 +129,11 @@ def train(
     single = list(runs) if choice.engine == "loop" else [run for which in alone.values() for run in which]
     kept_apart = {run.key for run in single}
     together = [run for run in runs if run.key not in kept_apart]
+    devices = devices_of(choice.device)
     try:
+        if len(devices) > 1 and len(runs) > 1:
+            yield from train_on_devices(together, single, data, devices=devices, told=told)
+            return
         if together:
             yield from train_fleet(together, data, device=choice.device, told=told)
     except BrokenProcessPool as error:
@@ -129,3 +143,31 @@ def train(
         ) from error
     for run in single:
         yield train_loop(run, data, device=choice.device, told=told)
+
+
+def train_on_devices(
+    together: Sequence[Run], single: Sequence[Run], data: TrainingData, *, devices: Sequence[str], told: Told = silent
+) -> Iterator[RunResult]:
+    """Train runs on several devices of this machine, a process for each.
+
+    Args:
+        together: runs for the fleet; those that go together are divided among the devices.
+        single: runs for the loop.
+        data: what they learn from.
+        devices: their names.
+        told: called when an epoch of a run has ended, in this process.
+    """
+    jobs = [
+        ("fleet", group[first : first + size])
+        for group in alike(together, data)
+        for size in [-(-len(group) // len(devices))]
+        for first in range(0, len(group), size)
+    ]
+    jobs += [("loop", [run]) for run in single]
+    for _, results in in_workers(_train_there, jobs, shared=handed_out(data), told=told, places=devices):
+        yield from results
+
+
+def _train_there(data: TrainingData, job: tuple[str, Sequence[Run]]) -> list[RunResult]:
+    engine, runs = job
+    return list(train(runs, data, engine=engine, device=place(), told=tell))
