@@ -254,18 +254,21 @@ def test_engines_and_devices_that_are_not_there_are_refused(given: dict[str, Any
 
 def test_several_devices_share_runs_and_each_is_trained_once() -> None:
     """Two CPUs stand for two GPUs: a process for each, the same results."""
-    together = [run(DATA, seed=seed, training=SGD) for seed in (0, 1)]
-    alone = [run(DATA, seed=2, training=SGD)]
+    runs = [run(DATA, seed=seed, training=SGD) for seed in range(3)]
     said: set[str] = set()
     found = list(
-        engine.train_on_devices(
-            together, alone, DATA, devices=("cpu", "cpu"), told=lambda event: said.add(event.run) or None
-        )
+        engine.train_on_devices([], runs, DATA, devices=("cpu", "cpu"), told=lambda event: said.add(event.run))
     )
-    assert sorted(each.run.key for each in found) == sorted(each.key for each in [*together, *alone])
+    assert sorted(each.run.key for each in found) == sorted(each.key for each in runs)
     assert said == {each.run.key for each in found}
     for each in found:
         assert_same(train_loop(each.run, DATA), each, tolerance=0)
+
+
+def test_runs_that_go_together_are_divided_among_devices() -> None:
+    runs = [run(DATA, seed=seed) for seed in range(7)]
+    assert [[each.seed for each in part] for part in engine._divided(runs, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert [len(part) for part in engine._divided(runs[:2], 3)] == [1, 1]
 
 
 def test_cuda_without_a_number_is_every_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,22 @@ StudyOrStore = Annotated[
 ]
 RunsIn = Annotated[Path, typer.Option("--store", help="The run store: the folder that the study's runs are kept in.")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda or cuda:0.")]
+Engine = Annotated[
+    Literal["auto", "loop", "fleet", "ray"],
+    typer.Option(help="How runs are trained; ray: over the nodes of a Ray cluster."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|ray://HOST:PORT",
+        help="The Ray cluster; without it, the one that RAY_ADDRESS names or that was started on this machine.",
+        rich_help_panel="Ray",
+    ),
+]
+OnRay = Annotated[
+    Literal["local", "ray"],
+    typer.Option("--engine", help="Where to compute; ray: over the nodes of a Ray cluster.", rich_help_panel="Ray"),
+]
 JsonTo = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
 ]

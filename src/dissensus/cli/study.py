@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, note, plain
 from dissensus.cli.progress import show_status, train_with_progress
+from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +35,7 @@ Store = Annotated[Path, typer.Option(help="The folder that results are kept in a
 def run_(
     source: Source,
     store: Store = Path("dissensus-runs"),
-    engine: Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")] = "auto",
+    engine: opt.Engine = "auto",
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda or cuda:0. auto and cuda take all GPUs of the machine.")
     ] = "auto",
@@ -46,6 +48,16 @@ def run_(
             "others finish.",
         ),
     ] = None,
+    address: opt.Address = None,
+    remote: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A folder that all nodes of the cluster reach, a path or s3://, gs://, ...: they write finished runs "
+            "there, from where they come into the store.",
+            rich_help_panel="Ray",
+        ),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the table; - is standard output.")
     ] = None,
@@ -55,13 +67,18 @@ def run_(
     Can be stopped and started again at any time.
     """
     from dissensus.studies import Shard, plan_study, read_study
+    from dissensus.training.on_ray import Cluster
 
+    if "://" in str(store) or ":/" in str(store):
+        raise InputError(f"{store}: a store is a folder; for an address of a cloud use --engine ray --remote")
     study = read_study(source)
     part_of = None if shard is None else Shard.named(shard)
+    cluster = None if address is None and remote is None else Cluster(address, remote)
     _say_what_is_made(study)
     with encoding_bar() as told:
         plans = [
-            plan_study(each, store, engine=engine, device=device, shard=part_of, told=told) for each in study.parts
+            plan_study(each, store, engine=engine, device=device, shard=part_of, cluster=cluster, told=told)
+            for each in study.parts
         ]
     for plan in plans:
         train_with_progress(plan)
@@ -154,7 +171,6 @@ def init(
     output: Annotated[Path, typer.Option("--output", "-o", help="The study file to write.")] = Path("study.toml"),
 ) -> None:
     """Write a first study file, with a remark beside every choice, after a look at votes and items."""
-    from dissensus.errors import InputError
     from dissensus.studies.beginning import first_study
     from dissensus.whole_file import whole_file
 
@@ -177,7 +193,6 @@ def gc(
     yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
 ) -> None:
     """Remove stored runs that no known study asks for, after showing them."""
-    from dissensus.errors import InputError
     from dissensus.studies.unasked import unasked_runs
     from dissensus.training.store import RunStore, RunWriter
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dissensus.training.data import TrainingData
     from dissensus.training.engine import Choice
     from dissensus.training.events import EpochEnded
+    from dissensus.training.on_ray import Cluster
     from dissensus.training.run import Run
 
 
@@ -99,6 +100,7 @@ def plan_study(
     engine: str = "auto",
     device: str = "auto",
     shard: Shard | None = None,
+    cluster: Cluster | None = None,
     told: Callable[[int, int], None] | None = None,
 ) -> Plan:
     """Read the data, check that every model, target and delivery fits it, and see what is left to do.
@@ -109,13 +111,15 @@ def plan_study(
         engine: how runs are trained.
         device: what they are trained on.
         shard: where several processes work on the study, which of them this one is.
+        cluster: of the engine `ray`; None takes the one that Ray finds.
         told: called with how many items are encoded, and how many there are.
     """
     opened = open_study(study, store, told=told)
     _check(opened.runs, opened.data)
-    alone = loop_only(opened.runs, opened.data, device=device)
+    # What goes together on a cluster's nodes is settled there.
+    alone = {} if engine == "ray" else loop_only(opened.runs, opened.data, device=device)
     counts = {why: len(which) for why, which in alone.items()}
-    choice = choose_engine(len(opened.runs), engine=engine, device=device, one_by_one=counts)
+    choice = choose_engine(len(opened.runs), engine=engine, device=device, one_by_one=counts, cluster=cluster)
     writer = RunWriter(opened.store.folder)
     writer.remember_study(study.name, study.path)
     rank = {seed: number for number, seed in enumerate(study.seeds)}
@@ -145,7 +149,7 @@ def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -
         told: called with where the study stands when an epoch or a run has ended. The same is kept in the store, for
             whoever asks from another process.
     """
-    opened = plan.opened
+    opened, choice = plan.opened, plan.choice
     standing = Standing(
         study=opened.study.name, total=len(opened.runs), before=len(opened.runs) - len(plan.waiting), began=time.time()
     )
@@ -165,7 +169,9 @@ def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -
     say()
     try:
         for batch in _claimed(plan, standing, say):
-            for result in train(batch, opened.data, engine=plan.choice.engine, device=plan.choice.device, told=heard):
+            for result in train(
+                batch, opened.data, engine=choice.engine, device=choice.device, told=heard, cluster=choice.cluster
+            ):
                 plan.writer.save(result)
                 with one_at_a_time:
                     standing.finish(result.run.key)

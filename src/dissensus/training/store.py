@@ -54,6 +54,9 @@ REMEDY: Final = "delete this folder and run the study again"
 """Of a stored run that cannot be read."""
 
 
+LAST: Final = "run.json"
+"""The file by which a run is known to be whole."""
+
 PROGRESS: Final = "progress.json"
 """Where a writer says, in its own folder, how far it is."""
 
@@ -116,11 +119,11 @@ class RunStore:
         return sorted((each for each in found if isinstance(each, dict) and "at" in each), key=lambda each: each["at"])
 
     def __contains__(self, run: Run) -> bool:
-        return (self._runs / run.key / "run.json").is_file()
+        return (self._runs / run.key / LAST).is_file()
 
     def keys(self) -> list[str]:
         """The keys of all whole runs, sorted."""
-        return sorted(path.parent.name for path in self._runs.glob("*/run.json"))
+        return sorted(path.parent.name for path in self._runs.glob(f"*/{LAST}"))
 
     def size(self, key: str) -> int:
         """The bytes that a run takes."""
@@ -130,7 +133,7 @@ class RunStore:
         """Read a run; its large parts only where asked for."""
         folder = self._runs / key
         try:
-            about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+            about = json.loads((folder / LAST).read_text(encoding="utf-8"))
             history = json.loads((folder / "history.json").read_text(encoding="utf-8"))
             return RunResult(
                 run=_run_from(about["run"]),
@@ -223,7 +226,7 @@ class RunWriter:
         replaced = self._own / f"{result.run.key}-replaced"
         try:
             partial.mkdir(parents=True)
-            _write_run(partial, result)
+            write_run(partial, result)
             for name, text in (beside or {}).items():
                 (partial / name).write_text(text, encoding="utf-8")
             if replace and final.exists():
@@ -341,7 +344,8 @@ class RunWriter:
         )
 
 
-def _write_run(folder: Path, result: RunResult) -> None:
+def write_run(folder: Path, result: RunResult) -> None:
+    """The files of a run, into an empty folder."""
     about = {
         "run": result.run.spec(),
         "chosen_epoch": result.chosen_epoch,
@@ -349,7 +353,7 @@ def _write_run(folder: Path, result: RunResult) -> None:
         "versions": dict(result.versions),
         "failed": result.failed,
     }
-    _write_json(folder / "run.json", about)
+    _write_json(folder / LAST, about)
     _write_json(folder / "history.json", {name: v.tolist() for name, v in result.history.items()})
     np.savez(folder / "predictions.npz", **result.predictions)  # type: ignore[arg-type]
     if result.by_vote:
