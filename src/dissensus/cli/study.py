@@ -17,6 +17,7 @@ from dissensus.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from dissensus.cores import Over
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.studies import OpenStudy, Plan, ScoredStudy, Study
     from dissensus.studies.by_vote import VoteScore
@@ -88,9 +89,10 @@ def run_(
             plan.writer.close()
         note(f"{study.name}: all runs are in {store}; the table: dissensus study run {source} --store {store}")
         return
-    _show_results([plan.opened for plan in plans], json)
+    over = opt.over(engine, address, device=device)
+    _show_results([plan.opened for plan in plans], json, over=opt.over(engine, address))
     for plan in plans:
-        _measure(plan, quiet=str(json) == "-")
+        _measure(plan, over=over, quiet=str(json) == "-")
         plan.writer.close()
 
 
@@ -102,7 +104,7 @@ def _say_what_is_made(study: Study) -> None:
         note(f"{study.dataset}: the set is made first, once, which takes some minutes")
 
 
-def _measure(plan: Plan, *, quiet: bool) -> None:
+def _measure(plan: Plan, *, over: Over, quiet: bool) -> None:
     """Measure what the study's [basins] and [ood] tables ask for, and show it."""
     from dissensus.cli.basins import measure_with_progress, show_basins
     from dissensus.cli.ood import show_ood
@@ -110,7 +112,7 @@ def _measure(plan: Plan, *, quiet: bool) -> None:
 
     opened, device = plan.opened, plan.choice.device
     if opened.study.basins is not None:
-        show_basins(measure_with_progress(opened, device=device), quiet=quiet)
+        show_basins(measure_with_progress(opened, device=device, over=over), quiet=quiet)
     if opened.study.ood is not None:
         result = study_ood(opened, device=device)
         if not quiet:
@@ -226,11 +228,11 @@ def encoding_bar() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
 
 
-def _show_results(opened: Sequence[OpenStudy], json: Path | None) -> None:
+def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over) -> None:
     from dissensus.studies import score_study
     from dissensus.studies.folds import score_folds
 
-    scored = [score_study(each) for each in opened]
+    scored = [score_study(each, over=over) for each in opened]
     whole = {each[0].study.name.removesuffix("-fold-1"): score_folds(each) for each in _folds(opened)}
     for sentence in dict.fromkeys(caution for each in scored for caution in each.cautions):
         note(sentence)

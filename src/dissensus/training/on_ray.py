@@ -10,10 +10,10 @@ a fleet.
 
 from __future__ import annotations
 
-import os
 import tempfile
 import warnings
 from collections import Counter, deque
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -30,7 +30,7 @@ from dissensus.training.remote import RemoteRuns
 from dissensus.training.workers import handed_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dissensus.training.data import TrainingData
     from dissensus.training.run import Run, RunResult
@@ -44,6 +44,9 @@ enough that little is lost with a node."""
 
 FLEET: Final = 16
 """Runs that a GPU is given at least, where there are enough for all GPUs."""
+
+NOT_WRITABLE: Final = "The given NumPy array is not writ"
+"""How PyTorch's warning begins."""
 
 RETRIES: Final = 4
 """How often a shard is begun again that was lost with its worker or its node."""
@@ -79,7 +82,6 @@ class _Brought:
     Attributes:
         results: of the runs that the worker could not write itself.
         written: the keys of those that it wrote to the remote folder.
-        seconds: wall clock for each run.
         refused: why the input is wrong, where it is.
         node: the node's id, where its disk or memory failed, and `failed` how.
     """
@@ -275,7 +277,7 @@ def _train_shard(handed: _Handed, runs: list[Run], gpu: bool, remote: RemoteRuns
     from dissensus.training.engine import train
 
     # What Ray holds for all workers of a node cannot be written to, and nobody does.
-    warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
+    warnings.filterwarnings("ignore", message=NOT_WRITABLE)
     # A shard that is begun again finds there what it had written.
     written = [] if remote is None else [run.key for run in runs if run in remote]
     runs, kept = [run for run in runs if run.key not in written], []
@@ -315,25 +317,42 @@ def _unpacked(sources: tuple[tuple[str, bytes], ...]) -> Path | None:
 
 
 def mapped_on_ray(
-    work: Callable[[Job], Result], jobs: Sequence[Job], *, cluster: Cluster, device: str = "cpu"
+    work: Callable[[Job], Result], jobs: Iterable[Job], *, cluster: Cluster, device: str = "cpu"
 ) -> Iterator[Result]:
-    """What a function makes of each job, in their order, computed on a cluster.
+    """What a function makes of each job, in their order, as `map` gives it, computed on a cluster.
 
     Args:
-        work: any function that can be pickled; what it holds is put into the cluster's memory once.
-        jobs: what it is called with.
+        work: what it holds (the data, say) is put into the cluster's memory once. An iterator that it returns comes as
+            a list.
+        jobs: asked for as there is room for them.
         cluster: where.
-        device: cuda claims a GPU for each job, cpu a core.
+        device: cuda claims a GPU for each job, cpu a core; auto a GPU where the cluster has any.
     """
     with connected(cluster.address) as ray:
-        held = ray.put(work)
-        claimed = {"num_cpus": 1, "num_gpus": 1 if device.startswith("cuda") else 0, "max_retries": RETRIES}
-        made = ray.remote(_do).options(**claimed)
-        yield from map(ray.get, [made.remote(held, job) for job in jobs])
+        gpu = _on_gpus(ray, device)
+        made = ray.remote(_do).options(num_cpus=1, num_gpus=1 if gpu else 0, max_retries=RETRIES)
+        held, most = ray.put(work), 2 * _slots(ray, gpu=gpu, without={})
+        flying: deque[Any] = deque()
+        for job in jobs:
+            flying.append(made.remote(held, job))
+            if len(flying) >= most:
+                yield _handed_back(ray.get(flying.popleft()))
+        while flying:
+            yield _handed_back(ray.get(flying.popleft()))
 
 
-def _do(work: Callable[[Job], Result], job: Job) -> Result:
-    warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    with one_thread():
-        return work(job)
+def _do(work: Callable[[Any], Any], job: Any) -> Any:
+    """On a worker: what a function makes of a job, or the sentence that it refuses it with."""
+    warnings.filterwarnings("ignore", message=NOT_WRITABLE)
+    try:
+        with one_thread():
+            made = work(job)
+            return list(made) if isinstance(made, Iterator) else made
+    except InputError as error:
+        return error
+
+
+def _handed_back(made: Any) -> Any:
+    if isinstance(made, InputError):
+        raise made
+    return made
