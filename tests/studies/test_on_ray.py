@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import fsspec
 import pytest
 
+from dissensus.basins import BasinSettings
 from dissensus.errors import InputError
-from dissensus.studies import open_study, plan_study, read_study, run_plan
-from dissensus.training.on_ray import FLEET, SHARD_SECONDS, Cluster, _sources, _Waiting
+from dissensus.studies import open_study, plan_study, read_study, run_plan, score_study
+from dissensus.studies.measuring import study_basins
+from dissensus.training.on_ray import FLEET, SHARD_SECONDS, Cluster, _sources, _Waiting, mapped_on_ray
 from dissensus.training.remote import RemoteRuns
 from dissensus.training.store import RunStore
 from tests.studies.test_running import STUDY, study
@@ -101,6 +105,7 @@ def test_a_study_on_three_nodes(study: Path, tmp_path: Path) -> None:
         nodes.wait_for_nodes()
         ray.init(nodes.address, log_to_driver=False, logging_level="ERROR")
         _workers_write_where_all_reach_and_train_nothing_again(nodes.address, study, tmp_path / "first")
+        _scores_and_basins_are_those_of_map(nodes.address, study, tmp_path / "first" / "ray")
         slow_study(study)
         _a_killed_node_and_a_full_disk_lose_nothing(nodes, victim, study, tmp_path / "second")
     finally:
@@ -118,6 +123,25 @@ def _workers_write_where_all_reach_and_train_nothing_again(address: str, study: 
     before = {path: path.stat().st_mtime_ns for path in (folder / "shared").rglob("run.json")}
     assert len(run_on(cluster, study, folder / "another machine")) == len(before) == 6
     assert before == {path: path.stat().st_mtime_ns for path in (folder / "shared").rglob("run.json")}
+
+
+def _scores_and_basins_are_those_of_map(address: str, study: Path, store: Path) -> None:
+    over = partial(mapped_on_ray, cluster=Cluster(address))
+    opened = open_study(study, store)
+    assert (
+        score_study(opened, resamples=50, over=over).evaluation.to_dict()
+        == score_study(opened, resamples=50).evaluation.to_dict()
+    )
+    settings = BasinSettings(items=20, eigenvalues=1, probes=4, density=0, surface=0)
+    there = study_basins(opened, settings, over=over)
+    shutil.rmtree(store / "measured")
+    here = study_basins(opened, settings)
+    assert here.pairs
+    for name, basins in here.systems.items():
+        for mine, theirs in zip(basins, there.systems[name], strict=True):
+            assert replace(mine, seconds=0).to_dict() == replace(theirs, seconds=0).to_dict()
+    for one, other in zip(here.pairs, there.pairs, strict=True):
+        assert [each.to_dict() for each in one.pairs] == [each.to_dict() for each in other.pairs]
 
 
 def _a_killed_node_and_a_full_disk_lose_nothing(nodes: Any, victim: Any, study: Path, folder: Path) -> None:

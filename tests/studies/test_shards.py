@@ -49,10 +49,9 @@ def test_a_run_that_another_process_trains_is_waited_for_and_then_finished(study
     theirs = [next(others).run for _ in range(2)]
     assert mine not in theirs
     # The first stops in the middle of what it had claimed.
-    begun.close()
+    first.writer.close()
     theirs += [result.run for result in others]
     assert sorted([mine.key, *(each.key for each in theirs)]) == sorted(each.key for each in second.opened.runs)
-    first.writer.close()
     second.writer.close()
 
 
