@@ -205,6 +205,7 @@ def run(
     *,
     engine: str = "auto",
     device: str = "auto",
+    cluster: Cluster | None = None,
     told: Callable[[Standing], None] = lambda _: None,
 ) -> ScoredStudy:
     """Train what a study has left to do, and score all of it: what `dissensus study run` does.
@@ -212,8 +213,9 @@ def run(
     Args:
         study: one that has no parts; or its file, or the name of a shipped one.
         store: the folder that results are kept in; runs that are there are not trained again.
-        engine: how runs are trained: loop, fleet, or auto.
+        engine: how runs are trained: loop, fleet, ray, or auto.
         device: cpu, cuda, or auto.
+        cluster: of the engine `ray`; None takes the one that Ray finds.
         told: called with where the study stands when an epoch or a run has ended.
 
     Example:
@@ -238,7 +240,8 @@ def run(
         >>> list(scored.systems)
         ['soft']
     """
-    plan = plan_study(study if isinstance(study, Study) else read_study(study), store, engine=engine, device=device)
+    read = study if isinstance(study, Study) else read_study(study)
+    plan = plan_study(read, store, engine=engine, device=device, cluster=cluster)
     with plan.writer:
         for _ in run_plan(plan, told=told):
             pass

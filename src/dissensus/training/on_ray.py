@@ -84,6 +84,7 @@ class _Brought:
         written: the keys of those that it wrote to the remote folder.
         refused: why the input is wrong, where it is.
         node: the node's id, where its disk or memory failed, and `failed` how.
+        lost: why there is nothing: Ray has begun it again as often as it may, or could not keep what it brought.
     """
 
     results: list[RunResult] = field(default_factory=list)
@@ -91,6 +92,7 @@ class _Brought:
     refused: str = ""
     node: str = ""
     failed: str = ""
+    lost: str = ""
 
 
 @contextmanager
@@ -149,38 +151,48 @@ def _train(
     flying: dict[Any, list[Run]] = {}
     sick: dict[str, str] = {}
     lost: Counter[str] = Counter()
-    while waiting or flying:
-        slots = _slots(ray, gpu=gpu, without=sick)
-        # One shard is trained and the next lies ready; more would only be lost with the driver.
-        while waiting and len(flying) < 2 * slots:
-            shard = waiting.shard(slots)
-            flying[shard_of.options(**claimed, **_elsewhere(sick)).remote(handed, shard, gpu, remote)] = shard
-        (done,), _ = ray.wait(list(flying), num_returns=1)
-        shard = flying.pop(done)
-        try:
-            brought: _Brought = ray.get(done)
-        except ray.exceptions.RayTaskError:
-            raise
-        except ray.exceptions.RayError as error:
-            # Ray has begun it again as often as it may, or could not keep what it brought.
-            lost.update(run.key for run in shard)
-            if max(lost[run.key] for run in shard) > RETRIES:
-                raise InputError(
-                    f"a shard of {len(shard)} runs was lost again and again ({str(error).partition(chr(10))[0]}); what "
-                    "is finished is kept: look at the nodes' memory and disks, and run again"
-                ) from error
-            waiting.put_back(shard)
-            continue
-        del done
-        if brought.refused:
-            raise InputError(brought.refused)
-        if brought.node:
-            sick[brought.node] = brought.failed
-            waiting.put_back(shard)
-            continue
-        for result in (*brought.results, *(remote.load(key) for key in brought.written if remote is not None)):
-            waiting.heard(result)
-            yield result
+    try:
+        while waiting or flying:
+            slots = _slots(ray, gpu=gpu, without=sick)
+            # One shard is trained and the next lies ready; more would only be lost with the driver.
+            while waiting and len(flying) < 2 * slots:
+                shard = waiting.shard(slots)
+                flying[shard_of.options(**claimed, **_elsewhere(sick)).remote(handed, shard, gpu, remote)] = shard
+            (done,), _ = ray.wait(list(flying), num_returns=1)
+            shard = flying.pop(done)
+            brought = _fetched(ray, done)
+            del done
+            if brought.lost:
+                lost.update(run.key for run in shard)
+                if max(lost[run.key] for run in shard) > RETRIES:
+                    raise InputError(
+                        f"a shard of {len(shard)} runs was lost again and again ({brought.lost}); what is finished is "
+                        "kept: look at the nodes' memory and disks, and run again"
+                    )
+                waiting.put_back(shard)
+                continue
+            if brought.refused:
+                raise InputError(brought.refused)
+            if brought.node:
+                sick[brought.node] = brought.failed
+                waiting.put_back(shard)
+                continue
+            for result in (*brought.results, *(remote.load(key) for key in brought.written if remote is not None)):
+                waiting.heard(result)
+                yield result
+    finally:
+        for each in flying:
+            ray.cancel(each)
+
+
+def _fetched(ray: Any, done: Any) -> _Brought:
+    try:
+        return ray.get(done)  # type: ignore[no-any-return]
+    except ray.exceptions.RayTaskError:
+        # A fault in what was run, which running it again would not mend.
+        raise
+    except ray.exceptions.RayError as error:
+        return _Brought(lost=str(error).partition("\n")[0] or type(error).__name__)
 
 
 class _Waiting:
