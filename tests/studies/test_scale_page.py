@@ -54,7 +54,7 @@ def test_the_slurm_script_works_as_printed(study: Path, tmp_path: Path) -> None:
     ]
     said = [task.communicate(timeout=300)[1] for task in tasks]
     assert [task.returncode for task in tasks] == [0, 0], said
-    assert all("the table: dissensus study run study.toml" in each for each in said)
+    assert all("all runs are in dissensus-runs" in each for each in said)
     assert open_study(study, tmp_path / "dissensus-runs").waiting == ()
 
 

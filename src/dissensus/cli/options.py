@@ -92,7 +92,8 @@ OnRay = Annotated[
     typer.Option("--engine", help="Where to compute; ray: over the nodes of a Ray cluster.", rich_help_panel="Ray"),
 ]
 JsonTo = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
+    Path | None,
+    typer.Option("--json", metavar="[FILE]", help="Write the result as JSON, to standard output without FILE."),
 ]
 
 VotesFile = Annotated[
@@ -193,10 +194,12 @@ def item_attribute(votes: Votes, name: str) -> Any:
 def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
     """The votes of a file, with how it was understood, or those of a known dataset."""
     from dissensus.datasets import DATASETS
-    from dissensus.errors import InputError
+    from dissensus.errors import InputError, choices
     from dissensus.votes.reading import Options, understand
 
     path = Path(source)
+    if not path.exists() and not path.suffix and path.name == source and source not in DATASETS:
+        raise InputError(f"'{source}' is neither a file here nor a known dataset{choices(source, DATASETS)}")
     if is_known(source):
         given = [name for name, value in options.items() if value not in (None, "refuse", ())]
         if given:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from dissensus.cores import available_cores
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.extras import installed
 from dissensus.training.events import silent
 from dissensus.training.fleet import alike, train_fleet, why_not_together
@@ -62,7 +62,7 @@ def choose_engine(
         cluster: of the engine `ray`; None takes the one that Ray finds.
     """
     if engine not in ENGINES:
-        raise InputError(f"'{engine}' is no engine; choose {', '.join(ENGINES)}")
+        raise InputError(f"'{engine}' is no engine{choices(engine, ENGINES)}")
     if engine == "ray":
         installed("ray", "ray", wanted_by="--engine ray")
         return Choice(engine, device, "as asked", cluster or Cluster())
