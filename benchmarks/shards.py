@@ -1,6 +1,6 @@
 """Four processes with --shard on one folder, two killed at random: is every run trained once, and none lost?
 
-python benchmarks/shards.py [--trials 20]
+python benchmarks/shards.py [--trials 20] [--first 1]
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def trial(seed: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--first", type=int, default=1, help="the number of the first trial, which is its seed")
     parser.add_argument("--work", nargs=4)
     given = parser.parse_args()
     if given.work:
@@ -64,9 +65,9 @@ def main() -> None:
         work(Path(study), Path(store), int(number), Path(log))
         return
     told = []
-    for seed in range(given.trials):
-        told.append(trial(seed))
-        print(f"trial {seed + 1}: {told[-1]}", flush=True)
+    for number in range(given.first, given.first + given.trials):
+        told.append(trial(number))
+        print(f"trial {number}: {told[-1]}", flush=True)
     print(f"{sum(each.endswith('ok') for each in told)} of {given.trials}: every run once")
 
 

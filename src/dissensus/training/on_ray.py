@@ -108,8 +108,8 @@ def connected(address: str | None) -> Iterator[Any]:
         except (ConnectionError, ValueError, RuntimeError) as error:
             reason = str(error).partition("\n")[0]
             raise InputError(
-                f"--address {address}: no Ray cluster answers there ({reason}); start one with `ray start --head`, leave "
-                "--address out, or set RAY_AUTH_MODE=token where the cluster asks for its token"
+                f"--address {address}: no Ray cluster answers there ({reason}); start one with `ray start --head`, "
+                "leave --address out, or set RAY_AUTH_MODE=token where the cluster asks for its token"
             ) from error
     try:
         yield ray
