@@ -34,7 +34,7 @@ NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 """Of each node: one core, and little memory."""
 
 FULL = "DISSENSUS_TEST_FULL_DISK"
-"""Set on the node whose disk is full."""
+"""Set on the node whose disk is full, to a file that says how often that was met."""
 
 NETS = f"""\
 import errno, os, time
@@ -43,6 +43,8 @@ from torch import nn
 def net(shape, classes):
     time.sleep(0.1)
     if "{FULL}" in os.environ:
+        with open(os.environ["{FULL}"], "a") as file:
+            file.write("met ")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     return nn.Linear(shape[0], classes)
 """
@@ -100,7 +102,7 @@ def test_a_study_on_three_nodes(study: Path, tmp_path: Path) -> None:
 
     nodes = Nodes(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
     try:
-        nodes.add_node(**NODE, env_vars={FULL: "1"})
+        nodes.add_node(**NODE, env_vars={FULL: str(tmp_path / "met")})
         victim = nodes.add_node(**NODE)
         nodes.wait_for_nodes()
         ray.init(nodes.address, log_to_driver=False, logging_level="ERROR")
@@ -108,6 +110,8 @@ def test_a_study_on_three_nodes(study: Path, tmp_path: Path) -> None:
         _scores_and_basins_are_those_of_map(nodes.address, study, tmp_path / "first" / "ray")
         slow_study(study)
         _a_killed_node_and_a_full_disk_lose_nothing(nodes, victim, study, tmp_path / "second")
+        # Two shards a node are handed out at once; when the first has met the full disk, no more go there.
+        assert 1 <= len((tmp_path / "met").read_text().split()) <= 6
     finally:
         ray.shutdown()
         nodes.shutdown()

@@ -260,12 +260,11 @@ def _slots(ray: Any, *, gpu: bool, without: dict[str, str]) -> int:
 
 
 def _elsewhere(sick: dict[str, str]) -> dict[str, Any]:
-    """The option that keeps a shard away from nodes that cannot train."""
-    if not sick:
-        return {}
-    from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
+    """The option that keeps a shard away from nodes that cannot train.
 
-    return {"scheduling_strategy": NodeLabelSchedulingStrategy(hard={"ray.io/node-id": NotIn(*sick)})}
+    Not a `NodeLabelSchedulingStrategy`: Ray 2.60 forgets it for a task whose data lie on such a node.
+    """
+    return {"label_selector": {"ray.io/node-id": f"!in({','.join(sick)})"}} if sick else {}
 
 
 def _sources(runs: Iterable[Run], folder: Path | None) -> dict[str, bytes]:
