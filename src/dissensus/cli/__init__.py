@@ -16,6 +16,7 @@ from dissensus.cli import (
     evaluate,
     labels,
     ood,
+    plan,
     predict,
     report,
     reproduce,
@@ -37,6 +38,7 @@ app.add_typer(votes.app, name="votes")
 app.command("labels")(labels.labels)
 app.command("evaluate")(evaluate.evaluate)
 app.command("stand-in")(stand_in.stand_in)
+app.command("plan")(plan.plan)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 app.command("basins")(basins.basins)

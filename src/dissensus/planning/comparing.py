@@ -3,17 +3,17 @@
 The systems are those whose predictions are given, or a simulated pair that differs by d. Of that pair the better one
 forecasts as well as `WORTH` people's votes would (the posterior mean under the panel's prior, as on the people ruler).
 The other one does so too, from other people's votes, but on a share e of items knows nothing: there it says what people
-say of any item. Its score against everybody is worse by d = e (score of knowing nothing - score of the better one), which
-gives e. Against k votes the difference may be smaller: a majority of few votes is often not everybody's majority, and
+say of any item. Its score against everybody is worse by d = e (score of knowing nothing - score of the better one),
+which gives e. Against k votes the difference may be smaller: a majority of few votes is often not everybody's, and
 distances to few votes are long whoever forecasts. That is why metrics want different numbers of votes.
 
 Items with their votes are simulated from the fitted panel, and a paired t-test over items, two-sided at 5 %, decides.
 With m and s the mean and the standard deviation of an item's difference, n items have the power of the effect m / s;
 below `FEW` items, where the t-test feels how skewed differences are, tests themselves are simulated.
 
-A plan must also measure the difference, not just find one. With b = m - d the part that few votes hide, the error of the
-measured difference is sqrt(b^2 + s^2 / n), and under a budget the best plan is the one with the least error. For soft
-NLL b is 0, and it has the greatest power, too.
+A plan must also measure the difference, not just find one. With b = m - d the part that few votes hide, the error of
+the measured difference is sqrt(b^2 + s^2 / n), and under a budget the best plan is the one with the least error. For
+soft NLL b is 0, and it has the greatest power, too.
 """
 
 from __future__ import annotations
@@ -277,9 +277,10 @@ def real_pair(
     drawn = _posterior_points(panel, pilot, rng)
     p = panel.points[drawn.ravel()]
     repeated = {name: np.repeat(q, REPEATS, axis=0) for name, q in systems.items()}
-    one, other = list(repeated.values())[0], list(repeated.values())[-1]
+    one, *_, other = [*repeated.values(), *repeated.values()]
     counts = nested_votes(p, votes, rng)
-    by_metric, scores = {}, {name: {} for name in systems}  # type: ignore[var-annotated]
+    by_metric: dict[str, Differences] = {}
+    scores: dict[str, dict[str, dict[int, Floats]]] = {name: {} for name in systems}
     for metric in metrics:
         by_metric[metric] = Differences(
             truth=_grouped(_gain(metric, p, one, other)).mean(axis=1),

@@ -107,7 +107,7 @@ def _points(rows: Counts, times: Ints, prior: Floats, rng: np.random.Generator) 
     drawn = rng.choice(len(rows), size=POINTS, p=np.sqrt(times) / np.sqrt(times).sum())
     posterior = _dirichlets(rows[drawn] + prior, rng)
     flatter = _dirichlets(rows[drawn[: POINTS // 4]] + 1 / classes, rng)
-    before = _dirichlets(np.broadcast_to(prior, (POINTS // 4, classes)), rng)
+    before = _dirichlets(np.zeros((POINTS // 4, classes)) + prior, rng)
     everybody = (rows * times[:, None]).sum(axis=0) / (rows * times[:, None]).sum()
     return np.concatenate([np.eye(classes), everybody[None], posterior, flatter, before])
 

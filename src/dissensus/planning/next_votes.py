@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.collect.allocation import best_votes, expected_error, gains_of_next_votes
+from dissensus.collect.items import WANTED
 from dissensus.collect.quality import panel_concentration
 from dissensus.errors import InputError
 from dissensus.table_file import write_table
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 MOST: Final = 50
 """Further votes that one item may get."""
-
-WANTED: Final = "votes_wanted"
-"""The column of the list that says how many further votes an item is to get."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,9 +56,9 @@ class NextVotes:
         """What they would do, in a sentence."""
         total = int(self.votes.sum())
         return (
-            f"If {total:,} further votes go to the pilot's own items, give them to the {len(self.items):,} that gain most: "
-            f"the expected squared error of a label distribution falls from {self.now:.3g} to {self.adaptive:.3g}, and "
-            f"spread evenly to {self.uniform:.3g}."
+            f"If {total:,} further votes go to the pilot's own items, give them to the {len(self.items):,} that gain "
+            f"most: the expected squared error of a label distribution falls from {self.now:.3g} to "
+            f"{self.adaptive:.3g}, and spread evenly to {self.uniform:.3g}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +80,7 @@ def next_votes(votes: Votes, *, budget: int) -> NextVotes | None:
     if budget < 1:
         return None
     mass = votes.counts.astype(np.float64)
-    prior = panel_concentration(votes.counts[votes.panel_size > 0])
+    prior = panel_concentration(mass[votes.panel_size > 0])
     gains = gains_of_next_votes(mass, prior, votes=MOST)
     n = len(mass)
     budget = min(budget, n * MOST)

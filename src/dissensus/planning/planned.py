@@ -121,7 +121,8 @@ class Plan:
         budget: in total; None where the cheapest plan of a power of 80 % was asked for.
         choices: by votes an item, at one cost, or those that reach the power.
         best: the recommended one; None where no choice reaches the power.
-        needed: by metric, the least cost of a power of 80 %, as (items, votes), each number of votes at a time.
+        prices: of votes and items.
+        needed: by metric and votes an item, how many items give a power of 80 %.
         difference: by metric, of the two systems, against everybody.
         answer: in sentences.
         delivery: what to train with, from the benchmark.
@@ -133,6 +134,7 @@ class Plan:
     budget: float | None
     choices: tuple[Choice, ...]
     best: Choice | None
+    prices: Prices
     needed: Mapping[str, Mapping[int, Estimate]]
     difference: Mapping[str, float]
     answer: tuple[str, ...]
@@ -237,6 +239,7 @@ def plan(
         budget=budget,
         choices=choices,
         best=best,
+        prices=prices,
         needed=needed,
         difference={metric: pair.difference(metric) for metric in metrics},
         answer=tuple(_answer(goal, budget, choices, best, loss, pair, further)),
@@ -292,8 +295,10 @@ def _answer(
     """What to do, for which metric, what other metrics would want, and what is not known."""
     if best is None:
         return [
-            f"No number of votes up to {VOTES[-1]} shows {METRICS[goal].short} differences of this size: more than "
-            f"{HIDDEN:.0%} of them stay hidden behind few votes.",
+            (
+                f"No number of votes up to {VOTES[-1]} shows the difference in {METRICS[goal].short}: more than "
+                f"{HIDDEN:.0%} of it stays hidden behind few votes."
+            ),
             TRAINED,
         ]
     told = []
@@ -301,10 +306,10 @@ def _answer(
     hours = "" if best.hours is None else f", {best.hours:,.0f} hours of people's time"
     if goal == "agreement":
         found = best.shown.alpha.estimate
-        told.append(f"{size} (cost {best.cost:,.10g}{hours}) measure agreement best: alpha {found}.")
+        told.append(f"{size} (cost {money(best.cost)}{hours}) measure agreement best: alpha {found}.")
     else:
         told.append(
-            f"{size} (cost {best.cost:,.10g}{hours}) tell two systems apart by {METRICS[goal].short} with a power of "
+            f"{size} (cost {money(best.cost)}{hours}) tell two systems apart by {METRICS[goal].short} with a power of "
             f"{_percent(best.power[goal])}, where they differ by {pair.difference(goal):.3g} against everybody."
         )
     near = [each.k for each in choices if loss[each.k] <= (1 + NEAR) * loss[best.k]]
@@ -333,6 +338,15 @@ def _answer(
     return [*told, TRAINED]
 
 
+def money(cost: float) -> str:
+    """A cost with its pence, where it has any.
+
+    >>> money(5000.0), money(4998.6667)
+    ('5,000', '4,998.67')
+    """
+    return f"{cost:,.2f}".removesuffix(".00")
+
+
 def _named(goal: str) -> str:
     return METRICS[goal].short if goal in METRICS else goal
 
@@ -346,21 +360,24 @@ def _ends(near: Sequence[int]) -> str:
 
 
 def _notes(votes: Votes, pair: Pair, systems: Mapping[str, Table] | None) -> list[str]:
+    size = votes.panel_size[votes.panel_size > 0]
     told = [
-        f"From a pilot of {(votes.panel_size > 0).sum():,} items with {votes.panel_size[votes.panel_size > 0].mean():.3g} "
-        "votes each. Intervals are 95 % prediction intervals for as many new items of the same kind, judged by people of "
-        "the same kind, each item by people of its own."
+        (
+            f"From a pilot of {len(size):,} items with {size.mean():.3g} votes each. Intervals are 95 % prediction "
+            "intervals for as many new items of the same kind, judged by people of the same kind, each item by people "
+            "of its own."
+        )
     ]
     if pair.real:
         better, worse = list(systems or ())
         told.append(
-            f"The systems are {better} and {worse}, and {better} is taken for the better one; how far they differ is known "
-            "from the pilot alone."
+            f"The systems are {better} and {worse}, and {better} is taken for the better one; how far they differ is "
+            "known from the pilot alone."
         )
     else:
         told.append(
-            f"The two systems are simulated: one forecasts as well as {WORTH} people's votes, the other does so too but "
-            f"knows nothing of {pair.share:.1%} of items. Power is that of a paired t-test over items, two-sided at 5 %, "
-            f"and {POWER:.0%} of it is enough. For systems of your own give two files of predictions."
+            f"The two systems are simulated: one forecasts as well as {WORTH} people's votes, the other does so too "
+            f"but knows nothing of {pair.share:.1%} of items. Power is that of a paired t-test over items, two-sided "
+            f"at 5 %, and {POWER:.0%} of it is enough. For systems of your own give two files of predictions."
         )
     return told

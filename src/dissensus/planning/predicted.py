@@ -8,8 +8,8 @@ distance of two votes on one item, and D_e that of two votes on any items,
 
     alpha = 1 - D_o / D_e,    pairwise agreement = 1 - D_o (d = 1 for unlike classes),
 
-and what one item contributes to the error of either is its influence (`_influence`), on the pilot with its own votes and
-on simulated items of the fitted panel with k. Ends are laid on a logarithmic scale, as D_o cannot fall below 0.
+and what one item contributes to the error of either is its influence (`_influence`), on the pilot with its own votes
+and on simulated items of the fitted panel with k. Ends are laid on a logarithmic scale, as D_o cannot fall below 0.
 
 How often another k people would choose the same majority depends on the label distributions near a tie, of which k = 5
 tells little for k = 50. It is that of the fitted panel; what the votes cannot tell is as wide as rough mixtures of
@@ -185,7 +185,7 @@ def _scaled(found: Finding, factor: float) -> Finding:
 
 
 def _reliability(alpha: _Disagreement, n: int, k: int) -> Finding:
-    """k alpha / (1 + (k - 1) alpha) (Spearman 1910, Brown 1910), whose ends follow from those of alpha."""
+    """The reliability k alpha / (1 + (k - 1) alpha) (Spearman and Brown 1910); its ends follow from alpha's."""
     known = _upside_down(alpha.known()).estimate
     if known is None:
         return alpha.known()
