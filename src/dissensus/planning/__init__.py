@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from dissensus.planning.comparing import simulated_pair as simulated_pair
     from dissensus.planning.fitted import FittedPanel as FittedPanel
     from dissensus.planning.fitted import fit_panel as fit_panel
-    from dissensus.planning.next_votes import NextVotes as NextVotes
-    from dissensus.planning.next_votes import next_votes as next_votes
+    from dissensus.planning.next_items import NextVotes as NextVotes
+    from dissensus.planning.next_items import next_votes as next_votes
     from dissensus.planning.planned import Plan as Plan
     from dissensus.planning.planned import Prices as Prices
     from dissensus.planning.planned import plan as plan
@@ -24,13 +24,13 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "FittedPanel": "fitted",
-        "NextVotes": "next_votes",
+        "NextVotes": "next_items",
         "Pair": "comparing",
         "Plan": "planned",
         "Prediction": "predicted",
         "Prices": "planned",
         "fit_panel": "fitted",
-        "next_votes": "next_votes",
+        "next_votes": "next_items",
         "plan": "planned",
         "predict": "predicted",
         "real_pair": "comparing",

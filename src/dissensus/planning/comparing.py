@@ -24,7 +24,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.optimize import minimize
+from scipy.special import gammaln, ndtr, ndtri, softmax, stdtrit
 
 from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
@@ -89,16 +90,18 @@ class Differences:
         """(tests, items) differences of the items that were drawn."""
         out = self.apart[k][draws.group, draws.repeat]
         if k in self.alike:
-            out = np.where(draws.apart, out, self.alike[k][draws.group, draws.repeat])
+            # Alike systems could change places, so that neither is better by the luck of a few simulated items.
+            out = np.where(draws.apart, out, draws.sign * self.alike[k][draws.group, draws.repeat])
         return np.asarray(out)
 
 
 class Draws(NamedTuple):
-    """(tests, items) items of simulated tests: group, repeat, and whether the systems differ on them."""
+    """(tests, items) items of simulated tests: group, repeat, whether the systems differ on them, and 1 or -1."""
 
     group: Any
     repeat: Any
     apart: Any
+    sign: Any
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,6 +164,7 @@ class Pair:
             rng.choice(len(self.weights), size=shape, p=self.weights / self.weights.sum()),
             rng.integers(REPEATS, size=shape),
             rng.random(shape) < self.share,
+            rng.choice([-1.0, 1.0], size=shape),
         )
 
     def _simulated(self, metric: str, items: int, k: int) -> float:
@@ -246,13 +250,12 @@ def simulated_pair(
         asked=None if difference is None else (goal, difference),
         by_metric=by_metric,
         weights=panel.weights,
-        others=panel.rough_weights(RESAMPLES, seed=seed)[1:],
+        others=panel.rough[1:],
         scores={},
     )
 
 
 def real_pair(
-    panel: FittedPanel,
     pilot: Counts,
     systems: Mapping[str, Table],
     votes: Sequence[int],
@@ -265,8 +268,7 @@ def real_pair(
     Each item's label distribution is drawn from what its votes leave possible, again and again.
 
     Args:
-        panel: fitted to the pilot.
-        pilot: (items, classes) its votes.
+        pilot: (items, classes) votes.
         systems: by name, (items, classes) probabilities; one or two systems.
         votes: the numbers k of votes.
         metrics: of the registry.
@@ -274,8 +276,7 @@ def real_pair(
     """
     rng = np.random.default_rng(seed)
     items = len(pilot)
-    drawn = _posterior_points(panel, pilot, rng)
-    p = panel.points[drawn.ravel()]
+    p = _likely_distributions(pilot, list(systems.values()), rng)
     repeated = {name: np.repeat(q, REPEATS, axis=0) for name, q in systems.items()}
     one, *_, other = [*repeated.values(), *repeated.values()]
     counts = nested_votes(p, votes, rng)
@@ -306,16 +307,32 @@ def forecasts(prior: Floats, counts: Counts) -> Table:
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 
-def _posterior_points(panel: FittedPanel, pilot: Counts, rng: np.random.Generator) -> Counts:
-    """(items, REPEATS) points drawn from what each item's votes leave possible."""
-    log = pilot @ np.log(np.maximum(panel.points, 1e-300)).T
-    chance = np.exp(log - log.max(axis=1, keepdims=True)) * panel.weights
-    ladder = np.cumsum(chance, axis=1)
-    ladder /= ladder[:, -1:]
-    # One sorted array serves all items: item i lives in the interval [i, i + 1).
-    flat = (ladder + np.arange(len(pilot))[:, None]).ravel()
-    at = np.searchsorted(flat, np.arange(len(pilot))[:, None] + rng.random((len(pilot), REPEATS)))
-    return np.asarray(np.minimum(at - np.arange(len(pilot))[:, None] * ladder.shape[1], ladder.shape[1] - 1))
+def _likely_distributions(pilot: Counts, systems: Sequence[Table], rng: np.random.Generator) -> Table:
+    """(items * REPEATS, classes) label distributions that the votes and the systems' predictions leave possible.
+
+    Before its votes an item's distribution is Dirichlet about a mean of what everybody says of any item and what each
+    system says of this one, made sharper or flatter by a power. How much each counts, the power, and how closely
+    distributions follow the mean fit the votes best (maximum likelihood). Without the predictions an item would seem to
+    differ from what a good system says of it by more than it does.
+    """
+    everybody = np.broadcast_to(pilot.sum(axis=0) / pilot.sum(), pilot.shape)
+    logs = np.log(np.maximum(np.stack(systems), 1e-6))
+
+    def concentration(given: Floats) -> Table:
+        parts = softmax(given[2:])
+        said = softmax(np.exp(np.clip(given[1], -3, 3)) * logs, axis=2)
+        mean = parts[0] * everybody + np.tensordot(parts[1:], said, axes=1)
+        return np.asarray(np.exp(np.clip(given[0], -5, 8)) * np.maximum(mean, 1e-6))
+
+    def unlikely(given: Floats) -> float:
+        a = concentration(given)
+        total, size = a.sum(axis=1), pilot.sum(axis=1)
+        likelihood = gammaln(total) - gammaln(total + size) + (gammaln(a + pilot) - gammaln(a)).sum(axis=1)
+        return -float(likelihood.sum())
+
+    fitted = minimize(unlikely, np.zeros(3 + len(logs)), method="Nelder-Mead", options={"maxiter": 600, "fatol": 0.01})
+    drawn = rng.standard_gamma(np.repeat(concentration(fitted.x) + pilot, REPEATS, axis=0)) + 1e-300
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
 
 def _per_item(metric: str, human: Table, model: Table) -> Floats:

@@ -11,6 +11,7 @@ few lumps; both fit. The smooth one is the estimate, and the rough ones, of resa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -52,6 +53,7 @@ class FittedPanel:
         prior: (classes,) concentration of the Dirichlet prior that fits the pilot best, in pseudo-votes.
         likelihood: (rows, points) of the pilot's distinct rows of counts, each row scaled to a largest of 1.
         times: (rows,) how many items of the pilot have each row.
+        seed: of the resamples.
     """
 
     points: Table
@@ -59,12 +61,13 @@ class FittedPanel:
     prior: Floats
     likelihood: Table = field(repr=False)
     times: Ints = field(repr=False)
+    seed: int = 0
 
-    def rough_weights(self, resamples: int, *, seed: int) -> Table:
+    @cached_property
+    def rough(self) -> Table:
         """(1 + resamples, points) rough weights: of the pilot, and of bootstrap resamples of its items."""
-        rng = np.random.default_rng(seed)
         items = int(self.times.sum())
-        drawn = rng.multinomial(items, self.times / items, size=resamples)
+        drawn = np.random.default_rng(self.seed).multinomial(items, self.times / items, size=RESAMPLES)
         return np.stack([_mixture(self.likelihood, row, ROUGH) for row in (self.times, *drawn)])
 
 
@@ -73,7 +76,7 @@ def fit_panel(counts: Counts, *, seed: int = 0) -> FittedPanel:
 
     Args:
         counts: (items, classes) single votes, at least one an item.
-        seed: of the points.
+        seed: of the points, and of resamples.
     """
     rng = np.random.default_rng(seed)
     rows, times = distinct_rows(counts)
@@ -87,7 +90,7 @@ def fit_panel(counts: Counts, *, seed: int = 0) -> FittedPanel:
     log = rows @ np.log(np.maximum(points, 1e-300)).T
     likelihood = np.exp(log - log.max(axis=1, keepdims=True))
     weights = _mixture(likelihood, times, SMOOTH)
-    return FittedPanel(points=points, weights=weights, prior=prior, likelihood=likelihood, times=times)
+    return FittedPanel(points=points, weights=weights, prior=prior, likelihood=likelihood, times=times, seed=seed)
 
 
 def nested_votes(p: Table, votes: Sequence[int], rng: np.random.Generator) -> dict[int, Counts]:
@@ -106,7 +109,7 @@ def _points(rows: Counts, times: Ints, prior: Floats, rng: np.random.Generator) 
     classes = rows.shape[1]
     drawn = rng.choice(len(rows), size=POINTS, p=np.sqrt(times) / np.sqrt(times).sum())
     posterior = _dirichlets(rows[drawn] + prior, rng)
-    flatter = _dirichlets(rows[drawn[: POINTS // 4]] + 1 / classes, rng)
+    flatter = _dirichlets(rows[drawn[: POINTS // 4]] + np.full(classes, 1 / classes), rng)
     before = _dirichlets(np.zeros((POINTS // 4, classes)) + prior, rng)
     everybody = (rows * times[:, None]).sum(axis=0) / (rows * times[:, None]).sum()
     return np.concatenate([np.eye(classes), everybody[None], posterior, flatter, before])

@@ -13,7 +13,7 @@ from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.planning.comparing import HIDDEN, POWER, WORTH, real_pair, simulated_pair
 from dissensus.planning.evidence import delivery_advice
 from dissensus.planning.fitted import fit_panel
-from dissensus.planning.next_votes import NextVotes, next_votes
+from dissensus.planning.next_items import NextVotes, next_votes
 from dissensus.planning.predicted import predict
 from dissensus.votes.agreement import single_choice
 
@@ -201,7 +201,7 @@ def plan(
     held = goal if goal in metrics else "soft_nll"
     if systems:
         chosen = {name: table[votes.panel_size > 0] for name, table in systems.items()}
-        real = real_pair(panel, counts, chosen, ks, metrics=metrics, seed=seed)
+        real = real_pair(counts, chosen, ks, metrics=metrics, seed=seed)
     pair = (
         real
         if systems and len(systems) > 1

@@ -13,7 +13,7 @@ and on simulated items of the fitted panel with k. Ends are laid on a logarithmi
 
 How often another k people would choose the same majority depends on the label distributions near a tie, of which k = 5
 tells little for k = 50. It is that of the fitted panel; what the votes cannot tell is as wide as rough mixtures of
-resampled items differ from it (`FittedPanel.rough_weights`), and where that is too wide to plan with it is withheld.
+resampled items differ from it (`FittedPanel.rough`), and where that is too wide to plan with it is withheld.
 (Bounds with no assumption, as best achievable scores have them, are from 0.7 to 1 for 200 items with 5 votes.)
 """
 
@@ -28,7 +28,7 @@ from scipy.special import ndtri, stdtrit
 from dissensus.bootstrap import Estimate
 from dissensus.evaluation.finite_panel.finding import Finding, withheld
 from dissensus.evaluation.metrics.ranking import majority_by_class
-from dissensus.planning.fitted import REPEATS, RESAMPLES, nested_votes
+from dissensus.planning.fitted import REPEATS, nested_votes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LEVEL: Final = 0.95
 
-PANELS: Final = 200
+PANELS: Final = 100
 """Simulated panels of each label distribution, for how often two of them have one majority."""
 
 TOO_WIDE: Final = 0.3
@@ -86,7 +86,6 @@ def predict(
     several = counts[counts.sum(axis=1) >= 2]
     votes = sorted({k for _, k in plans})
     simulated = nested_votes(np.repeat(panel.points, REPEATS, axis=0), votes, np.random.default_rng(seed))
-    rough = panel.rough_weights(RESAMPLES, seed=seed)
     chance = {k: same_majority(panel.points, k, seed=seed) for k in votes}
     agreement = _Disagreement(several, nominal, panel, simulated, chance=False)
     distance = nominal if scale is None else (scale[:, None] - scale) ** 2
@@ -100,7 +99,7 @@ def predict(
                 items=n,
                 agreement=_upside_down(agreement.predicted(n, k)) if k > 1 else one_vote,
                 alpha=_upside_down(alpha.predicted(n, k)) if k > 1 else one_vote,
-                same_majority=_same(chance[k], panel, rough, n),
+                same_majority=_same(chance[k], panel, n),
                 reliability=None if scale is None else _reliability(alpha, n, k),
                 label_error=_scaled(agreement.known(), 1 / k),
             )
@@ -218,17 +217,16 @@ def same_majority(p: Table, k: int, *, seed: int) -> Floats:
     return np.asarray(((total**2).sum(axis=1) - squares) / (PANELS * (PANELS - 1)))
 
 
-def _same(chance: Floats, panel: FittedPanel, rough: Table, n: int) -> Finding:
+def _same(chance: Floats, panel: FittedPanel, n: int) -> Finding:
     """The share of n new items with one majority, from its chance at each point.
 
     Args:
         chance: (points,) of two panels with one majority.
-        panel: the points' weights.
-        rough: (1 + resamples, points) other weights that the pilot leaves possible.
+        panel: the points' weights, and other weights that the pilot leaves possible.
         n: items.
     """
     differ = float(panel.weights @ (1 - chance))
-    others = rough @ (1 - chance)
+    others = panel.rough @ (1 - chance)
     # The variance of resampled items, how far a rough mixture differs, and n items each of which is same or not.
     variance = float(others[1:].var(ddof=1) + (others[0] - differ) ** 2) + differ * (1 - differ) / n
     if differ <= 0:

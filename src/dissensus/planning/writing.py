@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dissensus.planning.figure import plan_svg
-from dissensus.planning.next_votes import write_list
+from dissensus.planning.next_items import write_list
 from dissensus.table_file import write_table
 from dissensus.whole_file import whole_folder
 
