@@ -16,7 +16,7 @@ from dissensus.cli import app
 from dissensus.collect.database import open_database
 from dissensus.collect.items import project_items
 from dissensus.collect.project import init_project, read_project
-from dissensus.collect.setup_check import project_budget
+from dissensus.collect.setup_check import check_setup, project_budget
 from dissensus.errors import InputError
 from dissensus.planning import Plan, Prices, next_votes, plan
 from dissensus.planning.evidence import delivery_advice
@@ -39,7 +39,7 @@ def planned(goal: str = "soft_nll", budget: float | None = 2000, item: float = 0
 
 
 def test_every_choice_costs_the_budget_and_no_more() -> None:
-    for item in (0.0, 10.0):
+    for item in (0.0, 100.0):
         for each in planned(item=item).choices:
             assert each.cost == each.items * (item + 2 * each.k)
             assert each.cost <= 2000 < each.cost + item + 2 * each.k
@@ -140,9 +140,20 @@ def test_collect_takes_the_list_and_asks_for_as_many_votes(tmp_path: Path) -> No
     assert [each.wanted for each in items] == found.votes.tolist()
     assert items[0].text == f"text of {found.items[0]}"
     assert project_budget(project).votes == 60
+    assert any("the votes that their table wants = 60 votes" in each.sentence for each in check_setup(project))
     with open_database(project) as database:
         wanted = database.read_now(lambda c: c.execute("SELECT name, wanted FROM item").fetchall())
     assert dict(wanted) == {str(item): k for item, k in zip(found.items, found.votes.tolist(), strict=True)}
+
+
+def test_a_number_of_votes_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None:
+    table = tmp_path / "next.csv"
+    table.write_text("item,text,votes_wanted\na,one,2\nb,two,\nc,three,few\n")
+    init_project(tmp_path / "project", texts=table, classes=("x", "y"))
+    with pytest.raises(InputError, match="'few' in column votes_wanted is no number of votes"):
+        project_items(read_project(tmp_path / "project"))
+    table.write_text("item,text,votes_wanted\na,one,2\nb,two,\n")
+    assert [each.wanted for each in project_items(read_project(tmp_path / "project"))] == [2, None]
 
 
 def vars_of(votes: Votes) -> dict[str, Any]:

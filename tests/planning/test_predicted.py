@@ -75,7 +75,7 @@ def test_agreement_and_alpha_equal_those_of_the_votes_room() -> None:
 def test_intervals_hold_what_new_items_with_more_votes_show() -> None:
     held: list[bool] = []
     scale = np.arange(3.0)
-    for trial in range(12):
+    for trial in range(8):
         rng = RNG(trial)
         pilot = rng.multinomial(5, rng.dirichlet([0.6, 0.3, 0.6], 120))
         future = rng.dirichlet([0.6, 0.3, 0.6], 400)

@@ -90,12 +90,12 @@ def check_setup(project: Project, *, annotators: int | None = None) -> list[Find
 
 
 def _findings(project: Project, budget: Budget, annotators: int | None) -> Iterator[Finding]:
-    further = (
-        f" + {budget.votes - budget.items * project.k:,} of single items"
-        if budget.votes != budget.items * project.k
-        else ""
-    )
-    demand = f"{budget.items:,} items x {project.k} votes{further} = {budget.votes:,} votes"
+    further = budget.votes - budget.items * project.k
+    if further and not project.adaptive.on:
+        demand = f"{budget.items:,} items with the votes that their table wants = {budget.votes:,} votes"
+    else:
+        more = f" + {further:,} adaptive" if project.adaptive.on else ""
+        demand = f"{budget.items:,} items x {project.k} votes{more} = {budget.votes:,} votes"
     if budget.items == 0:
         yield Finding(
             kind="error", sentence="there is no item to vote on; add items that are neither gold nor practice"
