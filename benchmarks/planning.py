@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dissensus.planning.comparing import Pair
     from dissensus.votes.table import Votes
 
-PILOTS = 12
+PILOTS = 40
 INTERVALS = {
     "cifar-10h": (300, 5, (10, 20, 50)),
     "chaosnli-snli": (200, 5, (10, 20, 50)),

@@ -29,7 +29,7 @@ def pair(goal: str = "soft_nll", difference: float | None = None) -> Pair:
     return simulated_pair(panel(), KS, metrics=metrics, goal=goal, difference=difference)
 
 
-def collection(metric: str, items: int, k: int, rng: np.random.Generator, share: float) -> np.ndarray:  # type: ignore[type-arg]
+def collection(metric: str, items: int, k: int, rng: np.random.Generator, share: float) -> np.ndarray:
     """(items,) by how much the better system is better, from scratch."""
     p = panel().points[rng.choice(len(panel().points), items, p=panel().weights / panel().weights.sum())]
     one, other = (forecasts(panel().prior, rng.multinomial(WORTH, p)) for _ in range(2))

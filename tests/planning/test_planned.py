@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from dissensus import plot
 from dissensus.cli import app
 from dissensus.collect.database import open_database
 from dissensus.collect.items import project_items
@@ -93,6 +94,7 @@ def test_the_answer_says_for_which_metric_and_what_cannot_be_known() -> None:
         ({"goal": "wasserstein"}, "needs classes that are a scale"),
         ({"goal": "agreement"}, "give a budget"),
         ({"budget": 0}, "buys nothing"),
+        ({"budget": 1}, "does not buy two items"),
         ({"difference": 5.0}, "give a smaller one"),
     ],
 )
@@ -225,3 +227,12 @@ def test_a_wage_needs_the_seconds_of_an_answer(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, ["plan", str(tmp_path / "votes.csv"), "--wage", "12"])
     assert isinstance(refused.exception, InputError)
     assert "--answer-seconds" in str(refused.exception)
+
+
+def test_a_notebook_shows_the_figure() -> None:
+    shown = plot.plan(planned()).to_dict(validate=False)
+    (rows,) = shown["datasets"].values()
+    assert {row["metric"] for row in rows} == {"soft NLL", "accuracy", "TVD"}
+    assert next(row["value"] for row in rows if row["best"] == "yes") == planned().best.power["soft_nll"].value  # type: ignore[union-attr]
+    with pytest.raises(InputError, match=r"dissensus\.planning\.plan"):
+        plot.plan("votes.csv")  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.planning.comparing import HIDDEN, POWER, WORTH, real_pair, simulated_pair
 from dissensus.planning.evidence import delivery_advice
@@ -77,7 +78,7 @@ class Choice:
         k: votes an item.
         cost: in total.
         hours: of people's time; None where seconds an answer are not known.
-        shown: what would be measured; None for too few items.
+        shown: what would be measured.
         power: by metric, of telling the two systems apart.
         error: by metric, root mean squared error of the measured difference, in parts of the true one.
         scores: of systems whose predictions were given, by system and metric, what they would score.
@@ -198,6 +199,8 @@ def plan(
     metrics = ["soft_nll", "accuracy", "tvd", *(["wasserstein"] if votes.ordered else [])]
     panel = fit_panel(counts, seed=seed)
     ks = [k for k in VOTES if budget is None or prices.cost(2, k) <= budget]
+    if not ks or (goal == "agreement" and ks == [1]):
+        raise InputError(f"plan: a budget of {budget:g} does not buy two items with the votes for it; give more")
     held = goal if goal in metrics else "soft_nll"
     if systems:
         chosen = {name: table[votes.panel_size > 0] for name, table in systems.items()}
@@ -319,7 +322,7 @@ def _answer(
     elif beyond:
         told.append(f"More votes an item pay until {best.k}; from there on more items do.")
     if len(near) > 1:
-        told.append(f"{_ends(near)} votes an item are as good within {NEAR:.0%}.")
+        told.append(f"{_ends(near, choices)} votes an item are as good within {NEAR:.0%}.")
     if best.k == 1:
         told.append("With one vote an item nothing is learnt of how people differ; a part of the items needs a second.")
     others = [metric for metric in best.power if metric != goal]
@@ -355,8 +358,10 @@ def _percent(found: Estimate) -> str:
     return f"{found.value:.0%} [{found.low:.0%}, {found.high:.0%}]"
 
 
-def _ends(near: Sequence[int]) -> str:
-    return f"{near[0]} to {near[-1]}" if len(near) == near.index(near[-1]) + 1 else ", ".join(map(str, near))
+def _ends(near: Sequence[int], choices: Sequence[Choice]) -> str:
+    """Numbers of votes that are as good: from one to another where none between them is left out."""
+    between = [each.k for each in choices if near[0] <= each.k <= near[-1]]
+    return f"{near[0]} to {near[-1]}" if list(near) == between else listed([str(k) for k in near])
 
 
 def _notes(votes: Votes, pair: Pair, systems: Mapping[str, Table] | None) -> list[str]:

@@ -26,8 +26,10 @@ def write_plan(plan: Plan, folder: Path) -> None:
     import polars as pl
 
     with whole_folder(folder) as unfinished:
-        write_table(pl.DataFrame([_record(each) for each in plan.choices]), unfinished / "plan.csv")
-        (unfinished / "plan.svg").write_text(plan_svg(plan), encoding="utf-8")
+        # Where no choice reaches the power there is nothing to show, and the answer says so.
+        if plan.choices:
+            write_table(pl.DataFrame([_record(each) for each in plan.choices]), unfinished / "plan.csv")
+            (unfinished / "plan.svg").write_text(plan_svg(plan), encoding="utf-8")
         if plan.next is not None:
             write_list(plan.next, unfinished / "next.csv")
             write_list(plan.next, unfinished / "next.json")
