@@ -111,8 +111,13 @@ in_direction = [-1.0, 1.0]
 """
 
 
-def write_data(folder: Path, *, changed: frozenset[str] = frozenset()) -> None:
-    """Votes of five people on `N` items, with features and old labels; those of some items may be turned round."""
+def write_data(
+    folder: Path, *, changed: frozenset[str] = frozenset(), turned_votes: frozenset[tuple[str, str]] = frozenset()
+) -> None:
+    """Votes of five people on `N` items, with features and old labels.
+
+    All votes on some items may be turned round, or single votes by item and annotator.
+    """
     generator = np.random.default_rng(0)
     share = generator.random(N)
     votes, gold, splits = ["item,annotator,label"], ["item,label"], ["item,split"]
@@ -120,6 +125,7 @@ def write_data(folder: Path, *, changed: frozenset[str] = frozenset()) -> None:
         name = f"i{number}"
         said = generator.random(5) < each
         turned = ~said if name in changed else said
+        turned = turned ^ np.array([(name, f"a{who}") in turned_votes for who in range(5)])
         votes += [f"{name},a{who},{'yes' if yes else 'no'}" for who, yes in enumerate(turned.tolist())]
         gold.append(f"{name},{'yes' if each > 0.5 else 'no'}")
         splits.append(f"{name},{('train', 'test', 'train', 'validation', 'train', 'test')[number % 6]}")

@@ -16,12 +16,13 @@ from dissensus.papers import read_paper, read_summaries
 from dissensus.studies import data as study_data_module
 from dissensus.studies import open_study, read_study
 from dissensus.training.engine import train
-from tests.papers.conftest import Small, write_data, write_study
+from tests.papers.conftest import N, Small, write_data, write_study
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.studies.opening import OpenStudy
+    from dissensus.votes.table import Votes
 
 TARGETS = '["frequency", { scheme = "frequency", votes = 3 }, { scheme = "dirichlet", votes = 3 }, "dawid-skene"]'
 
@@ -37,7 +38,7 @@ def opened_with_other_test_votes(folder: Path, **study: str) -> tuple[OpenStudy,
     return found[0], found[1]
 
 
-def check_that_training_ignores_test_votes(before: OpenStudy, after: OpenStudy) -> None:
+def check_that_training_is_the_same(before: OpenStudy, after: OpenStudy) -> None:
     for one, other in zip(before.runs, after.runs, strict=True):
         if one.seed != before.study.seeds[0]:
             continue
@@ -58,7 +59,7 @@ def check_that_targets_ignore_held_out_votes(before: OpenStudy, after: OpenStudy
 
 
 def test_nothing_is_selected_on_test_items(tmp_path: Path) -> None:
-    check_that_training_ignores_test_votes(
+    check_that_training_is_the_same(
         *opened_with_other_test_votes(tmp_path, targets='["frequency", { scheme = "frequency", votes = 3 }]')
     )
 
@@ -72,7 +73,7 @@ def test_an_epoch_chosen_on_test_items_is_found(tmp_path: Path) -> None:
         return replace(each, data=replace(each.data, splits=splits))
 
     with pytest.raises(AssertionError):
-        check_that_training_ignores_test_votes(*map(swapped, both))
+        check_that_training_is_the_same(*map(swapped, both))
 
 
 def test_targets_of_few_votes_and_of_fitted_schemes_never_see_held_out_votes(tmp_path: Path) -> None:
@@ -88,6 +89,50 @@ def test_a_target_fitted_on_all_items_is_found(tmp_path: Path, monkeypatch: pyte
     both = opened_with_other_test_votes(tmp_path, targets='["dawid-skene"]', deliveries='["soft"]')
     with pytest.raises(AssertionError):
         check_that_targets_ignore_held_out_votes(*both)
+
+
+FEW_VOTES = {
+    "targets": '[{ scheme = "frequency", votes = 3 }]',
+    # SLS draws from the target, multipass goes through its votes.
+    "deliveries": '["soft", "sls", "multipass"]',
+}
+
+
+def opened_with_other_undrawn_votes(folder: Path) -> tuple[OpenStudy, OpenStudy]:
+    """A study of 3 of 5 votes an item, and the same after every vote that was not drawn was turned round."""
+    found: list[OpenStudy] = []
+    undrawn: frozenset[tuple[str, str]] = frozenset()
+    for name in ("before", "after"):
+        (folder / name).mkdir()
+        write_data(folder / name, turned_votes=undrawn)
+        found.append(open_study(read_study(write_study(folder / name, **FEW_VOTES)), folder / name / "store"))
+        every, drawn = (set(who_judged_what(each)) for each in (found[0].data.votes, *found[0].data.panels.values()))
+        undrawn = frozenset(every - drawn)
+        assert (len(every), len(drawn)) == (5 * N, 3 * N)
+    return found[0], found[1]
+
+
+def who_judged_what(votes: Votes | None) -> list[tuple[str, str]]:
+    assert votes is not None
+    assert votes.annotators is not None
+    assert votes.annotator is not None
+    return list(zip(votes.items[votes.item].tolist(), votes.annotators[votes.annotator].tolist(), strict=True))
+
+
+def test_nothing_that_is_trained_on_three_votes_sees_the_other_two(tmp_path: Path) -> None:
+    both = opened_with_other_undrawn_votes(tmp_path)
+    check_that_targets_ignore_held_out_votes(*both)
+    check_that_training_is_the_same(*both)
+    # They do change what people are taken to say, and so the scores.
+    assert (both[0].data.human.probabilities != both[1].data.human.probabilities).any()
+
+
+def test_a_target_of_all_votes_where_three_were_drawn_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_data_module, "_target", lambda target, given, *_: label(given.votes, target.scheme))
+    both = opened_with_other_undrawn_votes(tmp_path)
+    for check in (check_that_targets_ignore_held_out_votes, check_that_training_is_the_same):
+        with pytest.raises(AssertionError):
+            check(*both)
 
 
 def check_that_seeds_are_those_of_the_study(small: Small, store: Path) -> None:

@@ -132,6 +132,20 @@ def test_basins_and_ood_come_from_the_store(measured: Evidence) -> None:
         measured, "pair difference", {"measure": "cka", "system": "soft & soft", "against": "majority & majority"}
     )
     assert -1 <= alike.value.value <= 1
+    maps = measured.basins.explanations
+    steadier = measure(
+        measured, "explanation difference", {"measure": "cosine", "system": "soft", "against": "majority"}
+    )
+    soft, majority = maps["soft"].cosine, maps["majority"].cosine
+    assert steadier.value.value == pytest.approx(soft.value - majority.value)
+    # Independent intervals: half widths add as squares.
+    ends = np.array([(each.low, each.high) for each in (soft, majority)], dtype=float)
+    low, high = (
+        np.hypot(soft.value - ends[0, 0], ends[1, 1] - majority.value),
+        np.hypot(ends[0, 1] - soft.value, majority.value - ends[1, 0]),
+    )
+    found = (steadier.value.low, steadier.value.high)
+    assert found == pytest.approx((steadier.value.value - low, steadier.value.value + high))
     name = measured.ood.sets[0].name
     about = {"ood_set": name, "scores": ["msp", "energy"], "system": "soft", "against": "majority"}
     ahead = measure(measured, "ood ahead", about)
@@ -162,6 +176,7 @@ def test_dynamics_are_of_the_last_epochs(measured: Evidence) -> None:
         ("score", {"metric": "kl", "system": "nobody"}, "there is no kl of 'nobody' in this study; its systems are"),
         ("score", {"metric": "kl", "system": SOFT, "stratum": "odd"}, "no item is in the stratum 'odd' by agreement"),
         ("basin value", {"measure": "trace", "system": SOFT}, "its basins were not measured"),
+        ("explanation difference", {"measure": "cosine", **TWO}, "its basins were not measured"),
         ("ood ahead", {"ood_set": "x", "scores": ["msp"], **TWO}, "out-of-distribution detection was not measured"),
         ("mode shift", {"measure": "mode", "system": "nobody"}, "no mode-shift audit of 'nobody' in 'all'"),
     ],

@@ -9,7 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.evaluate import short_table, system_files, votes_and_reading
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 
 if TYPE_CHECKING:
     from dissensus.arrays import Table
@@ -53,8 +53,8 @@ def plan(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output",
             "-o",
+            "--output",
             help="A new folder for the table (plan.csv), the figure (plan.svg), and the items that should get the next "
             "votes (next.csv for dissensus collect, next.json for Label Studio).",
         ),
@@ -100,6 +100,11 @@ def plan(
     if json is None or str(json) != "-":
         opt.show_reading(reading)
         _print(result)
+    next_step(
+        f"dissensus plan {source} -o FOLDER, for the list of items"
+        if output is None
+        else f"dissensus collect init PROJECT --texts {output / 'next.csv'}, to ask people"
+    )
 
 
 def _systems(

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.datasets.cifar_10s import read_cifar_10s
 from dissensus.datasets.images import read_cifar_votes
+from dissensus.datasets.snippets import read_snippets
 from dissensus.datasets.soft_digits import read_soft_digits
 from dissensus.datasets.sources import read_source
 from dissensus.datasets.words import PACKAGE, read_words
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,6 +195,23 @@ DATASETS: Final = {
             reference="Hutto, Gilbert 2014, VADER",
             read=lambda _: read_words(classes=9),
             package=PACKAGE,
+        ),
+        Dataset(
+            name="snippets",
+            items=23_504,
+            votes=517_433,
+            kind="ratings",
+            language="English",
+            sha256="d5bb07d87474b3eb8d30b4deccbc23f19d742a6c5718fbacc65485b70b95c5fa",
+            columns="ratings = *_anonDataRatings.txt, texts = *_GroundTruth.txt, joined by number",
+            what="15 to 99 ratings, very negative to very positive (5 classes), for tweets and sentences of reviews",
+            licence="MIT",
+            reference="Hutto, Gilbert 2014, VADER",
+            file="vader/hutto_ICWSM_2014.tar.gz",
+            address="https://raw.githubusercontent.com/cjhutto/vaderSentiment/master/additional_resources/"
+            "hutto_ICWSM_2014.tar.gz",
+            read=read_snippets,
+            unverified="the address; the file itself was taken from the source distribution of vaderSentiment 3.3.2",
         ),
         Dataset(
             name="cifar-10h",
@@ -702,7 +720,7 @@ def cache_folder() -> Path:
 def find(name: str) -> Dataset:
     """The known set of that name."""
     if name not in DATASETS:
-        raise InputError(f"'{name}' is not a known dataset; there are {', '.join(DATASETS)}")
+        raise InputError(f"'{name}' is not a known dataset{choices(name, DATASETS)}")
     return DATASETS[name]
 
 

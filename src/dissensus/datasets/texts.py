@@ -11,6 +11,7 @@ import numpy as np
 from dissensus.arrays import places_of
 from dissensus.datasets.catalogue import data_folder, find
 from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
+from dissensus.datasets.snippets import whole_texts
 from dissensus.datasets.words import word_texts
 from dissensus.errors import InputError
 from dissensus.items.shown import Items
@@ -44,6 +45,12 @@ def words(name: str) -> LabelledItems:
     votes = find(name).load()
     texts = word_texts(votes.items)
     return _of_texts(votes, (texts,), together=np.unique(texts, return_inverse=True)[1])
+
+
+def snippets() -> LabelledItems:
+    """VADER's tweets and sentences, which its reader keeps beside the votes; those of one piece are in one split."""
+    votes = find("snippets").load()
+    return _of_texts(votes, (votes.item_attributes["text"],), together=whole_texts(votes))
 
 
 def popquorn() -> LabelledItems:

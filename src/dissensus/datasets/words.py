@@ -17,7 +17,7 @@ from dissensus.errors import InputError
 from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Names
+    from dissensus.arrays import Codes, Names
 
 PACKAGE = "vaderSentiment"
 SECOND = " (2)"
@@ -50,14 +50,18 @@ def read_words(*, classes: int = 5) -> Votes:
     rows = [line.split("\t") for line in lexicon_path().read_text(encoding="utf-8").splitlines() if line]
     ratings = np.array([json.loads(row[3]) for row in rows], dtype=np.int32)
     n_items, n_raters = ratings.shape
-    scale = np.array([0, 0, 1, 1, 2, 3, 3, 4, 4], dtype=np.int32) if classes == 5 else np.arange(9, dtype=np.int32)
     return Votes(
         item=np.repeat(np.arange(n_items, dtype=np.int32), n_raters),
-        label=scale[ratings.ravel() + 4],
+        label=collapsed(ratings.ravel()) if classes == 5 else ratings.ravel() + 4,
         items=_distinct(np.array([row[0] for row in rows], dtype=np.dtypes.StringDType())),
         classes=COLLAPSED if classes == 5 else tuple(str(rating) for rating in range(-4, 5)),
         ordered=True,
     )
+
+
+def collapsed(ratings: Codes) -> Codes:
+    """(ratings,) from -4 to 4, the place of each in `COLLAPSED`."""
+    return np.array([0, 0, 1, 1, 2, 3, 3, 4, 4], dtype=np.int32)[ratings + 4]
 
 
 def word_texts(items: Names) -> Names:

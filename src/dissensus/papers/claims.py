@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.papers.quantities import QUANTITIES
 from dissensus.toml_file import TomlFile, fits, in_words
 
@@ -26,7 +26,7 @@ MARKS: Final = {
 """Where a claim is from."""
 
 KEYS: Final = ("title", "authors", "link", "question", "tested_by", "differs", "not_run", "studies", "claims")
-STUDY_KEYS: Final = ("name", "instead", "quick")
+STUDY_KEYS: Final = ("name", "instead", "quick", "audit_selection")
 QUICK_KEYS: Final = ("models", "seeds", "epochs", "learning_rate", "items", "folds")
 CLAIM_KEYS: Final = ("id", "says", "mark", "study", "quantity", "paper", "reproduced", "in_direction", "note", "why")
 
@@ -84,11 +84,13 @@ class StudyUse:
         instead: the known dataset that stands in where the study's own is not there; empty where none does.
         quick: what `--quick` changes: models, seeds, epochs, learning rate, folds, and items of basins and OOD; None
             leaves the study out.
+        audit_selection: whether to show what choosing the epoch on test items would have given; no verdict reads it.
     """
 
     name: str
     instead: str = ""
     quick: Mapping[str, Any] | None = None
+    audit_selection: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +140,7 @@ def read_paper(source: str | Path) -> Paper:
     if not (path.suffix or path.is_file()):
         known = shipped_papers()
         if str(source) not in known:
-            raise InputError(f"'{source}' is no paper; there are {', '.join(known)}, or give a .toml file of claims")
+            raise InputError(f"'{source}' is no paper{choices(source, known)}, or give a .toml file of claims")
         path = known[str(source)]
     return _ClaimsFile(path, kind="claims file").paper()
 
@@ -189,7 +191,10 @@ class _ClaimsFile(TomlFile):
             raise self.refuse("", "studies", "needs a name in quotation marks, and quick = { seeds = 2 } where it is")
         for key in quick or ():
             self.known(key, QUICK_KEYS, "", beside="quick")
-        return StudyUse(name=given["name"], instead=given.get("instead", ""), quick=quick)
+        audit = given.get("audit_selection", False)
+        if not isinstance(audit, bool):
+            raise self.refuse("", "studies", f"has audit_selection = {audit!r}; give true or false")
+        return StudyUse(name=given["name"], instead=given.get("instead", ""), quick=quick, audit_selection=audit)
 
     def claim(self, given: dict[str, Any]) -> Claim:
         name = given.get("id")

@@ -6,8 +6,11 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from html import escape
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
+from dissensus.basins.summary import QUANTITIES
+from dissensus.bootstrap import Estimate
 from dissensus.evaluation.comparison.differences import shown_p
 from dissensus.evaluation.comparison.scores import arrow
 from dissensus.evaluation.comparison.strata import ALL
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.bootstrap import Estimate
     from dissensus.papers.claims import Claim, Paper
     from dissensus.papers.judging import Judged
     from dissensus.papers.summary import StudySummary
@@ -45,6 +47,11 @@ HOW: Final = (
 DELIVERY: Final = (
     "A delivery is how people's votes reach the loss: soft gives it the whole distribution, hard deliveries one class "
     "at a time: sls (stochastic label sampling) draws it anew each epoch, multipass takes the votes in turn."
+)
+
+AUDIT: Final = (
+    "The last but one column chooses each run's epoch on the test items that it is scored on, so it is too good by "
+    "construction. It shows how far such a choice can carry a printed number. No verdict on this page uses it."
 )
 
 
@@ -240,6 +247,7 @@ def _studies(summaries: Mapping[str, StudySummary]) -> list[Block]:
         varied = [stratum for stratum in shown_strata(each) if stratum in ("varied", MOST_CONTESTED)]
         for stratum in varied:
             blocks += [Block("text", f"On the items of the stratum '{stratum}':"), _scores(each, stratum)]
+        blocks += [*_basins(each), *_ood(each), *(Block("text", why) for why in each.unmeasured), *_audit(each)]
     if ran:
         hours = sum(each.machine_hours for each in ran.values())
         rows = tuple(
@@ -283,9 +291,136 @@ def _cell(row: Mapping[str, Any] | None) -> str:
     values = [value for value in row["by_seed"] if value is not None]
     if row["baseline"] or len(values) < 2:
         return f"{row['mean']:.3f}"
-    mean = sum(values) / len(values)
-    sd = (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
-    return f"{row['mean']:.3f} ± {sd:.3f}"
+    return _over_seeds(values)
+
+
+def _over_seeds(values: Sequence[float]) -> str:
+    """Mean ± sd (n - 1); the mean alone of a single seed."""
+    mean = fmean(values)
+    return f"{mean:.3f} ± {stdev(values):.3f}" if len(values) > 1 else f"{mean:.3f}"
+
+
+def _basins(summary: StudySummary) -> list[Block]:
+    """Where the runs ended, the paths between them, and how alike they explain items, as far as it was measured."""
+    found = summary.measured.get("basins")
+    if not found:
+        return []
+    systems = list(dict.fromkeys(row["system"] for row in found["rows"]))
+    table = {(row["quantity"], row["system"]): row for row in found["rows"]}
+    quantities = dict.fromkeys(row["quantity"] for row in found["rows"])
+    blocks = [
+        Block("heading", f"Basins: {summary.study}"),
+        Block(
+            "text",
+            f"Every run is measured on the same loss and items, whatever it was trained on: {found['on']}. Mean ± sd "
+            f"over seeds, and how many times {found['reference']} it is (the mean of the seeds' ratios); ~ marks an "
+            "estimate that did not converge for some seed.",
+        ),
+        Block(
+            "table",
+            header=("", *systems),
+            rows=tuple(
+                (QUANTITIES[name].title, *(_of_basins(table[name, system]) for system in systems))
+                for name in quantities
+            ),
+        ),
+    ]
+    if found["pairs"]:
+        rows = tuple(
+            (each["runs"], f"{each['pairs']}", str(Estimate(**each["barrier"])), str(Estimate(**each["cka"])))
+            for each in found["pairs"]
+        )
+        blocks += [
+            Block("text", "Between runs, mean over pairs with its 95 % interval over items and seeds:"),
+            Block("table", header=("runs", "pairs", "loss barrier", "CKA"), rows=rows),
+        ]
+    if found["explanations"]:
+        rows = tuple(
+            (each["system"], f"{each['pairs']}", *(str(Estimate(**each[name])) for name in ("cosine", "correlation")))
+            for each in found["explanations"]
+        )
+        method = found["explanations"][0]["method"]
+        blocks += [
+            Block("text", f"How alike seeds explain the same items ({method} of the class that most people chose):"),
+            Block("table", header=("", "pairs of seeds", "cosine", "correlation"), rows=rows),
+        ]
+    return blocks
+
+
+def _of_basins(row: Mapping[str, Any]) -> str:
+    if row["mean"] is None:
+        return DASH
+    spread = "" if row["sd"] is None else f" ± {row['sd']:.2g}"
+    times = f" ({row['times_reference']})" if row["times_reference"] else ""
+    return f"{'' if row['converged'] else '~'}{row['mean']:.3g}{spread}{times}"
+
+
+def _ood(summary: StudySummary) -> list[Block]:
+    """How well systems tell out-of-distribution items, for each set a table, where it was measured."""
+    found = summary.measured.get("ood")
+    if not found:
+        return []
+    systems = list(dict.fromkeys(row["system"] for row in found["rows"]))
+    others = [system for system in systems if system != found["reference"]]
+    table = {(row["ood_set"], row["score"], row["system"]): row for row in found["rows"]}
+    blocks = [
+        Block("heading", f"Out-of-distribution detection: {summary.study}"),
+        Block(
+            "text",
+            f"AUROC against {found['against']}, mean ± sd over seeds; and the paired difference from "
+            f"{found['reference']} with its 95 % interval over items and seeds.",
+        ),
+    ]
+    for name, items in found["sets"].items():
+        scores = dict.fromkeys(row["score"] for row in found["rows"] if row["ood_set"] == name)
+        rows = tuple(
+            (
+                score,
+                *(_over_seeds(table[name, score, system]["by_seed"]) for system in systems),
+                *(_gap(table[name, score, system]["difference"]) for system in others),
+            )
+            for score in scores
+        )
+        header = ("score", *systems, *(f"{system} - {found['reference']}" for system in others))
+        blocks += [Block("text", f"{name}, {items:,} items:"), Block("table", header=header, rows=rows)]
+    return blocks
+
+
+def _gap(value: Mapping[str, Any] | None) -> str:
+    if value is None:
+        return DASH
+    if value["low"] is None:
+        return f"{value['value']:+.3f}"
+    return f"{value['value']:+.3f} [{value['low']:+.3f}, {value['high']:+.3f}]"
+
+
+def _audit(summary: StudySummary) -> list[Block]:
+    """What choosing the epoch on test items would have given, with a warning; empty where it was not asked for."""
+    if not summary.selected_on_test:
+        return []
+    rows = tuple(
+        (
+            row["system"],
+            *(_over_seeds(row[rule]) for rule in ("last", "kept", "best_on_test")),
+            ", ".join(f"{epoch:.0f}" for epoch in row["epoch"]),
+        )
+        for row in summary.selected_on_test
+    )
+    return [
+        Block("heading", f"Audit, not a result: {summary.study} selected on test items"),
+        Block("warning", AUDIT),
+        Block(
+            "table",
+            header=(
+                "",
+                "last epoch",
+                "kept epoch (ours)",
+                "AUDIT: best epoch on test items",
+                "that epoch, by seed",
+            ),
+            rows=rows,
+        ),
+    ]
 
 
 def as_md(blocks: Sequence[Block]) -> str:

@@ -16,12 +16,13 @@ from dissensus.basins.summary import QUANTITIES as OF_BASINS
 from dissensus.bootstrap import Estimate
 from dissensus.dynamics import data_maps, epoch_divergence, uncertainty_correlations
 from dissensus.dynamics.rank_correlation import resampled_spearman
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.intervals import Spread, estimate_over_seeds, estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.evaluating import HEADLINES
 from dissensus.evaluation.metrics.distances import jsd
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.papers.evidence import NotMeasuredError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -232,7 +233,7 @@ def _gain_correlation(evidence: Evidence, about: About) -> Measured:
 def _system(evidence: Evidence, name: str) -> System:
     systems = evidence.scored.systems
     if name not in systems:
-        raise InputError(f"claims: there is no system '{name}' in this study; choose {', '.join(systems)}")
+        raise InputError(f"claims: there is no system '{name}' in this study{choices(name, systems)}")
     return systems[name]
 
 
@@ -309,7 +310,7 @@ def _early_divergence(evidence: Evidence, about: About) -> Measured:
 def _of_basins(evidence: Evidence, about: About, name: str) -> Floats:
     found = evidence.basins.systems
     if name not in found:
-        raise InputError(f"claims: the basins of '{name}' were not measured; choose {', '.join(found)}")
+        raise NotMeasuredError(f"claims: the basins of '{name}' were not measured{choices(name, found)}")
     if about["measure"] not in OF_BASINS:
         raise InputError(f"claims: '{about['measure']}' is not measured of basins; choose {', '.join(OF_BASINS)}")
     return np.array([OF_BASINS[about["measure"]].read(basin)[0] for basin in found[name]])
@@ -344,7 +345,7 @@ def _pairs(evidence: Evidence, about: About, first: str, second: str) -> Floats:
     for each in evidence.basins.pairs:
         if (each.first, each.second) == (first, second):
             return np.array([read[about["measure"]](pair) for pair in each.pairs])
-    raise InputError(f"claims: runs of {first} and {second} were not compared in this study")
+    raise NotMeasuredError(f"claims: runs of {first} and {second} were not compared in this study")
 
 
 def _pair(evidence: Evidence, about: About) -> Measured:
@@ -361,6 +362,34 @@ def _pair_difference(evidence: Evidence, about: About) -> Measured:
     value = float(both[0].mean() - both[1].mean())
     by_pair = both[0] - both[1] if len(both[0]) == len(both[1]) else np.zeros(0)
     return _with_spread(value, Spread(tuple(parts)) if len(parts) == 2 else None, by_seed=by_pair, over="pairs of runs")
+
+
+def _explanation_difference(evidence: Evidence, about: About) -> Measured:
+    """How alike the maps of a system's seeds are, less another's.
+
+    The interval is made of the two systems' own (Zou, Donner 2008), as if their items and seeds were not the same: it
+    is at most too wide where items that are easy to agree on are so for both.
+    """
+    both = []
+    for name in ("system", "against"):
+        found = evidence.basins.explanations.get(about[name])
+        if found is None:
+            known = ", ".join(evidence.basins.explanations) or "none"
+            raise NotMeasuredError(
+                f"claims: the explanations of '{about[name]}' were not compared in this study; there are {known}"
+            )
+        if about["measure"] not in ("cosine", "correlation"):
+            raise InputError(f"claims: maps are not compared by '{about['measure']}'; choose cosine or correlation")
+        both.append(getattr(found, about["measure"]))
+    ours, theirs = both
+    gap = ours.value - theirs.value
+    ends = (None, None)
+    if None not in (ours.low, ours.high, theirs.low, theirs.high):
+        ends = (
+            gap - float(np.hypot(ours.value - ours.low, theirs.high - theirs.value)),
+            gap + float(np.hypot(ours.high - ours.value, theirs.value - theirs.low)),
+        )
+    return Measured(value=Estimate(gap, *ends), over=ITEMS_AND_SEEDS, null=0.0)
 
 
 def _over_seeds(values: Floats, *, null: float | None = 0.0) -> Measured:
@@ -463,6 +492,11 @@ QUANTITIES: Final[dict[str, Quantity]] = {
         what="barrier or CKA between runs, `a & b` less `c & d`",
         keys={"measure": str, **_TWO},
         measure=_pair_difference,
+    ),
+    "explanation difference": Quantity(
+        what="how alike seeds explain items (cosine or correlation of their maps), less another system's",
+        keys={"measure": str, **_TWO},
+        measure=_explanation_difference,
     ),
     "ood ahead": Quantity(
         what="by how many OOD scores a system has the higher AUROC",

@@ -15,8 +15,10 @@ import numpy as np
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.papers.evidence import MOST_CONTESTED
+from dissensus.papers.evidence import MOST_CONTESTED, NotMeasuredError
+from dissensus.papers.measured import measured_of
 from dissensus.papers.quantities import measure
+from dissensus.papers.selected_on_test import selected_on_test
 from dissensus.studies.writing import study_toml
 from dissensus.training.data import TRAIN
 from dissensus.whole_file import whole_file
@@ -56,7 +58,10 @@ class StudySummary:
         machine_hours: of training: wall clock, divided among the runs that were trained together.
         scores: one for each stratum, metric and system: by_seed, mean, low, high.
         worth: by system, how many people it is worth, in words.
-        answers: by claim, what was asked and what was measured, or why it was refused.
+        answers: by claim, what was asked and what was measured, or why it was not.
+        measured: of basins and out-of-distribution detection, what the study asks for.
+        unmeasured: why something that the study asks for was not measured, in sentences.
+        selected_on_test: an audit, never a result: by system, what choosing the epoch on test items would have given.
     """
 
     name: str
@@ -76,6 +81,9 @@ class StudySummary:
     scores: tuple[Mapping[str, Any], ...] = ()
     worth: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    unmeasured: tuple[str, ...] = ()
+    selected_on_test: tuple[Mapping[str, Any], ...] = ()
 
 
 def summarise(
@@ -95,6 +103,7 @@ def summarise(
     evaluation = evidence.evaluation
     trained_on, hours = _compute(evidence)
     folds = bool(study.folds)
+    audited = study.training.dynamics and any(use.audit_selection for use in paper.studies if use.name == name)
     return StudySummary(
         name=name,
         study=study.name.removesuffix(f"-fold-{study.fold}") if folds else study.name,
@@ -112,6 +121,8 @@ def summarise(
         scores=tuple(_scores(evidence)),
         worth={system: str(worth) for system, worth in evaluation.worth.items()},
         answers=answers,
+        measured={} if folds else _rounded(measured_of(evidence.first)),
+        selected_on_test=tuple(_rounded(selected_on_test(evidence.scored))) if audited else (),
     )
 
 
@@ -129,6 +140,8 @@ def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     asked = {"asks": claim.asks}
     try:
         return {**asked, "measured": _rounded(measure(evidence, claim.quantity, claim.about).to_dict())}
+    except NotMeasuredError as error:
+        return {**asked, "not measured": without_place(str(error).removeprefix("claims: "))}
     except InputError as error:
         return {**asked, "refused": without_place(str(error).removeprefix("claims: "))}
 
@@ -206,7 +219,11 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
             made = StudySummary(
                 **{
                     **given,
-                    **{key: tuple(given[key]) for key in ("seeds", "cautions", "scores")},
+                    **{
+                        key: tuple(given[key])
+                        for key in ("seeds", "cautions", "scores", "selected_on_test")
+                        if key in given
+                    },
                 }
             )
         except (OSError, ValueError, TypeError, KeyError) as error:

@@ -17,6 +17,7 @@ from dissensus.datasets.texts import (
     emobank_valence,
     lewidi,
     popquorn,
+    snippets,
     words,
 )
 
@@ -67,6 +68,7 @@ def _simulated_to_make() -> bool:
 LABELLED_SETS: Final = {
     "words": LabelledSet(partial(words, "words"), encoder="char-ngrams"),
     "words-9": LabelledSet(partial(words, "words-9"), encoder="char-ngrams"),
+    "snippets": LabelledSet(snippets, encoder="tfidf"),
     "cifar-10h": LabelledSet(cifar_10h, targets=("original",), encoder="pixels"),
     "cifar-10n": LabelledSet(cifar_10n, targets=("original",), splits=("train", "test"), encoder="pixels"),
     "popquorn": LabelledSet(popquorn, encoder="tfidf"),

@@ -1,0 +1,96 @@
+"""`snippets`: 15 to 99 human ratings for each of 23,703 sentences of four kinds (Hutto & Gilbert 2014).
+
+The authors' archive holds two files a kind: texts with their mean rating, and the ratings with their mean. 199 tweets
+carry numbers under which the other file has ratings of another mean, so of another tweet: they are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from dissensus.datasets.words import COLLAPSED, collapsed
+from dissensus.errors import InputError
+from dissensus.votes.table import Votes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dissensus.arrays import Ints
+
+KINDS: Final = {
+    "tweet": "tweets",
+    "film": "movieReviewSnippets",
+    "product": "amazonReviewSnippets",
+    "editorial": "nytEditorialSnippets",
+}
+"""By kind of snippet, how its files begin."""
+
+ROUNDING: Final = 1e-3
+"""How far the mean of the ratings may be from the mean that is printed beside the text."""
+
+
+def read_snippets(path: Path) -> Votes:
+    """The ratings as anonymous votes in five ordered classes (`COLLAPSED`), with the text of each item as `text`.
+
+    Items are called KIND-NUMBER; sentences of one review or editorial have numbers that begin alike: `product-12_3`.
+    """
+    held = _files(path)
+    names, texts, ratings = [], [], []
+    for kind, begins in KINDS.items():
+        told = {number: (float(mean), text) for number, mean, text in _rows(path, held, f"{begins}_GroundTruth.txt", 3)}
+        for number, _, _, given in _rows(path, held, f"{begins}_anonDataRatings.txt", 4):
+            rated = np.array(json.loads(given), dtype=np.int32)
+            mean, text = told.get(number, (np.nan, ""))
+            if abs(rated.mean() - mean) < ROUNDING:
+                names.append(f"{kind}-{number}")
+                texts.append(text)
+                ratings.append(rated)
+    return Votes(
+        item=np.repeat(np.arange(len(names), dtype=np.int32), [len(each) for each in ratings]),
+        label=collapsed(np.concatenate(ratings)),
+        items=np.array(names, dtype=np.dtypes.StringDType()),
+        classes=COLLAPSED,
+        ordered=True,
+        item_attributes={"text": np.array(texts, dtype=np.dtypes.StringDType())},
+    )
+
+
+def whole_texts(votes: Votes) -> Ints:
+    """(items,) a number for each review, editorial or single snippet, the same where they share a sentence."""
+    piece = np.array([str(item).partition("_")[0] for item in votes.items.tolist()])
+    of_piece, of_text = (np.unique(column, return_inverse=True)[1] for column in (piece, votes.item_attributes["text"]))
+    n_pieces, n_items = of_piece.max() + 1, len(of_piece)
+    size = n_pieces + of_text.max() + 1
+    shared = sparse.coo_matrix((np.ones(n_items), (of_piece, n_pieces + of_text)), shape=(size, size))
+    found: Ints = connected_components(shared, directed=False)[1][of_piece].astype(np.int64)
+    return found
+
+
+def _files(path: Path) -> dict[str, str]:
+    """By name, the text files of the archive; one of them begins with a byte order mark."""
+    found = {}
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                held = (
+                    archive.extractfile(member) if member.name.endswith(("_GroundTruth.txt", "Ratings.txt")) else None
+                )
+                if held is not None:
+                    found[member.name.rpartition("/")[2]] = held.read().decode("utf-8-sig")
+    except (OSError, EOFError, tarfile.TarError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: this is no archive of the snippets ({error}); fetch it again") from error
+    return found
+
+
+def _rows(path: Path, held: Mapping[str, str], name: str, columns: int) -> list[list[str]]:
+    rows = [line.split("\t") for line in held.get(name, "").replace("\r", "").split("\n") if line]
+    if not rows or any(len(row) != columns for row in rows):
+        raise InputError(f"{path}: {name} is not in it, or has not {columns} columns; fetch the authors' archive again")
+    return rows

@@ -1,0 +1,145 @@
+"""Basins, out-of-distribution detection and the audit of selection on a paper's page; no verdict reads the audit."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from dissensus.evaluation.metrics import soft_nll
+from dissensus.papers import judge_paper, read_paper, read_summaries, write_pages
+from dissensus.papers.running import Reproduction, reproduce
+from dissensus.papers.summary import write_summary
+from dissensus.studies import open_study, read_study
+from tests.report.studies import make_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.papers import StudySummary
+
+CLAIMS = """\
+title = "T"
+authors = "A"
+link = "l"
+question = "q"
+[[studies]]
+name = "study"
+audit_selection = true
+[[claims]]
+id = "nll"
+says = "Soft NLL falls"
+mark = "verified"
+study = "study"
+quantity = "score"
+metric = "soft_nll"
+system = "soft"
+reproduced = [0.0, 9.0]
+in_direction = [0.0, 9.0]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with basins, OOD detection and dynamics, reproduced."""
+    made = tmp_path_factory.mktemp("measured-paper")
+    study = make_study(made, measured=True)
+    study.write_text(study.read_text(encoding="utf-8").replace("<i>small</i> study", "study"), encoding="utf-8")
+    (made / "claims.toml").write_text(CLAIMS)
+    how = Reproduction(engine="loop", device="cpu", resamples=20)
+    list(reproduce(read_paper(made / "claims.toml"), made / "store", made / "out", how=how))
+    return made
+
+
+@pytest.fixture
+def kept(folder: Path) -> StudySummary:
+    return read_summaries(folder / "out", "claims")["study"]
+
+
+def test_basins_and_ood_are_kept_by_seed_and_shown(kept: StudySummary, folder: Path, tmp_path: Path) -> None:
+    rows = {(row["quantity"], row["system"]): row for row in kept.measured["basins"]["rows"]}
+    assert len(rows["lambda_max", "soft"]["values"]) == 2
+    assert rows["trace", "soft"]["mean"] == pytest.approx(np.mean(rows["trace", "soft"]["values"]), rel=1e-5)
+    markdown, page, _ = (
+        path.read_text() for path in write_pages(read_paper(folder / "claims.toml"), {"study": kept}, tmp_path)
+    )
+    (pair,) = [each for each in kept.measured["basins"]["pairs"] if each["runs"] == "majority and soft"]
+    cosine = kept.measured["basins"]["explanations"][0]["cosine"]["value"]
+    gap = next(row for row in kept.measured["ood"]["rows"] if row["difference"])["difference"]["value"]
+    for words in (f"{pair['barrier']['value']:.3f}", f"{cosine:.3f}", f"{gap:+.3f}", "λ max", "input gradients"):
+        assert words in markdown
+        assert words in page
+    assert "<u>far</u>" not in page
+
+
+def test_what_the_store_has_is_judged_where_the_weights_are_gone(folder: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    shutil.copytree(folder, made)
+    for weights in (made / "store").glob("runs/*/weights.npz"):
+        weights.unlink()
+    for kind in ("ood", "explanations"):
+        shutil.rmtree(made / "store" / "measured" / kind)
+    with (made / "claims.toml").open("a") as file:
+        for name, quantity, about in (
+            ("sharp", "basin value", 'measure = "trace"'),
+            ("maps", "explanation difference", 'measure = "cosine"\nagainst = "majority"'),
+        ):
+            file.write(
+                f'[[claims]]\nid = "{name}"\nsays = "s"\nmark = "verified"\nstudy = "study"\n'
+                f'quantity = "{quantity}"\nsystem = "soft"\n{about}\n'
+                "reproduced = [-9e9, 9e9]\nin_direction = [-9e9, 9e9]\n"
+            )
+    paper = read_paper(made / "claims.toml")
+    how = Reproduction(engine="loop", device="cpu", resamples=20)
+    (found,) = reproduce(paper, made / "store", made / "out", how=how)
+    verdicts = {each.claim.id: each for each in judge_paper(paper, {"study": found})}
+    assert verdicts["sharp"].verdict == "reproduced"
+    assert verdicts["maps"].verdict == "not run"
+    assert "explanations of 'soft' were not compared" in verdicts["maps"].why
+    markdown = write_pages(paper, {"study": found}, tmp_path)[0].read_text()
+    for what in ("basins", "out-of-distribution detection"):
+        assert f"Not all of its {what} could be measured: runs/" in markdown
+    assert str(tmp_path) not in markdown
+
+
+def test_the_audit_chooses_each_epoch_on_test_items(kept: StudySummary, folder: Path) -> None:
+    opened = open_study(read_study(folder / "study.toml"), folder / "store")
+    human = opened.data.human.take(opened.data.splits["test"]).probabilities
+    for row in kept.selected_on_test:
+        runs = [run for run in opened.runs if run.method.endswith(row["system"])]
+        assert len(runs) == 2
+        for place, run in enumerate(runs):
+            epochs = opened.store.dynamics(run.key)["test"].astype(float)
+            values = [float(np.mean(soft_nll(human, each))) for each in epochs]
+            assert row["best_on_test"][place] == pytest.approx(min(values), rel=1e-5)
+            assert row["epoch"][place] == 1 + values.index(min(values))
+            assert row["last"][place] == pytest.approx(values[-1], rel=1e-5)
+            score = opened.store.load(run.key).predictions["test"].astype(float)
+            assert row["kept"][place] == pytest.approx(np.mean(soft_nll(human, score)), rel=1e-3)
+            assert row["best_on_test"][place] <= min(row["last"][place], row["kept"][place])
+
+
+def test_no_verdict_can_see_the_audit(kept: StudySummary, folder: Path, tmp_path: Path) -> None:
+    paper = read_paper(folder / "claims.toml")
+    wild = tuple({**row, "best_on_test": [-99.0] * 2, "kept": [-99.0] * 2} for row in kept.selected_on_test)
+    said = []
+    for name, audit in (("as it is", kept.selected_on_test), ("wild", wild), ("none", ())):
+        write_summary(tmp_path / name, "claims", replace(kept, selected_on_test=audit))
+        again = read_summaries(tmp_path / name, "claims")
+        pages = [path.read_text() for path in write_pages(paper, again, tmp_path / name)]
+        assert ("Audit, not a result" in pages[0]) == (name != "none")
+        assert ("No verdict on this page uses it" in pages[1]) == (name != "none")
+        # The JSON, which programs read, has none of it.
+        said.append((judge_paper(paper, again)[0].to_dict(), pages[2], again["study"].scores))
+    assert said[0] == said[1] == said[2]
+
+
+def test_the_audit_is_made_only_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
+    claims = folder / "others.toml"
+    claims.write_text(CLAIMS.replace("audit_selection = true\n", ""))
+    how = Reproduction(engine="loop", device="cpu", resamples=20)
+    (found,) = reproduce(read_paper(claims), folder / "store", tmp_path, how=how)
+    assert not found.selected_on_test
