@@ -35,6 +35,14 @@ def test_the_panel_of_two_kinds_of_items_is_no_dirichlet_and_is_found() -> None:
     assert panel.weights @ (panel.points.max(axis=1) > 0.8) == pytest.approx(0.5, abs=0.1)
 
 
+def test_of_many_items_a_random_part_is_fitted() -> None:
+    rng = RNG(2)
+    truth = np.where(np.arange(9000)[:, None] < 3000, [0.9, 0.1], [0.5, 0.5])
+    panel = fit_panel(rng.multinomial(8, truth))
+    assert panel.times.sum() == 2000
+    assert panel.weights @ panel.points[:, 0] == pytest.approx(truth[:, 0].mean(), abs=0.02)
+
+
 def test_more_votes_begin_with_the_fewer() -> None:
     counts = nested_votes(RNG(0).dirichlet([1, 1, 1], 50), (2, 5), RNG(0))
     assert (counts[2].sum(axis=1) == 2).all()

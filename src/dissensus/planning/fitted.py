@@ -39,8 +39,8 @@ RESAMPLES: Final = 60
 REPEATS: Final = 24
 """Simulated items of each point, or of each item of the pilot."""
 
-ROWS: Final = 3000
-"""The most distinct rows of counts that a mixture is fitted to; of more, the most frequent and a random rest."""
+ITEMS: Final = 2000
+"""The most items that a mixture is fitted to; of more, so many drawn at random, which are enough for a plan."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,11 +79,7 @@ def fit_panel(counts: Counts, *, seed: int = 0) -> FittedPanel:
         seed: of the points, and of resamples.
     """
     rng = np.random.default_rng(seed)
-    rows, times = distinct_rows(counts)
-    if len(rows) > ROWS:
-        half = ROWS // 2
-        kept = np.concatenate([np.arange(half), half + rng.permutation(len(rows) - half)[: ROWS - half]])
-        rows, times = rows[kept], times[kept]
+    rows, times = distinct_rows(counts[rng.permutation(len(counts))[:ITEMS]] if len(counts) > ITEMS else counts)
     prior = fit_concentration(counts)
     points = _points(rows, times, prior, rng)
     # The least positive number stands for 0, so that a class without votes adds nothing and one with votes rules out.
