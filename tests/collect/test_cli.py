@@ -132,7 +132,8 @@ def test_what_was_collected_is_exported(tmp_path: Path) -> None:
             judge_all(database, project, lambda _: {"cat": "yes", "dog": "unsure"})
     done = collect("export", project.folder, "-o", tmp_path / "out", "--format", "csv", "--format", "parquet")
     assert done.returncode == 0, done.stderr
-    assert "8 judgements of 4 items" in done.stdout
+    assert "8 judgements of 4 items, 0 votes from models" in " ".join(done.stdout.split())
+    assert "0 of the 16 votes are from models" in (tmp_path / "out" / "codebook.md").read_text()
     assert pl.read_parquet(tmp_path / "out" / "answers.parquet").height == 16
     assert not (tmp_path / "out" / "answers.jsonl").exists()
     inspected = subprocess.run(

@@ -187,7 +187,8 @@ def export(
         if done.votes is None
         else f"{done.votes.n_judgements:,} judgements of {len(done.votes.items):,} items"
     )
-    console().print(f"{plain(str(done.folder))}: {len(done.files)} files, {what}")
+    from_models = "" if done.simulated or done.votes is None else f", {done.votes.n_model_votes:,} votes from models"
+    console().print(f"{plain(str(done.folder))}: {len(done.files)} files, {what}{from_models}")
     if done.votes is not None:
         kind = "parquet" if (done.folder / "votes.parquet").exists() else (formats or FORMATS)[0]
         note(f"next: dissensus labels {done.folder / f'votes.{kind}'} --scheme uncertainty-weighted -o labels.parquet")

@@ -139,6 +139,8 @@ def evaluate(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    kind: opt.Kind = None,
+    models: opt.Models = None,
     attribute: opt.Attributes = None,
     classes: Annotated[
         str | None,
@@ -160,6 +162,7 @@ def evaluate(
     from dissensus.evaluation.predictions import align_predictions, read_predictions
     from dissensus.labels.labelling import label as make
     from dissensus.labels.reading import labels_beside
+    from dissensus.votes.kinds import people_alone
 
     if lewidi is not None:
         if votes is None:
@@ -173,13 +176,16 @@ def evaluate(
         raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
     options = opt.reading_options(locals())
     read, reading = votes_and_reading(votes, options)
+    read, models_left_out = people_alone(read)
+    told = [models_left_out] if models_left_out else []
     systems = system_files([predictions, *(compare or ())])
     order = options["classes"]
     if by is not None:
         evaluate_by_annotator(
             read,
             systems,
-            training=None if training is None else votes_and_reading(training, options)[0],
+            training=None if training is None else people_alone(votes_and_reading(training, options)[0])[0],
+            notes=told,
             order=order,
             item=item,
             annotator=annotator,
@@ -205,18 +211,19 @@ def evaluate(
         for name, path in files.items()
         if path
     }
-    human, models, left_out = align_predictions(labels, found, only_common=only_common)
+    human, aligned, left_out = align_predictions(labels, found, only_common=only_common)
+    left_out = (*told, *left_out)
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
     made = _strata(
         strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme, least=least_people
     )
     result = score(
         human,
-        {name: models[name] for name in systems},
+        {name: aligned[name] for name in systems},
         votes=read,
         metrics=chosen,
         strata=made,
-        majority=None if hard is None else hard if hard in systems else models[hard].probabilities,
+        majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,
         resamples=resamples,
         seed=seed,
     )
@@ -224,7 +231,7 @@ def evaluate(
     if against is not None:
         held = score(
             labels_beside(against, human, item=item),
-            {name: models[name].probabilities for name in systems},
+            {name: aligned[name].probabilities for name in systems},
             metrics=chosen or AGAINST,
             strata=made,
             baselines=False,
@@ -314,8 +321,8 @@ def _strata(
             made[name] = STRATA[name](human)
         elif name in votes.attributes:
             made[name] = by_attribute(human, votes, name, scheme=scheme, least=least)
-            if hidden := groups_of(votes, name, least=least).hidden:
-                note(hidden)
+            for sentence in groups_of(votes, name, least=least).told:
+                note(sentence)
         else:
             made[name] = by_column(human, read_column(source, name, human.items, item=item))
     return made

@@ -27,6 +27,20 @@ Seconds = Annotated[str | None, typer.Option(help="Column of seconds per judgeme
 Time = Annotated[
     str | None, typer.Option(help="Column that says when a judgement was given.", rich_help_panel="Columns")
 ]
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        help="Column that says whether a person or a model gave a row; one called kind is found by itself.",
+        rich_help_panel="Columns",
+    ),
+]
+Models = Annotated[
+    str | None,
+    typer.Option(
+        help="Annotators who are models, where no column says so: names or patterns (gpt-*), separated by commas.",
+        rich_help_panel="Columns",
+    ),
+]
 Attributes = Annotated[
     list[str] | None,
     typer.Option("--attribute", help="Column that describes annotators; repeat for more.", rich_help_panel="Columns"),
@@ -128,14 +142,14 @@ OnlyCommon = Annotated[bool, typer.Option("--only-common", help="Leave out items
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a command that say how to read a votes file."""
     names = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "duplicates")
-    chosen = {name: given[name] for name in names} | {"time": given.get("time")}
+    chosen = {name: given[name] for name in names} | {name: given.get(name) for name in ("time", "kind")}
     chosen["classes"] = (
         None if given["classes"] is None else tuple(name.strip() for name in given["classes"].split(","))
     )
-    for name in ("annotators", "columns", "missing"):
+    for name in ("annotators", "models", "columns", "missing"):
         text = given.get(name)
         chosen[name] = None if text is None else tuple(each.strip() for each in text.split(","))
-    chosen["annotators"] = chosen["annotators"] or ()
+    chosen |= {name: chosen[name] or () for name in ("annotators", "models")}
     chosen["attributes"] = tuple(given.get("attribute") or ())
     chosen["item_attributes"] = tuple(given.get("keep") or ())
     return chosen

@@ -75,9 +75,11 @@ def export(
     ] = False,
     run: Annotated[str | None, typer.Option(metavar="KEY", help="A run by its key, or the beginning of it.")] = None,
     ensemble: Annotated[bool, typer.Option("--ensemble", help="All seeds of the system together.")] = False,
+    pseudonyms: opt.Pseudonyms = None,
 ) -> None:
     """Write a model of a finished study as a folder that predicts anywhere: weights, recipe, encoder, scores, card."""
     from dissensus.bundles import export_bundle
+    from dissensus.bundles.recipe import read_recipe
     from dissensus.errors import InputError
     from dissensus.studies import open_study, read_study, score_study
 
@@ -85,7 +87,10 @@ def export(
         raise InputError("--best and --run contradict each other; give one of them")
     study, store = opt.study_and_store(source, store, command="study export")
     scored = score_study(open_study(read_study(study), store))
-    written, chosen = export_bundle(scored, output, run=run, ensemble=ensemble)
+    written, chosen = export_bundle(scored, output, run=run, ensemble=ensemble, pseudonyms=pseudonyms)
     console().print(plain(str(written)), soft_wrap=True)
+    known = read_recipe(written).people
+    if known is not None and not known["by"] and pseudonyms is None:
+        note(f"the bundle holds the names of {len(known['units']):,} annotators; --pseudonyms hides them")
     note(chosen)
     next_step(f"dissensus predict {written} ITEMS -o predictions.parquet")

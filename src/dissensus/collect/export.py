@@ -221,9 +221,7 @@ def _write_all(
     for name, table in tables.items():
         _write_table(table, folder / name, formats)
     (folder / FILE).write_text(project.toml, encoding="utf-8")
-    (folder / "codebook.md").write_text(
-        _codebook(cursor, project, [*tables, *(["votes"] if votes is not None else [])], formats), encoding="utf-8"
-    )
+    (folder / "codebook.md").write_text(_codebook(cursor, project, list(tables), formats, votes), encoding="utf-8")
     return votes
 
 
@@ -319,7 +317,7 @@ def _named(names: dict[int, str], ids: Any) -> pl.Series:
     return pl.Series(list(names.values()), dtype=pl.String).gather(np.searchsorted(keys, ids))
 
 
-def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Sequence[str]) -> str:
+def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Sequence[str], votes: Votes | None) -> str:
     lines = [f"# Codebook of {project.name}", ""]
     if is_simulated(cursor):
         lines += ["**These answers are simulated: bots gave them, not people.**", ""]
@@ -329,10 +327,12 @@ def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Seq
         f"Instrument version: {project.version} (collect.toml)  ",
         f"Every table is written as {', '.join(formats)}; `sha256sum -c manifest.sha256` checks the files.",
     ]
-    for name in tables:
+    for name in [*tables, *([] if votes is None else ["votes"])]:
         columns = CODEBOOK[name]
         lines += ["", f"## {name}"]
         lines += [f"- {f'`{column}`: ' if column else ''}{meaning}" for column, meaning in columns.items()]
+    if votes is not None and not is_simulated(cursor):
+        lines.append(f"- {votes.n_model_votes:,} of the {len(votes):,} votes are from models")
     return "\n".join(lines) + "\n"
 
 
