@@ -222,6 +222,16 @@ def test_predictions_take_the_place_of_simulated_systems(tmp_path: Path) -> None
     assert isinstance(refused.exception, InputError)
 
 
+def test_votes_of_models_are_left_out_and_that_is_said(tmp_path: Path) -> None:
+    rows = [f"{item},p{who},{'ab'[(item + who) % 5 == 0]},person" for item in range(30) for who in range(4)]
+    rows += [f"{item},llm,b,model" for item in range(30)]
+    (tmp_path / "votes.csv").write_text("item,annotator,label,kind\n" + "\n".join(rows) + "\n")
+    result = CliRunner().invoke(app, ["plan", str(tmp_path / "votes.csv"), "--budget", "300"])
+    assert result.exit_code == 0, result.output
+    assert "30 of 150 votes are from models (llm): left out" in result.output
+    assert "30 items with 4 votes each" in result.output.replace("\n", " ")
+
+
 def test_a_wage_needs_the_seconds_of_an_answer(tmp_path: Path) -> None:
     write_votes(pilot(), tmp_path / "votes.csv")
     refused = CliRunner().invoke(app, ["plan", str(tmp_path / "votes.csv"), "--wage", "12"])

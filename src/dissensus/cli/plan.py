@@ -76,9 +76,11 @@ def plan(
 ) -> None:
     """How many items with how many votes? From a pilot: agreement, stability, power and cost of each choice."""
     from dissensus.planning.planned import plan as planned
+    from dissensus.votes.kinds import people_alone
 
     options = opt.reading_options(locals())
-    votes, reading = votes_and_reading(source, options)
+    read, reading = votes_and_reading(source, options)
+    votes, left_out = people_alone(read)
     systems, notes = _systems(predictions, compare, votes, options, item=item, given=given)
     result = planned(
         votes,
@@ -95,7 +97,7 @@ def plan(
         write_plan(result, output)
     if json is not None:
         json_to(json, {"votes": source, **opt.reading_dict(reading), **result.to_dict()})
-    for sentence in notes:
+    for sentence in [left_out, *notes] if left_out else notes:
         note(sentence)
     if json is None or str(json) != "-":
         opt.show_reading(reading)

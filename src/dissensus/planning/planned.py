@@ -261,6 +261,7 @@ def _check(
         raise InputError("plan: wasserstein needs classes that are a scale; add --ordered, or choose tvd")
     if not single_choice(votes):
         raise InputError("plan: the votes have judgements with several classes or none; a pilot needs single choices")
+    votes.require_people()
     if (votes.panel_size >= 2).sum() < 10:
         raise InputError(
             f"plan: {(votes.panel_size >= 2).sum()} items have two votes or more; ask at least 10 items twice, or "
