@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dissensus.collect.orders import fraction
 from dissensus.datasets.sources import read_source
@@ -17,13 +17,22 @@ if TYPE_CHECKING:
     from dissensus.collect.project import Project
 
 
+WANTED: Final = "votes_wanted"
+"""The column of a table that says how many votes an item wants."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProjectItem:
-    """An item before it is in the database: a media file (relative to the folder of images) or a text."""
+    """An item before it is in the database: a media file (relative to the folder of images) or a text.
+
+    A table may say how many votes an item wants, in the column `votes_wanted`, as the lists of `dissensus plan` do;
+    other items want the project's k.
+    """
 
     name: str
     media: str | None = None
     text: str | None = None
+    wanted: int | None = None
 
 
 def project_items(project: Project) -> list[ProjectItem]:
@@ -37,7 +46,21 @@ def project_items(project: Project) -> list[ProjectItem]:
     source = read_source(project.table, item=project.item_column, text=project.text_column)
     if source.texts is None:
         raise InputError(f"{project.table}: holds images, not texts; give a table with a column of texts")
-    return [ProjectItem(name=str(name), text=str(text)) for name, text in zip(source.items, source.texts, strict=True)]
+    asked = source.columns.get(WANTED)
+    wanted = [None] * len(source) if asked is None else [_whole(cell, project.table) for cell in asked.tolist()]
+    return [
+        ProjectItem(name=str(name), text=str(text), wanted=k)
+        for name, text, k in zip(source.items, source.texts, wanted, strict=True)
+    ]
+
+
+def _whole(cell: str, table: Path) -> int | None:
+    """The number of votes in a cell; an empty one leaves it to the project."""
+    if not cell:
+        return None
+    if not cell.isdecimal() or int(cell) < 1:
+        raise InputError(f"{table}: '{cell}' in column {WANTED} is no number of votes; give a whole number from 1 on")
+    return int(cell)
 
 
 def classes_of(source: Path, *, is_table: bool) -> list[str]:
@@ -73,7 +96,8 @@ def load_items(cursor: Cursor, project: Project) -> None:
     if not names - gold - practice:
         raise InputError(f"{project.folder}: all items are gold or practice; add items to vote on")
     roles = {name: "gold" if name in gold else "practice" if name in practice else "vote" for name in names}
-    wanted = {name: project.k if role == "vote" else 0 for name, role in roles.items()}
+    asked = {item.name: item.wanted or project.k for item in items}
+    wanted = {name: asked[name] if role == "vote" else 0 for name, role in roles.items()}
     there = dict(cursor.execute("SELECT name, role FROM item").fetchall())
     gone = sorted(there.keys() - names)
     if gone:
