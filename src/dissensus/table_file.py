@@ -446,7 +446,7 @@ def whole_numbers(text: pl.Series) -> pl.Series:
 
 
 def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str, str] | None = None) -> None:
-    """Write a table, whole or not at all: CSV, TSV, Parquet or JSONL, by the extension.
+    """Write a table, whole or not at all: CSV, TSV, Parquet or JSONL, by the extension; `-` is CSV on standard output.
 
     Args:
         table: the rows.
@@ -457,6 +457,9 @@ def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str,
 
     path = Path(path)
     kind = writable_kind(path)
+    if str(path) == "-":
+        sys.stdout.write(table.write_csv())
+        return
     with whole_file(path) as part:
         try:
             if kind == "Parquet":
@@ -475,6 +478,8 @@ def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str,
 
 def writable_kind(path: Path, *, also: Sequence[str] = ()) -> str:
     """The kind of a file to be written; refuses those that are only read."""
+    if str(path) == "-":
+        return "CSV"
     kind = kind_of(path, also=also)
     if kind in ("text", "JSON", "Excel") or (path.suffix.lower() in COMPRESSIONS and not _writes_compressed(path)):
         endings = ", ".join((".csv", ".tsv", ".csv.gz", ".parquet", ".jsonl", *also))

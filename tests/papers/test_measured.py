@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,36 @@ def test_basins_and_ood_are_kept_by_seed_and_shown(kept: StudySummary, folder: P
         assert words in markdown
         assert words in page
     assert "<u>far</u>" not in page
+
+
+def test_what_the_store_has_is_judged_where_the_weights_are_gone(folder: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    shutil.copytree(folder, made)
+    for weights in (made / "store").glob("runs/*/weights.npz"):
+        weights.unlink()
+    for kind in ("ood", "explanations"):
+        shutil.rmtree(made / "store" / "measured" / kind)
+    with (made / "claims.toml").open("a") as file:
+        for name, quantity, about in (
+            ("sharp", "basin value", 'measure = "trace"'),
+            ("maps", "explanation difference", 'measure = "cosine"\nagainst = "majority"'),
+        ):
+            file.write(
+                f'[[claims]]\nid = "{name}"\nsays = "s"\nmark = "verified"\nstudy = "study"\n'
+                f'quantity = "{quantity}"\nsystem = "soft"\n{about}\n'
+                "reproduced = [-9e9, 9e9]\nin_direction = [-9e9, 9e9]\n"
+            )
+    paper = read_paper(made / "claims.toml")
+    how = Reproduction(engine="loop", device="cpu", resamples=20)
+    (found,) = reproduce(paper, made / "store", made / "out", how=how)
+    verdicts = {each.claim.id: each for each in judge_paper(paper, {"study": found})}
+    assert verdicts["sharp"].verdict == "reproduced"
+    assert verdicts["maps"].verdict == "not run"
+    assert "explanations of 'soft' were not compared" in verdicts["maps"].why
+    markdown = write_pages(paper, {"study": found}, tmp_path)[0].read_text()
+    for what in ("basins", "out-of-distribution detection"):
+        assert f"Not all of its {what} could be measured: runs/" in markdown
+    assert str(tmp_path) not in markdown
 
 
 def test_the_audit_chooses_each_epoch_on_test_items(kept: StudySummary, folder: Path) -> None:

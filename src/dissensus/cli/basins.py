@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 
 if TYPE_CHECKING:
     from dissensus.basins import BasinSettings
@@ -78,6 +78,7 @@ def basins(
     rows = show_basins(found, quiet=str(json) == "-")
     if json is not None:
         json_to(json, basins_dict(found, rows))
+    next_step(f"dissensus report {study} --store {store}")
 
 
 def measure_with_progress(opened: OpenStudy, settings: BasinSettings | None = None, *, device: str) -> StudyBasins:

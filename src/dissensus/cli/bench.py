@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import note
+from dissensus.cli.printing import next_step, note
 from dissensus.cli.progress import train_with_progress
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Store = Annotated[Path, typer.Option(help="The folder that runs are kept in and 
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", help="The folder of the page and of the summaries behind it; benched, or benched-quick."
+        "-o", "--output", help="The folder of the page and of the summaries behind it; benched, or benched-quick."
     ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Small networks, few epochs and seeds: minutes on a laptop.")]
@@ -117,3 +117,4 @@ def _show(protocol: Protocol, folder: Path) -> None:
     from dissensus.bench.pages import write_pages
 
     note(f"written: {', '.join(map(str, write_pages(protocol, summaries, folder)))}")
+    next_step("dissensus bench add my_method.py, to put a method of your own into the table")

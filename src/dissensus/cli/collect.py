@@ -136,7 +136,7 @@ def simulate(
     careless: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that answer at random.")] = 0.05,
     exclude: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that the researcher excludes.")] = 0.03,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Keep the simulated project in this folder.")
+        Path | None, typer.Option("-o", "--output", help="Keep the simulated project in this folder.")
     ] = None,
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
@@ -160,7 +160,7 @@ def simulate(
 @app.command()
 def export(
     folder: Folder,
-    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder for the files.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="A new folder for the files.")],
     identities: Annotated[
         bool, typer.Option("--identities", help="Also write the annotators' ids on the platform, into a separate file.")
     ] = False,

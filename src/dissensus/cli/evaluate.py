@@ -10,7 +10,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.people import evaluate_by_annotator, score_lewidi
-from dissensus.cli.printing import console, json_to, note, plain, text_to
+from dissensus.cli.printing import console, json_to, next_step, note, plain, text_to
 from dissensus.evaluation.comparison.tables import shown as show
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
@@ -39,6 +39,12 @@ MOST_WARNINGS = 3
 """Warnings on the screen, a line each."""
 
 
+def _list_metrics(asked: bool) -> None:
+    if asked:
+        _print_metrics()
+        raise typer.Exit
+
+
 def evaluate(
     votes: opt.VotesFile = None,
     predictions: opt.PredictionsFile = None,
@@ -63,7 +69,8 @@ def evaluate(
         str | None, typer.Option("--metrics", help="Names separated by commas; --list-metrics shows them.")
     ] = None,
     list_metrics: Annotated[
-        bool, typer.Option("--list-metrics", help="Show the metrics and stop.", is_eager=True)
+        bool,
+        typer.Option("--list-metrics", help="Show the metrics and stop.", is_eager=True, callback=_list_metrics),
     ] = False,
     given: opt.Given = None,
     answers: opt.Answers = None,
@@ -154,9 +161,6 @@ def evaluate(
     from dissensus.labels.labelling import label as make
     from dissensus.labels.reading import labels_beside
 
-    if list_metrics:
-        _print_metrics()
-        return
     if lewidi is not None:
         if votes is None:
             raise InputError("evaluate: --lewidi needs --votes FOLDER, the folder of the official files; give it")
@@ -247,6 +251,7 @@ def evaluate(
             note(sentence)
         _print_all(result)
         _print_against(held, against)
+        next_step(f"dissensus report --votes {votes} --predictions {predictions}")
         return
     how = [f"votes as {reading.format}"] if reading is not None else []
     for kind in dict.fromkeys(each.given for each in found.values()):
@@ -254,6 +259,7 @@ def evaluate(
         how.append(f"{of_kind[0] if len(of_kind) == 1 else f'{len(of_kind)} files'} as {kind}")
     _print_screen(result, [*left_out, *result.warnings], how, strata=strata or (), notes=len(notes))
     _print_against(held, against)
+    next_step(f"dissensus report --votes {votes} --predictions {predictions}")
 
 
 def _print_against(held: Evaluation | None, path: Path | None) -> None:

@@ -8,22 +8,35 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 
 if TYPE_CHECKING:
     from dissensus.labels import LabelDistribution
 
 
+def _list_schemes(asked: bool) -> None:
+    if asked:
+        from dissensus.labels.labelling import SCHEMES
+
+        for name, each in SCHEMES.items():
+            console().print(f"[bold]{name:22}[/]{each.what}")
+        raise typer.Exit
+
+
 def labels(
     source: opt.Source,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Where to write them: .csv, .tsv, .parquet, .jsonl or .npz.")
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Where to write them: .csv, .tsv, .parquet, .jsonl or .npz; - is standard output."
+        ),
     ] = None,
     scheme: Annotated[
         str, typer.Option(help="How votes become probabilities; --list-schemes shows them.")
     ] = "frequency",
     list_schemes: Annotated[
-        bool, typer.Option("--list-schemes", help="Show the schemes and stop.", is_eager=True)
+        bool,
+        typer.Option("--list-schemes", help="Show the schemes and stop.", is_eager=True, callback=_list_schemes),
     ] = False,
     tie: Annotated[Literal["first", "random", "split"], typer.Option(help="How a tied majority is decided.")] = "first",
     concentration: Annotated[
@@ -81,11 +94,11 @@ def labels(
     separator: opt.Separator = None,
     duplicates: opt.Duplicates = "refuse",
     seed: opt.Seed = 0,
+    json: opt.JsonTo = None,
 ) -> None:
     """Label distributions from votes, by a weighting scheme or an annotator model."""
     from dissensus.datasets import DATASETS
     from dissensus.errors import InputError
-    from dissensus.labels.labelling import SCHEMES
     from dissensus.labels.labelling import label as make
     from dissensus.labels.reading import read_classes, read_labels
     from dissensus.labels.release import write_release
@@ -93,10 +106,6 @@ def labels(
     from dissensus.labels.writing import annotator_table, judgement_table, write_labels
     from dissensus.table_file import write_table
 
-    if list_schemes:
-        for name, each in SCHEMES.items():
-            console().print(f"[bold]{name:22}[/]{each.what}")
-        return
     options: dict[str, Any] = {}
     if scheme == "majority":
         options = {"tie": tie, "seed": seed}
@@ -139,24 +148,31 @@ def labels(
             for written in write_release(votes, release, name=Path(source).stem, licence=licence):
                 note(f"{written} written")
         if by == "judgement":
-            if out is None:
+            if output is None:
                 raise InputError("--by judgement writes a row per judgement; name the file with -o")
             weighting = "equal-weighted" if scheme == "frequency" else scheme
-            write_table(judgement_table(votes, weighting), out)
-            note(f"{votes.n_judgements:,} judgements, {weighting}, written to {out}")
+            write_table(judgement_table(votes, weighting), output)
+            note(f"{votes.n_judgements:,} judgements, {weighting}, written to {output}")
             return
         made = make(votes, scheme, **options)
     if skills is not None and made.model is None:
         raise InputError(
             f"scheme {scheme} has no annotators to write; choose dawid-skene, one-coin, mace, glad or wawa"
         )
-    _print(made)
-    if out is not None:
-        write_labels(made, out, tie=tie, seed=seed)
-        note(f"label distributions of {len(made):,} items written to {out}")
+    if json is not None:
+        json_to(json, _facts(made))
+    if "-" not in (str(json), str(output)):
+        _print(made)
+    if output is not None:
+        write_labels(made, output, tie=tie, seed=seed)
+        if str(output) != "-":
+            note(f"label distributions of {len(made):,} items written to {output}")
     if skills is not None:
         write_table(annotator_table(made.model), skills)
         note(f"{len(made.model.annotators):,} annotators written to {skills}")
+    next_step(
+        f"dissensus evaluate --votes {source} --predictions FILE, or dissensus study init {source} ITEMS to train"
+    )
 
 
 def _prior(scheme: str, prior: str) -> dict[str, Any]:
@@ -183,6 +199,22 @@ def _streamed(source: str, scheme: str, reading: dict[str, Any], options: dict[s
     if scheme not in ("frequency", "dirichlet", "majority"):
         raise InputError(f"--stream counts votes without looking at who voted, and {scheme} needs to; leave it out")
     return label_counts(counted, scheme, **options)
+
+
+def _facts(made: LabelDistribution) -> dict[str, Any]:
+    """What is printed of label distributions, ready for JSON."""
+    facts = {
+        "scheme": made.scheme,
+        "items": len(made),
+        "mean_entropy_nats": float(made.entropy.mean()),
+        "unanimous": float(made.unanimous.mean()),
+        "tied_majorities": int(made.majority().tied.sum()),
+        "mean_probability": dict(zip(made.classes, made.probabilities.mean(axis=0).tolist(), strict=True)),
+    }
+    if made.mean_uncertainty is not None and made.unsure_proportion is not None:
+        facts["mean_uncertainty"] = float(made.mean_uncertainty.mean())
+        facts["unsure_proportion"] = float(made.unsure_proportion.mean())
+    return facts
 
 
 def _print(made: LabelDistribution) -> None:

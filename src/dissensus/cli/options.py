@@ -75,7 +75,8 @@ StudyOrStore = Annotated[
 RunsIn = Annotated[Path, typer.Option("--store", help="The run store: the folder that the study's runs are kept in.")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda or cuda:0.")]
 JsonTo = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
+    Path | None,
+    typer.Option("--json", metavar="[FILE]", help="Write the result as JSON, to standard output without FILE."),
 ]
 
 VotesFile = Annotated[
@@ -160,10 +161,12 @@ def item_attribute(votes: Votes, name: str) -> Any:
 def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
     """The votes of a file, with how it was understood, or those of a known dataset."""
     from dissensus.datasets import DATASETS
-    from dissensus.errors import InputError
+    from dissensus.errors import InputError, choices
     from dissensus.votes.reading import Options, understand
 
     path = Path(source)
+    if not path.exists() and not path.suffix and path.name == source and source not in DATASETS:
+        raise InputError(f"'{source}' is neither a file here nor a known dataset{choices(source, DATASETS)}")
     if is_known(source):
         given = [name for name, value in options.items() if value not in (None, "refuse", ())]
         if given:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, note, plain
+from dissensus.cli.printing import console, next_step, note, plain
 from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def report(
     written = write_report(subject, output, seed=seed)
     console().print(plain(str(written)), soft_wrap=True)
     note(f"figures and tables are in {written.with_name(f'{written.stem}-files')}")
+    next_step(f"open {written} in a browser")
 
 
 def _of_study(

@@ -9,7 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.evaluate import short_table, system_files, votes_and_reading
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 from dissensus.votes.privacy import LEAST_PEOPLE
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ def stand_in(
         note(sentence)
     if json is None or str(json) != "-":
         _print(result)
+    next_step(f"dissensus report --votes {votes} --predictions {predictions}")
 
 
 def _score(name: str) -> Score:

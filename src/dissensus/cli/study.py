@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dissensus.cli.printing import console, json_to, note, plain
-from dissensus.cli.progress import show_status, train_with_progress
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.progress import show_status, status_dict, train_with_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,9 +36,7 @@ def run_(
     store: Store = Path("dissensus-runs"),
     engine: Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")] = "auto",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
-    json: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the table; - is standard output.")
-    ] = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Train what is not in the store yet, then show the table, and measure basins and OOD where the study says so.
 
@@ -55,6 +54,8 @@ def run_(
     for plan in plans:
         _measure(plan, quiet=str(json) == "-")
         plan.writer.close()
+    kept = "" if store == Path("dissensus-runs") else f" --store {store}"
+    next_step(f"dissensus report {source}{kept}, or dissensus study export {source}{kept} -o MODEL to predict with it")
 
 
 def _say_what_is_made(study: Study) -> None:
@@ -81,21 +82,44 @@ def _measure(plan: Plan, *, quiet: bool) -> None:
 
 
 @app.command("list")
-def list_() -> None:
+def list_(json: opt.JsonTo = None) -> None:
     """The studies that are shipped."""
     from dissensus.studies import read_study, shipped_studies
 
-    for name in shipped_studies():
-        study = read_study(name)
+    studies = {name: read_study(name) for name in shipped_studies()}
+    if json is not None:
+        json_to(json, [_facts(study) for study in studies.values()])
+        if str(json) == "-":
+            return
+    for name, study in studies.items():
         console().print(f"[bold]{name}[/]  {study.size} runs on {study.dataset}\n  {plain(study.question)}")
+    next_step("dissensus study show NAME")
+
+
+def _facts(study: Study) -> dict[str, Any]:
+    """What a study asks and will run, ready for JSON."""
+    return {
+        "study": study.name,
+        "question": study.question,
+        "data": study.held,
+        "runs": study.size,
+        "targets": [target.name for target in study.targets],
+        "deliveries": [method.delivery for method in study.methods],
+        "models": list(map(str, [*study.models, *study.annotator_models])),
+        "seeds": list(study.seeds),
+    }
 
 
 @app.command()
-def show(source: Source) -> None:
+def show(source: Source, json: opt.JsonTo = None) -> None:
     """What a study asks and what it will run."""
     from dissensus.studies import read_study
 
     study = read_study(source)
+    if json is not None:
+        json_to(json, _facts(study))
+        if str(json) == "-":
+            return
     out = console()
     out.print(f"[bold]{plain(study.name)}[/]: {study.size} runs")
     if study.question:
@@ -116,22 +140,29 @@ def show(source: Source) -> None:
     out.print(f"models      {plain(', '.join(map(str, [*study.models, *study.annotator_models])))}")
     out.print(f"seeds       {', '.join(str(seed) for seed in study.seeds)}")
     out.print(f"training    {plain(str(study.training))}")
+    next_step(f"dissensus study run {source}")
 
 
 @app.command()
-def status(source: Source, store: Store = Path("dissensus-runs")) -> None:
+def status(source: Source, store: Store = Path("dissensus-runs"), json: opt.JsonTo = None) -> None:
     """How much of a study is in the store, and how far those are who train it now, here or elsewhere."""
     from dissensus.studies import open_study, read_study
 
-    for study in read_study(source).parts:
-        show_status(open_study(study, store))
+    parts = [open_study(study, store) for study in read_study(source).parts]
+    left = sum(len(each.waiting) for each in parts)
+    if json is not None:
+        json_to(json, [status_dict(each) for each in parts])
+    if str(json) != "-":
+        for each in parts:
+            show_status(each)
+    next_step(f"dissensus {'study run' if left else 'report'} {source} --store {store}")
 
 
 @app.command()
 def init(
     votes: Annotated[Path, typer.Argument(help="A file of votes, as `dissensus votes inspect` reads.")],
     items: Annotated[Path, typer.Argument(help="A table of texts, a folder or file of images, or a file of features.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The study file to write.")] = Path("study.toml"),
+    output: Annotated[Path, typer.Option("-o", "--output", help="The study file to write.")] = Path("study.toml"),
 ) -> None:
     """Write a first study file, with a remark beside every choice, after a look at votes and items."""
     from dissensus.errors import InputError
@@ -145,7 +176,8 @@ def init(
         part.write_text(text, encoding="utf-8")
     for line in text.splitlines():
         console().print(plain(line), soft_wrap=True)
-    note(f"written to {output}; look at it, and type: dissensus study run {output}")
+    note(f"written to {output}")
+    next_step(f"look at it, then: dissensus study run {output}")
 
 
 @app.command()
@@ -178,6 +210,7 @@ def gc(
             writer.drop(each.key)
         for name in forget or ():
             writer.forget_study(name)
+    next_step("dissensus study list")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of, pseudonymous
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def inspect(
             _print_original(before, votes.classes)
         if hang is not None:
             _print_correlations(hang)
+    next_step(f"dissensus labels {source} -o labels.csv")
 
 
 def _knows_doubt(votes: Votes) -> bool:
@@ -113,7 +114,10 @@ def _knows_doubt(votes: Votes) -> bool:
 @app.command()
 def convert(
     source: opt.Source,
-    out: Annotated[Path, typer.Option("-o", "--out", help="The file to write; its ending says the kind.")],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="The file to write; its ending says the kind, and - is standard output."),
+    ],
     to: Annotated[
         str | None, typer.Option("--to", help="long, sets, wide or counts; chosen by what the votes are if not given.")
     ] = None,
@@ -146,8 +150,9 @@ def convert(
 
     votes, reading = opt.votes_named(source, opt.reading_options(locals()))
     opt.show_reading(reading)
-    write_votes(votes, out, format=to)
-    note(f"{len(votes):,} votes on {len(votes.items):,} items written to {out}")
+    write_votes(votes, output, format=to)
+    if str(output) != "-":
+        note(f"{len(votes):,} votes on {len(votes.items):,} items written to {output}")
     if croissant is not None:
         about = {"licence": licence}
         if opt.is_known(source):
@@ -157,11 +162,12 @@ def convert(
                 "url": known.page or known.address,
                 "citation": known.reference,
             }
-        found = describe(votes, out, name=Path(source).stem, **about)
+        found = describe(votes, output, name=Path(source).stem, **about)
         json_to(croissant, found)
         note(f"Croissant metadata written to {croissant}")
         lacking = ", ".join(name for name in REQUIRED if name not in found)
         note(f"add {lacking} to it before you publish the set: Croissant requires them")
+    next_step(f"dissensus votes inspect {source if str(output) == '-' else output}")
 
 
 def _print(found: Inspection, source: str) -> None:

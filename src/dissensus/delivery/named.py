@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from dissensus.delivery.deliveries import Fixed, Mixup, Multipass, Noisy, Sampled
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.labels.schemes import UNSURE_WEIGHT, judgement_vectors
 from dissensus.own_code import beside, own_function
 from dissensus.randomness import Purpose, stream
@@ -284,9 +284,7 @@ def _maker(name: str, folder: Path | None) -> Callable[..., Delivery]:
     if name in DELIVERIES:
         return DELIVERIES[name]
     if ":" not in name:
-        raise InputError(
-            f"'{name}' is not a delivery; choose {', '.join(DELIVERIES)}, or a path such as deliveries.py:mine"
-        )
+        raise InputError(f"'{name}' is not a delivery{choices(name, DELIVERIES)}, or a path such as deliveries.py:mine")
     return own_function(name, folder=folder, kind="delivery")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.baselines import MAJORITY, make_baselines
 from dissensus.evaluation.comparison.differences import Differences, differences, seed_numbers, with_holm
 from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
@@ -471,7 +471,7 @@ def _reference(asked: str | None, majority: Any | None, models: Mapping[str, Run
     """The system that others are compared with: the one asked for, or trained on majority labels, or the first."""
     if asked is not None:
         if asked not in models:
-            raise InputError(f"evaluation: there is no system '{asked}' to compare with; choose {', '.join(models)}")
+            raise InputError(f"evaluation: there is no system '{asked}' to compare with{choices(asked, models)}")
         return asked
     return majority if isinstance(majority, str) and majority in models else next(iter(models))
 
@@ -726,7 +726,7 @@ def _metrics(names: Sequence[str] | None, labels: LabelDistribution, original: A
         names = [*DEFAULT_METRICS, *more]
     for name in names:
         if name not in METRICS:
-            raise InputError(f"evaluation: there is no metric '{name}'; choose from {', '.join(METRICS)}")
+            raise InputError(f"evaluation: there is no metric '{name}'{choices(name, METRICS)}")
         for need in METRICS[name].needs:
             if not has[need]:
                 remedy = {"ordered": "say that the classes are a scale", "original": "give the original labels"}[need]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.labels.dawid_skene import dawid_skene, one_coin
 from dissensus.labels.glad import glad
 from dissensus.labels.mace import mace
@@ -53,7 +53,7 @@ def label(votes: Votes, scheme: str = "frequency", **options: Any) -> LabelDistr
         [[0.5, 0.5], [0.0, 1.0]]
     """
     if scheme not in SCHEMES:
-        raise InputError(f"'{scheme}' is not a scheme; choose {', '.join(SCHEMES)}")
+        raise InputError(f"'{scheme}' is not a scheme{choices(scheme, SCHEMES)}")
     chosen = SCHEMES[scheme]
     unknown = [name for name in options if name not in chosen.options]
     if unknown:

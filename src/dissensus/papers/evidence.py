@@ -29,6 +29,10 @@ MOST_CONTESTED: Final = "entropy 4/4"
 """The stratum of the items with the highest human entropy, a quarter of them."""
 
 
+class NotMeasuredError(InputError):
+    """What a claim asks for can be measured, and is not in the store."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence:
     """A study whose runs are there, or all folds of one.
@@ -76,7 +80,7 @@ class Evidence:
         """The basins of the runs; refused where they were not measured."""
         found = stored_basins(self.first)
         if found is None:
-            raise InputError(f"study {self.first.study.name}: its basins were not measured")
+            raise NotMeasuredError(f"study {self.first.study.name}: its basins were not measured")
         return found
 
     @cached_property
@@ -84,7 +88,7 @@ class Evidence:
         """The out-of-distribution detection of the runs; refused where it was not measured."""
         found = stored_ood(self.first)
         if found is None:
-            raise InputError(f"study {self.first.study.name}: its out-of-distribution detection was not measured")
+            raise NotMeasuredError(f"study {self.first.study.name}: its out-of-distribution detection was not measured")
         return found
 
 

@@ -104,6 +104,8 @@ def _of_study(claim: Claim, summaries: Mapping[str, StudySummary]) -> Judged:
     answer = found.answers.get(claim.id)
     if answer is None or answer["asks"] != claim.asks:
         return Judged(claim=claim, verdict=NOT_RUN, why=f"the claim is younger than the runs of {claim.study}")
+    if "not measured" in answer:
+        return Judged(claim=claim, verdict=NOT_RUN, why=answer["not measured"])
     if "refused" in answer:
         judged = Judged(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
     else:

@@ -247,7 +247,7 @@ def _studies(summaries: Mapping[str, StudySummary]) -> list[Block]:
         varied = [stratum for stratum in shown_strata(each) if stratum in ("varied", MOST_CONTESTED)]
         for stratum in varied:
             blocks += [Block("text", f"On the items of the stratum '{stratum}':"), _scores(each, stratum)]
-        blocks += [*_basins(each), *_ood(each), *_audit(each)]
+        blocks += [*_basins(each), *_ood(each), *(Block("text", why) for why in each.unmeasured), *_audit(each)]
     if ran:
         hours = sum(each.machine_hours for each in ran.values())
         rows = tuple(

@@ -16,12 +16,13 @@ from dissensus.basins.summary import QUANTITIES as OF_BASINS
 from dissensus.bootstrap import Estimate
 from dissensus.dynamics import data_maps, epoch_divergence, uncertainty_correlations
 from dissensus.dynamics.rank_correlation import resampled_spearman
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.intervals import Spread, estimate_over_seeds, estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.evaluating import HEADLINES
 from dissensus.evaluation.metrics.distances import jsd
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.papers.evidence import NotMeasuredError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -232,7 +233,7 @@ def _gain_correlation(evidence: Evidence, about: About) -> Measured:
 def _system(evidence: Evidence, name: str) -> System:
     systems = evidence.scored.systems
     if name not in systems:
-        raise InputError(f"claims: there is no system '{name}' in this study; choose {', '.join(systems)}")
+        raise InputError(f"claims: there is no system '{name}' in this study{choices(name, systems)}")
     return systems[name]
 
 
@@ -309,7 +310,7 @@ def _early_divergence(evidence: Evidence, about: About) -> Measured:
 def _of_basins(evidence: Evidence, about: About, name: str) -> Floats:
     found = evidence.basins.systems
     if name not in found:
-        raise InputError(f"claims: the basins of '{name}' were not measured; choose {', '.join(found)}")
+        raise NotMeasuredError(f"claims: the basins of '{name}' were not measured{choices(name, found)}")
     if about["measure"] not in OF_BASINS:
         raise InputError(f"claims: '{about['measure']}' is not measured of basins; choose {', '.join(OF_BASINS)}")
     return np.array([OF_BASINS[about["measure"]].read(basin)[0] for basin in found[name]])
@@ -344,7 +345,7 @@ def _pairs(evidence: Evidence, about: About, first: str, second: str) -> Floats:
     for each in evidence.basins.pairs:
         if (each.first, each.second) == (first, second):
             return np.array([read[about["measure"]](pair) for pair in each.pairs])
-    raise InputError(f"claims: runs of {first} and {second} were not compared in this study")
+    raise NotMeasuredError(f"claims: runs of {first} and {second} were not compared in this study")
 
 
 def _pair(evidence: Evidence, about: About) -> Measured:
@@ -374,7 +375,7 @@ def _explanation_difference(evidence: Evidence, about: About) -> Measured:
         found = evidence.basins.explanations.get(about[name])
         if found is None:
             known = ", ".join(evidence.basins.explanations) or "none"
-            raise InputError(
+            raise NotMeasuredError(
                 f"claims: the explanations of '{about[name]}' were not compared in this study; there are {known}"
             )
         if about["measure"] not in ("cosine", "correlation"):

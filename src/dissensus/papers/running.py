@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.papers.evidence import gather
 from dissensus.papers.summary import StudySummary, summarise, without_place, write_summary
 from dissensus.studies.labelled_sets import LABELLED_SETS
@@ -87,19 +87,37 @@ def _run(
             return
         study, instead = on_other_data(asked, use.instead), True
         plans = _plans(study, store, how)
+    left_out: list[str] = []
     try:
         for plan in plans:
             train(plan)
-            if plan.opened.study.basins is not None:
-                study_basins(plan.opened, device=plan.choice.device)
-            if plan.opened.study.ood is not None:
-                study_ood(plan.opened, device=plan.choice.device)
+            left_out += _measure(plan)
     finally:
         for plan in plans:
             plan.writer.close()
     found = gather([plan.opened for plan in plans], resamples=how.resamples)
     for name, evidence in zip(names, found.values(), strict=True):
-        yield summarise(paper, name, evidence, quick=how.quick, instead=instead)
+        summary = summarise(paper, name, evidence, quick=how.quick, instead=instead)
+        yield replace(summary, unmeasured=tuple(left_out))
+
+
+def _measure(plan: Plan) -> list[str]:
+    """Measure what the study asks for beside scores; why something could not be, in sentences.
+
+    Claims are judged by what is in the store: where runs came back without their weights, the rest is still good.
+    """
+    left_out = []
+    for what, asked, measure in (
+        ("basins", plan.opened.study.basins, study_basins),
+        ("out-of-distribution detection", plan.opened.study.ood, study_ood),
+    ):
+        try:
+            if asked is not None:
+                measure(plan.opened, device=plan.choice.device)
+        except InputError as error:
+            why = without_place(str(error)).replace(f"{plan.opened.store.folder}/", "")
+            left_out.append(f"Not all of its {what} could be measured: {why}.")
+    return left_out
 
 
 def _plans(study: Study, store: Path, how: Reproduction) -> list[Plan]:
@@ -120,7 +138,7 @@ def _units(study: Study) -> list[str]:
 def on_other_data(study: Study, dataset: str) -> Study:
     """The same grid and training on a known dataset that stands in, all of its sources in their order."""
     if dataset not in LABELLED_SETS:
-        raise InputError(f"claims: '{dataset}' cannot stand in; choose {', '.join(LABELLED_SETS)}")
+        raise InputError(f"claims: '{dataset}' cannot stand in{choices(dataset, LABELLED_SETS)}")
     return replace(study, name=f"{study.name}-on-{dataset}", dataset=dataset, sources=LABELLED_SETS[dataset].sources)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.papers.evidence import MOST_CONTESTED
+from dissensus.papers.evidence import MOST_CONTESTED, NotMeasuredError
 from dissensus.papers.measured import measured_of
 from dissensus.papers.quantities import measure
 from dissensus.papers.selected_on_test import selected_on_test
@@ -58,8 +58,9 @@ class StudySummary:
         machine_hours: of training: wall clock, divided among the runs that were trained together.
         scores: one for each stratum, metric and system: by_seed, mean, low, high.
         worth: by system, how many people it is worth, in words.
-        answers: by claim, what was asked and what was measured, or why it was refused.
+        answers: by claim, what was asked and what was measured, or why it was not.
         measured: of basins and out-of-distribution detection, what the study asks for.
+        unmeasured: why something that the study asks for was not measured, in sentences.
         selected_on_test: an audit, never a result: by system, what choosing the epoch on test items would have given.
     """
 
@@ -81,6 +82,7 @@ class StudySummary:
     worth: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     measured: Mapping[str, Any] = field(default_factory=dict)
+    unmeasured: tuple[str, ...] = ()
     selected_on_test: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -138,6 +140,8 @@ def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     asked = {"asks": claim.asks}
     try:
         return {**asked, "measured": _rounded(measure(evidence, claim.quantity, claim.about).to_dict())}
+    except NotMeasuredError as error:
+        return {**asked, "not measured": without_place(str(error).removeprefix("claims: "))}
     except InputError as error:
         return {**asked, "refused": without_place(str(error).removeprefix("claims: "))}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,28 +169,62 @@ def study_basins(
             opened.store.keep_measurement(EXPLANATIONS, key, known)
         explained[name] = ExplanationStability.from_dict(known)
         tell(1)
-    shown = next((each.examples for each in explained.values()), np.empty(0, dtype=np.int64))
-    return StudyBasins(
-        reference=next(iter(systems)),
-        systems=basins,
-        pairs=tuple(pairs),
-        explanations=explained,
-        shown=chosen_items(opened.data, chosen)[0][shown] if len(shown) else shown,
-    )
+    return _study_basins(opened, chosen, basins, pairs, explained)
 
 
 def stored_basins(opened: OpenStudy) -> StudyBasins | None:
-    """The basins that a study asks for, from its store; None where it asks for none or they are not all there."""
+    """What its store has of the basins that a study asks for; None where it asks for none or has none.
+
+    A system, a pair of systems, or a system's explanations is there with all of its seeds, or not at all.
+    """
     chosen = opened.study.basins
     if chosen is None:
         return None
     systems = _reference_first(opened)
-    single = ((BASINS, _basin_key(run, chosen)) for runs in systems.values() for run in runs)
-    pairs = ((PAIRS, _pair_key(*pair, chosen)) for _, _, matched in _matched(systems) for pair in matched)
-    explained = ((EXPLANATIONS, _explanations_key(runs, chosen)) for runs in _explained(systems, chosen).values())
-    if any(opened.store.measurement(*key) is None for key in chain(single, pairs, explained)):
+
+    def kept(kind: str, keys: Sequence[str]) -> list[dict[str, Any]]:
+        found = [opened.store.measurement(kind, key) for key in keys]
+        return [each for each in found if each is not None] if None not in found else []
+
+    basins = {name: kept(BASINS, [_basin_key(run, chosen) for run in runs]) for name, runs in systems.items()}
+    pairs = []
+    for first, second, runs_of in _matched(systems):
+        found = kept(PAIRS, [_pair_key(*pair, chosen) for pair in runs_of])
+        if found:
+            seeds = tuple((one.seed, other.seed) for one, other in runs_of)
+            compared = tuple(map(BasinPair.from_dict, found))
+            pairs.append(SystemPairs(first=first, second=second, seeds=seeds, pairs=compared))
+    explained = {
+        name: ExplanationStability.from_dict(found)
+        for name, runs in _explained(systems, chosen).items()
+        for found in kept(EXPLANATIONS, [_explanations_key(runs, chosen)])
+    }
+    if not any(basins.values()):
         return None
-    return study_basins(opened)
+    return _study_basins(
+        opened,
+        chosen,
+        {name: tuple(map(Basin.from_dict, found)) for name, found in basins.items() if found},
+        pairs,
+        explained,
+    )
+
+
+def _study_basins(
+    opened: OpenStudy,
+    settings: BasinSettings,
+    systems: Mapping[str, tuple[Basin, ...]],
+    pairs: Sequence[SystemPairs],
+    explanations: Mapping[str, ExplanationStability],
+) -> StudyBasins:
+    shown = next((each.examples for each in explanations.values()), np.empty(0, dtype=np.int64))
+    return StudyBasins(
+        reference=next(iter(systems)),
+        systems=systems,
+        pairs=tuple(pairs),
+        explanations=explanations,
+        shown=chosen_items(opened.data, settings)[0][shown] if len(shown) else shown,
+    )
 
 
 def _reference_first(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from dissensus.cores import available_cores
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.training.events import silent
 from dissensus.training.fleet import train_fleet, why_not_together
 from dissensus.training.loop import train_loop
@@ -51,7 +51,7 @@ def choose_engine(
         one_by_one: by reason, how many of them the fleet cannot train together (`loop_only`).
     """
     if engine not in ENGINES:
-        raise InputError(f"'{engine}' is no engine; choose {', '.join(ENGINES)}")
+        raise InputError(f"'{engine}' is no engine{choices(engine, ENGINES)}")
     place = settled_device(device)
     alone = one_by_one or {}
     said = "".join(f"; {number} by the loop: {why}" for why, number in alone.items())
