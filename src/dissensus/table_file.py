@@ -108,12 +108,16 @@ class Table:
         Text columns of text become whole numbers where every cell is written as one (`7`, not `007`, `7.0`), so that
         codes with leading zeros stay as they are; those named in `as_text` never do. Blank lines are left out.
         """
+        import polars as pl
+
         if self.held is not None:
-            rows = Rows(self.path, self.held if columns is None else self.held.select(columns))
+            rows = Rows(self.path, self.held if columns is None else self.held[list(columns)])
         else:
             with explained(self.path):
                 lazy = scan(self.path, columns=None if self.header else self.columns)
-                rows = Rows(self.path, (lazy if columns is None else lazy.select(columns)).collect(), None, self.header)
+                # By exact name: a column may be called `*`, which alone would mean all of them.
+                chosen = lazy if columns is None else lazy.select(pl.selectors.by_name(*columns))
+                rows = Rows(self.path, chosen.collect(), None, self.header)
             rows = without_blank(rows)
             if is_text(self.path):
                 numbers = (each if each.name in as_text else whole_numbers(each) for each in rows.table)

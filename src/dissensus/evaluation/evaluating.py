@@ -24,10 +24,9 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
     shared,
     with_annotators,
 )
-from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.model_outputs import NO_CLASS
-from dissensus.evaluation.predictions import MODEL, Predictions
+from dissensus.evaluation.predictions import MODEL, Predictions, hard_labels, is_hard
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 from dissensus.evaluation.scoring import (
     BY_VOTES,
@@ -550,8 +549,8 @@ def _models(
         raise InputError("evaluation: there are no predictions; give at least one system")
     own: dict[str, tuple[Runs, tuple[str, ...]]] = {}
     for name, each in given.items():
-        if _is_hard(each):
-            own[name] = _hard(str(name), each, people, stated), people.classes
+        if is_hard(each):
+            own[name] = hard_labels(str(name), each, people, stated), people.classes
         else:
             runs = each.probabilities if isinstance(each, Predictions) else checked_probabilities(each, str(name))
             own[name] = runs, _classes_of(name, each, people, stated, named_people=named_people)
@@ -584,30 +583,6 @@ def _models(
                 "which count with no votes"
             )
     return with_classes(people, classes), models, warnings
-
-
-def _is_hard(given: Any) -> bool:
-    """Whether these are labels, one for each item, and no probabilities."""
-    if isinstance(given, Predictions) or np.ndim(given) != 1 or not np.size(given):
-        return False
-    return bool(to_numpy(given).dtype.kind != "f")
-
-
-def _hard(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Runs:
-    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes."""
-    labels = to_numpy(given)
-    names = [str(each) for each in labels.tolist()]
-    if stated is not None and labels.dtype.kind in "iu":
-        unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
-        names = [str(stated[place]) for place in labels] if not unknown.size else names
-    lacking = [each for each in dict.fromkeys(names) if each not in people.classes]
-    if lacking:
-        remedy = "give a class name for each item" if labels.dtype.kind not in "iu" else "state classes="
-        raise InputError(
-            f"{name}: '{lacking[0]}' is none of the classes {', '.join(people.classes)}; {remedy}, or one row of "
-            "probabilities for each item"
-        )
-    return np.asarray(np.eye(len(people.classes))[[people.classes.index(each) for each in names]][None])
 
 
 def _classes_of(

@@ -20,11 +20,11 @@ from dissensus.votes.agreement import (
 )
 from dissensus.votes.annotators import AnnotatorAgreement, annotator_agreement, unsure_judgements
 from dissensus.votes.reliability import SplitHalf, split_half_reliability
+from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Table
     from dissensus.bootstrap import Estimate, Seed
-    from dissensus.votes.table import Votes
 
 FEWEST: Final = 20
 """An annotator with fewer compared judgements is not shown as one to look at."""
@@ -254,6 +254,11 @@ def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: i
         >>> inspect(votes_from_counts(np.array([[2, 1], [0, 3]])), resamples=0).unanimous_share
         0.5
     """
+    if not isinstance(votes, Votes):
+        raise InputError(
+            f"inspect: votes are wanted, and here is a {type(votes).__name__}; give what dis.read_votes makes of a "
+            "file or a table"
+        )
     if not len(votes):
         raise InputError("votes: there are no votes to inspect; give at least one")
     notes: list[str] = []

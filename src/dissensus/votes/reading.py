@@ -496,7 +496,9 @@ def _read_flags(table: Table, options: Options) -> Reading:
                 "name the columns of classes with --classes"
             )
     chosen = pl.concat_list(
-        pl.when(pl.col(name).cast(pl.String).str.to_lowercase().is_in(["1", "true", "1.0"])).then(pl.lit(name))
+        pl.when(
+            pl.selectors.by_name(name).as_expr().cast(pl.String).str.to_lowercase().is_in(["1", "true", "1.0"])
+        ).then(pl.lit(name))
         for name in flags
     )
     label = rows.table.select(chosen.list.drop_nulls().alias("label")).to_series()
@@ -536,7 +538,7 @@ def _read_grid(table: Table, options: Options, own: Own | None) -> Reading:
     if own is None and options.classes is None:
         about += [name for name in beside if plain(name) in ABOUT_ITEMS and name not in about]
     annotators = _named_annotators(table, options.annotators, beside)
-    cells = rows.table.select(annotators or [name for name in beside if name not in about])
+    cells = rows.table[list(annotators or [name for name in beside if name not in about])]
     chosen = options.format or ("wide" if annotators else _wide_or_counts(cells, table))
     if chosen is None:
         raise _ambiguous(table, "long", "wide", "counts")
@@ -559,7 +561,7 @@ def _read_grid(table: Table, options: Options, own: Own | None) -> Reading:
     else:
         item = require("item", item, available, path=path)
         votes = votes_from_wide(
-            replace(rows, table=rows.table.select(item, *cells.columns)),
+            replace(rows, table=rows.table[[item, *cells.columns]]),
             item=item,
             classes=options.classes,
             ordered=options.ordered,

@@ -50,8 +50,9 @@ class Votes:
             None for single choices.
 
     Example:
-        >>> votes_from_counts(np.array([[2, 1], [0, 3]]), classes=("no", "yes")).counts.tolist()
-        [[2, 1], [0, 3]]
+        >>> votes = votes_from_counts(np.array([[2, 1], [0, 3]]), classes=("no", "yes"))
+        >>> votes, votes.counts.tolist()
+        (Votes(6 votes, 2 items, 2 classes, anonymous), [[2, 1], [0, 3]])
     """
 
     item: Codes
