@@ -2,8 +2,8 @@
 
     dissensus demo --folder demo && python docs/contested.py demo
 
-Which words it shows is a rule, not a choice: of the tenth of the held-out words that people disagreed on most, the three
-whose gain (KL from people, majority-trained minus soft-trained) lies nearest to the median gain of that tenth.
+Which words it shows is a rule, not a choice: of the tenth of the held-out words that people disagreed on most, the
+three whose gain (KL from people, majority-trained minus soft-trained) lies nearest to the median gain of that tenth.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def main(folder: Path) -> None:
             x=alt.X("share:Q", title=None, axis=alt.Axis(format="%", tickCount=3), scale=alt.Scale(domain=[0, 1])),
             y=alt.Y("class:N", title=None, sort=list(human.classes)),
             color=alt.Color(
-                "who:N", legend=None, scale=alt.Scale(domain=list(SHOWN.values()), range=["#3b4252", "#c0392b", "#1f7a8c"])
+                "who:N",
+                legend=None,
+                scale=alt.Scale(domain=list(SHOWN.values()), range=["#3b4252", "#c0392b", "#1f7a8c"]),
             ),
         )
         .properties(width=190, height=74)

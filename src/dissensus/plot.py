@@ -34,6 +34,8 @@ from dissensus.dynamics import data_map as map_of
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import Evaluation, evaluate, labels_of
 from dissensus.evaluation.predictions import as_predictions
+from dissensus.planning.figure import plan_figure
+from dissensus.planning.planned import Plan
 from dissensus.report import figures, gains
 from dissensus.report.dots import dots
 from dissensus.report.drawing import standalone
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from dissensus.report.figures import Section
     from dissensus.report.subject import Subject
 
-__all__ = ["contested", "data_map", "disagreement", "entropy", "people_ruler", "reliability"]
+__all__ = ["contested", "data_map", "disagreement", "entropy", "people_ruler", "plan", "reliability"]
 
 
 def __dir__() -> list[str]:
@@ -96,6 +98,13 @@ def people_ruler(evaluation: Evaluation) -> alt.TopLevelMixin:
     if not isinstance(evaluation, Evaluation):
         raise InputError("people_ruler: give what dis.evaluate returned")
     return _charts(dots(evaluation))
+
+
+def plan(found: Plan) -> alt.TopLevelMixin:
+    """The power of telling two systems apart over votes an item at one cost, or the cost of a power of 80 %."""
+    if not isinstance(found, Plan):
+        raise InputError("plan: give what dissensus.planning.plan returned")
+    return alt.LayerChart.from_dict(standalone(*plan_figure(found)), validate=False)
 
 
 def contested(

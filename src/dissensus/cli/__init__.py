@@ -17,6 +17,7 @@ from dissensus.cli import (
     evaluate,
     labels,
     ood,
+    plan,
     predict,
     report,
     reproduce,
@@ -49,7 +50,7 @@ for panel, groups in GROUPS:
     for name, group in groups.items():
         app.add_typer(group, name=name, rich_help_panel=panel)
 COMMANDS: tuple[tuple[str, dict[str, Callable[..., None]]], ...] = (
-    (VOTES, {"labels": labels.labels}),
+    (VOTES, {"labels": labels.labels, "plan": plan.plan}),
     (MODEL, {"evaluate": evaluate.evaluate, "report": report.report, "stand-in": stand_in.stand_in}),
     (NEITHER, {"demo": demo.demo}),
     (TRAIN, {"predict": predict.predict, "basins": basins.basins, "ood": ood.ood}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,7 +30,6 @@ Output = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="Small networks, few epochs and seeds: minutes on a laptop.")]
 Sets = Annotated[list[str] | None, typer.Option(help="A set to run, and no other; may be given again.")]
 Seeds = Annotated[int, typer.Option(min=0, help="How many seeds; 0 takes those of the protocol.")]
-Engine = Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")]
 Resamples = Annotated[int, typer.Option(min=0, help="Of items and seeds, behind each interval.")]
 Own = Annotated[Path | None, typer.Option("--protocol", help="A protocol of your own (.toml).")]
 
@@ -47,7 +46,7 @@ def bench(
     ] = None,
     sets: Sets = None,
     seeds: Seeds = 0,
-    engine: Engine = "auto",
+    engine: opt.Engine = "auto",
     device: opt.Device = "auto",
     resamples: Resamples = 1000,
     protocol: Own = None,
@@ -79,7 +78,7 @@ def add(
     quick: Quick = False,
     sets: Sets = None,
     seeds: Seeds = 0,
-    engine: Engine = "auto",
+    engine: opt.Engine = "auto",
     device: opt.Device = "auto",
     resamples: Resamples = 1000,
     protocol: Own = None,

@@ -153,6 +153,8 @@ def evaluate(
     separator: opt.Separator = None,
     duplicates: opt.Duplicates = "refuse",
     seed: opt.Seed = 0,
+    engine: opt.OnRay = "local",
+    address: opt.Address = None,
     json: opt.JsonTo = None,
 ) -> None:
     """How close a model is to people: a verdict, and scores with intervals, baselines and worth in people."""
@@ -226,6 +228,7 @@ def evaluate(
         majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,
         resamples=resamples,
         seed=seed,
+        over=opt.over(engine, address),
     )
     held = None
     if against is not None:

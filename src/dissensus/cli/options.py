@@ -10,6 +10,7 @@ import typer
 from dissensus.cli.printing import note
 
 if TYPE_CHECKING:
+    from dissensus.cores import Over
     from dissensus.votes.reading import Reading
     from dissensus.votes.table import Votes
 
@@ -88,6 +89,22 @@ StudyOrStore = Annotated[
 ]
 RunsIn = Annotated[Path, typer.Option("--store", help="The run store: the folder that the study's runs are kept in.")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda or cuda:0.")]
+Engine = Annotated[
+    Literal["auto", "loop", "fleet", "ray"],
+    typer.Option(help="How runs are trained; ray: over the nodes of a Ray cluster."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|ray://HOST:PORT",
+        help="The Ray cluster; without it, the one that RAY_ADDRESS names or that was started on this machine.",
+        rich_help_panel="Ray",
+    ),
+]
+OnRay = Annotated[
+    Literal["local", "ray"],
+    typer.Option("--engine", help="Where to compute; ray: over the nodes of a Ray cluster.", rich_help_panel="Ray"),
+]
 JsonTo = Annotated[
     Path | None,
     typer.Option("--json", metavar="[FILE]", help="Write the result as JSON, to standard output without FILE."),
@@ -137,6 +154,22 @@ Answers = Annotated[
     typer.Option("--answers", metavar="FILE", help="What a model's answers mean: a table with columns answer, class."),
 ]
 OnlyCommon = Annotated[bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")]
+
+
+def over(engine: str, address: str | None, *, device: str = "cpu") -> Over:
+    """What calls a function on many jobs: `map`, or where the engine is Ray a cluster."""
+    from functools import partial
+
+    from dissensus.errors import InputError
+    from dissensus.extras import installed
+    from dissensus.training.on_ray import Cluster, mapped_on_ray
+
+    if engine != "ray":
+        if address is not None:
+            raise InputError("--address is for a cluster; add --engine ray")
+        return map
+    installed("ray", "ray", wanted_by="--engine ray")
+    return partial(mapped_on_ray, cluster=Cluster(address), device=device)
 
 
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -44,7 +44,7 @@ def reproduce(
         typer.Option(help="A study to run, and no other; may be given again. Pages show what is there."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=0, help="How many seeds; 0 takes those of the studies.")] = 0,
-    engine: Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")] = "auto",
+    engine: opt.Engine = "auto",
     device: opt.Device = "auto",
     resamples: Annotated[int, typer.Option(min=0, help="Of items and seeds, behind each interval.")] = 1000,
     json: opt.JsonTo = None,

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note, plain
 from dissensus.cli.progress import show_status, status_dict, train_with_progress
+from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from dissensus.cores import Over
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.studies import OpenStudy, Plan, ScoredStudy, Study
     from dissensus.studies.by_vote import VoteScore
@@ -34,27 +37,64 @@ Store = Annotated[Path, typer.Option(help="The folder that results are kept in a
 def run_(
     source: Source,
     store: Store = Path("dissensus-runs"),
-    engine: Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
+    engine: opt.Engine = "auto",
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda or cuda:0. auto and cuda take all GPUs of the machine.")
+    ] = "auto",
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="This is process I of N that share the runs through one store: on this machine, as tasks of a Slurm "
+            "array, or on hosts with a shared folder. Nothing is trained twice, and what one leaves by dying the "
+            "others finish.",
+        ),
+    ] = None,
+    address: opt.Address = None,
+    remote: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A folder that all nodes of the cluster reach, a path or s3://, gs://, ...: they write finished runs "
+            "there, from where they come into the store.",
+            rich_help_panel="Ray",
+        ),
+    ] = None,
     json: opt.JsonTo = None,
 ) -> None:
     """Train what is not in the store yet, then show the table, and measure basins and OOD where the study says so.
 
     Can be stopped and started again at any time.
     """
-    from dissensus.studies import plan_study, read_study
+    from dissensus.studies import Shard, plan_study, read_study
+    from dissensus.training.on_ray import Cluster
 
+    if re.match(r"\w\w+:[/\\]", str(store)):
+        raise InputError(f"{store}: a store is a folder; for an address of a cloud use --engine ray --remote")
     study = read_study(source)
+    part_of = None if shard is None else Shard.named(shard)
+    cluster = None if address is None and remote is None else Cluster(address, remote)
     _say_what_is_made(study)
     with encoding_bar() as told:
-        plans = [plan_study(part, store, engine=engine, device=device, told=told) for part in study.parts]
+        plans = [
+            plan_study(each, store, engine=engine, device=device, shard=part_of, cluster=cluster, told=told)
+            for each in study.parts
+        ]
     for plan in plans:
         train_with_progress(plan)
-    _show_results([plan.opened for plan in plans], json)
-    for plan in plans:
-        _measure(plan, quiet=str(json) == "-")
-        plan.writer.close()
     kept = "" if store == Path("dissensus-runs") else f" --store {store}"
+    if part_of is not None:
+        # Of many processes each would print the same; and measuring is not shared.
+        for plan in plans:
+            plan.writer.close()
+        note(f"{study.name}: all runs are in {store}")
+        next_step(f"dissensus study run {source}{kept}, which shows the table")
+        return
+    over = opt.over(engine, address, device=device)
+    _show_results([plan.opened for plan in plans], json, over=opt.over(engine, address))
+    for plan in plans:
+        _measure(plan, over=over, quiet=str(json) == "-")
+        plan.writer.close()
     next_step(f"dissensus report {source}{kept}, or dissensus study export {source}{kept} -o MODEL to predict with it")
 
 
@@ -66,7 +106,7 @@ def _say_what_is_made(study: Study) -> None:
         note(f"{study.dataset}: the set is made first, once, which takes some minutes")
 
 
-def _measure(plan: Plan, *, quiet: bool) -> None:
+def _measure(plan: Plan, *, over: Over, quiet: bool) -> None:
     """Measure what the study's [basins] and [ood] tables ask for, and show it."""
     from dissensus.cli.basins import measure_with_progress, show_basins
     from dissensus.cli.ood import show_ood
@@ -74,7 +114,7 @@ def _measure(plan: Plan, *, quiet: bool) -> None:
 
     opened, device = plan.opened, plan.choice.device
     if opened.study.basins is not None:
-        show_basins(measure_with_progress(opened, device=device), quiet=quiet)
+        show_basins(measure_with_progress(opened, device=device, over=over), quiet=quiet)
     if opened.study.ood is not None:
         result = study_ood(opened, device=device)
         if not quiet:
@@ -165,7 +205,6 @@ def init(
     output: Annotated[Path, typer.Option("-o", "--output", help="The study file to write.")] = Path("study.toml"),
 ) -> None:
     """Write a first study file, with a remark beside every choice, after a look at votes and items."""
-    from dissensus.errors import InputError
     from dissensus.studies.beginning import first_study
     from dissensus.whole_file import whole_file
 
@@ -189,7 +228,6 @@ def gc(
     yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
 ) -> None:
     """Remove stored runs that no known study asks for, after showing them."""
-    from dissensus.errors import InputError
     from dissensus.studies.unasked import unasked_runs
     from dissensus.training.store import RunStore, RunWriter
 
@@ -224,11 +262,11 @@ def encoding_bar() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
 
 
-def _show_results(opened: Sequence[OpenStudy], json: Path | None) -> None:
+def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over) -> None:
     from dissensus.studies import score_study
     from dissensus.studies.folds import score_folds
 
-    scored = [score_study(each) for each in opened]
+    scored = [score_study(each, over=over) for each in opened]
     whole = {each[0].study.name.removesuffix("-fold-1"): score_folds(each) for each in _folds(opened)}
     for sentence in dict.fromkeys(caution for each in scored for caution in each.cautions):
         note(sentence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dissensus.collect.events import log_event
 from dissensus.collect.orders import fraction
@@ -21,13 +21,22 @@ if TYPE_CHECKING:
     from dissensus.collect.project import Project
 
 
+WANTED: Final = "votes_wanted"
+"""The column of a table that says how many votes an item wants."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProjectItem:
-    """An item before it is in the database: a media file (relative to the folder of images) or a text."""
+    """An item before it is in the database: a media file (relative to the folder of images) or a text.
+
+    A table may say how many votes an item wants, in the column `votes_wanted`, as the lists of `dissensus plan` do;
+    other items want the project's k.
+    """
 
     name: str
     media: str | None = None
     text: str | None = None
+    wanted: int | None = None
 
     def hash(self, images: Path | None) -> str:
         """SHA-256 of the text, or of the file in the folder of images."""
@@ -50,7 +59,21 @@ def project_items(project: Project) -> list[ProjectItem]:
     source = read_source(project.table, item=project.item_column, text=project.text_column)
     if source.texts is None:
         raise InputError(f"{project.table}: holds images, not texts; give a table with a column of texts")
-    return [ProjectItem(name=str(name), text=str(text)) for name, text in zip(source.items, source.texts, strict=True)]
+    asked = source.columns.get(WANTED)
+    wanted = [None] * len(source) if asked is None else [_whole(cell, project.table) for cell in asked.tolist()]
+    return [
+        ProjectItem(name=str(name), text=str(text), wanted=k)
+        for name, text, k in zip(source.items, source.texts, wanted, strict=True)
+    ]
+
+
+def _whole(cell: str, table: Path) -> int | None:
+    """The number of votes in a cell; an empty one leaves it to the project."""
+    if not cell:
+        return None
+    if not cell.isdecimal() or int(cell) < 1:
+        raise InputError(f"{table}: '{cell}' in column {WANTED} is no number of votes; give a whole number from 1 on")
+    return int(cell)
 
 
 def classes_of(source: Path, *, is_table: bool) -> list[str]:
@@ -124,7 +147,9 @@ def load_items(
             f"{project.folder}: item '{gone[0]}' is in the project's database but no longer in its source; put it "
             f"back, or set it aside with 'dissensus collect items retire {project.folder} {gone[0]} --reason ...'"
         )
-    _change_roles(cursor, project, used, roles)
+    asked = {item.name: item.wanted or project.k for item in items}
+    wanted = {name: asked[name] if role == "vote" else 0 for name, role in roles.items()}
+    _change_roles(cursor, project, used, roles, wanted)
     renewed = _change_contents(
         cursor, project, used, {item.name: item for item in items}, hashes, replaced, now=now, by=by
     )
@@ -134,7 +159,6 @@ def load_items(
         order.sort(key=lambda name: fraction(project.seed, "item", name))
     spread = {name: place / len(order) for place, name in enumerate(order)}
     new = [item for item in items if item.name not in there or item.name in renewed]
-    wanted = {name: project.k if role == "vote" else 0 for name, role in roles.items()}
     cursor.executemany(
         "INSERT INTO item (name, role, media, text, wanted, free, spread, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
@@ -187,7 +211,13 @@ def _roles(project: Project, names: Collection[str]) -> dict[str, str]:
     return {name: "gold" if name in gold else "practice" if name in practice else "vote" for name in names}
 
 
-def _change_roles(cursor: Cursor, project: Project, used: Mapping[str, _There], roles: Mapping[str, str]) -> None:
+def _change_roles(
+    cursor: Cursor,
+    project: Project,
+    used: Mapping[str, _There],
+    roles: Mapping[str, str],
+    wanted: Mapping[str, int],
+) -> None:
     changed = sorted(name for name, each in used.items() if roles[name] != each.role)
     for name in changed:
         if used[name].shown:
@@ -195,7 +225,6 @@ def _change_roles(cursor: Cursor, project: Project, used: Mapping[str, _There], 
                 f"{project.folder}: '{name}' was shown as a {used[name].role} item and is now a {roles[name]} "
                 "item; make it what it was"
             )
-    wanted = {name: project.k if roles[name] == "vote" else 0 for name in changed}
     cursor.executemany(
         "UPDATE item SET role = ?, wanted = ?, free = ? WHERE id = ?",
         [(roles[name], wanted[name], wanted[name], used[name].id) for name in changed],

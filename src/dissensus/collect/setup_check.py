@@ -53,13 +53,13 @@ class Budget:
 
 def project_budget(project: Project) -> Budget:
     """Time and money that a project takes, from its seconds per item and its pay."""
-    names = {item.name for item in project_items(project)}
     apart = {gold.item for gold in project.gold} | set(project.practice)
-    items = len(names - apart)
+    wanted = [item.wanted or project.k for item in project_items(project) if item.name not in apart]
+    items = len(wanted)
     extra = min(project.adaptive.budget, items * (project.adaptive.max_k - project.k)) if project.adaptive.on else 0
-    votes = items * project.k + max(extra, 0)
+    votes = sum(wanted) + max(extra, 0)
     each = min(project.items_per_annotator, items)
-    most = project.k + (project.adaptive.max_k - project.k if extra else 0)
+    most = max(project.adaptive.max_k if extra else 0, *wanted, project.k)
     annotators = max(-(-votes // each), most) if each else 0
     seconds = project.cost.seconds_per_item
     hours = (votes + annotators * len(project.gold)) * seconds / 3600
@@ -91,8 +91,12 @@ def check_setup(project: Project, *, annotators: int | None = None) -> list[Find
 
 
 def _findings(project: Project, budget: Budget, annotators: int | None) -> Iterator[Finding]:
-    further = f" + {budget.votes - budget.items * project.k:,} adaptive" if project.adaptive.on else ""
-    demand = f"{budget.items:,} items x {project.k} votes{further} = {budget.votes:,} votes"
+    further = budget.votes - budget.items * project.k
+    if further and not project.adaptive.on:
+        demand = f"{budget.items:,} items with the votes that their table wants = {budget.votes:,} votes"
+    else:
+        more = f" + {further:,} adaptive" if project.adaptive.on else ""
+        demand = f"{budget.items:,} items x {project.k} votes{more} = {budget.votes:,} votes"
     if budget.items == 0:
         yield Finding(
             kind="error", sentence="there is no item to vote on; add items that are neither gold nor practice"

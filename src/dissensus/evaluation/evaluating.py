@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from dissensus.arrays import Codes, Table
+    from dissensus.cores import Over
     from dissensus.evaluation.comparison.intervals import Spread
     from dissensus.evaluation.comparison.scores import Score
     from dissensus.evaluation.finite_panel.panel import Panel
@@ -346,6 +347,7 @@ def evaluate(
     original: Any | None = None,
     resamples: int = 1000,
     seed: int = 0,
+    over: Over = map,
 ) -> Evaluation:
     """Score predictions against people.
 
@@ -374,6 +376,8 @@ def evaluate(
         original: (items,) class indices of original labels, for accuracy against them.
         resamples: of items, behind each interval.
         seed: of everything random.
+        over: what calls a function on each of many jobs, where the bootstrap's work is: strata and systems. One that
+            shares them among machines takes the place of `map`.
 
     Example:
         >>> import numpy as np
@@ -408,13 +412,15 @@ def evaluate(
         seed=seed,
     )
     everything = Stratum(name=ALL, items=np.ones(len(labels), dtype=np.bool_))
-    overall, resampled_overall = table.fill(everything)
+    ideas = {idea: of_idea[1:] for idea, of_idea in _strata(strata, labels).items()}
+    filled = iter(over(table.fill, [everything, *(stratum for of_idea in ideas.values() for stratum in of_idea)]))
+    overall, resampled_overall = next(filled)
     resampled, items = {(ALL, ALL): resampled_overall}, {(ALL, ALL): len(labels)}
     scores = {}
-    for idea, strata_of_idea in _strata(strata, labels).items():
+    for idea, of_idea in ideas.items():
         rows = list(overall)
-        for stratum in strata_of_idea[1:]:
-            more_rows, values = table.fill(stratum)
+        for stratum in of_idea:
+            more_rows, values = next(filled)
             rows += more_rows
             if values:
                 resampled[idea, stratum.name] = values
@@ -439,10 +445,16 @@ def evaluate(
         ruler=ruler,
         worth={}
         if isinstance(ruler, str)
-        else {
-            name: worth_in_people(ruler, system.runs, resamples=resamples, seed=seed)
-            for name, system in systems.items()
-        },
+        else dict(
+            zip(
+                systems,
+                over(
+                    partial(worth_in_people, ruler, resamples=resamples, seed=seed),
+                    [system.runs for system in systems.values()],
+                ),
+                strict=True,
+            )
+        ),
         warnings=tuple(
             dict.fromkeys(
                 [
