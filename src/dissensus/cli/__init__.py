@@ -19,6 +19,7 @@ from dissensus.cli import (
     predict,
     report,
     reproduce,
+    schema,
     stand_in,
     study,
     votes,
@@ -48,6 +49,7 @@ app.add_typer(curate.app, name="curate")
 app.add_typer(collect.app, name="collect")
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
+app.command("schema")(schema.schema)
 app.add_typer(bench.app, name="bench")
 
 
