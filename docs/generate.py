@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import tomllib
 from functools import partial
 from html import escape
@@ -29,8 +28,6 @@ BUILD = ROOT / "build" / "docs"
 NOTEBOOKS = ("tutorials", "concepts")
 """The folders whose .py files are notebooks (jupytext, percent format)."""
 
-sys.path.insert(0, str(ROOT / "src"))
-
 
 def on_config(config: Any) -> Any:
     """One page of the API for each room, below the public names."""
@@ -40,15 +37,11 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds what is made, and moves live pages out of the way of Markdown pages of the same name."""
+    """Adds what is made. Live pages of results would be in the way of Markdown pages of the same name: they are moved."""
     from mkdocs.structure.files import File
 
-    for file in list(files):
-        if file.src_uri.startswith("results/") and file.src_uri.endswith(".html"):
-            file.dest_uri = file.src_uri.replace("results/", "gallery/results/")
-        elif file.src_uri.endswith(".py"):
-            files.remove(file)
     made: dict[str, str | bytes] = {
+        **{f"gallery/results/{path.name}": path.read_bytes() for path in (DOCS / "results").glob("*.html")},
         "start/glossary.md": glossary_page(),
         "reference/cli.md": command_page(),
         "reference/metrics.md": metrics_page(),
@@ -335,6 +328,7 @@ def executed(path: Path) -> tuple[Any, Path]:
     import jupytext
     import nbformat
     from nbclient import NotebookClient
+    from traitlets.config import Config
 
     read = hashlib.sha256(path.read_bytes())
     for each in sorted(SOURCE.rglob("*.py")):
@@ -346,9 +340,13 @@ def executed(path: Path) -> tuple[Any, Path]:
             shutil.rmtree(old)
         folder.mkdir(parents=True)
         os.environ["IPYTHONDIR"] = str(startup())
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+        # Networks this small are slowed down by threads, above all on a busy machine.
+        os.environ["OMP_NUM_THREADS"] = "1"
         notebook = jupytext.read(path)
-        client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}})
+        settings = Config({"KernelManager": {"transport": "ipc"}})
+        client = NotebookClient(
+            notebook, config=settings, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
+        )
         client.execute()
         nbformat.write(notebook, kept)
     return nbformat.read(kept, as_version=4), folder
