@@ -31,7 +31,8 @@ from importlib import metadata
 def licence(each):
     meta = each.metadata
     kinds = [each.split("::")[-1] for each in meta.get_all("Classifier") or [] if "License" in each]
-    return "; ".join(filter(None, [meta.get("License-Expression"), *kinds])) or (meta.get("License") or "").split("\\n")[0]
+    named = "; ".join(filter(None, [meta.get("License-Expression"), *kinds]))
+    return named or (meta.get("License") or "").split("\\n")[0]
 
 print(json.dumps({each.metadata["Name"]: licence(each) for each in metadata.distributions()}))
 """

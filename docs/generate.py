@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import tomllib
-from functools import partial
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+@cache
 def rooms() -> dict[str, list[str]]:
     """The rooms of the package that export names, with these names."""
     found = {}
@@ -67,30 +68,57 @@ def rooms() -> dict[str, list[str]]:
 
 
 def api_pages() -> dict[str, str | bytes]:
-    """The API as mkdocstrings renders it: the public names, and what each room exports."""
+    """The API as mkdocstrings renders it: what each room exports, and the public names with a link to their room."""
+    made: dict[str, str | bytes] = {
+        f"reference/api/{room}.md": api_page(f"dissensus.{room}", names) for room, names in rooms().items()
+    }
+    made["reference/api/dissensus.md"] = public_page()
+    return made
+
+
+def public_page() -> str:
+    """The names that `import dissensus as dis` gives, each with its first line and a link to where it is described."""
     import dissensus
 
-    own = [name for name in dissensus.__all__ if not name.startswith("__")]
-    exported = {"dissensus": own, **{f"dissensus.{room}": names for room, names in rooms().items()}}
-    return {f"reference/api/{module.split('.')[-1]}.md": api_page(module, names) for module, names in exported.items()}
+    lines = ["# dissensus", "", "What `import dissensus as dis` gives. Each name is loaded when it is first used.", ""]
+    lines += ["| name | |", "|---|---|"]
+    rest = []
+    for name in (name for name in dissensus.__all__ if not name.startswith("__")):
+        value = getattr(dissensus, name)
+        home = next((room for room in rooms() if value is exported(room, name)), None)
+        if inspect.ismodule(value) and value.__name__.removeprefix("dissensus.") in rooms():
+            target = f"{value.__name__.removeprefix('dissensus.')}.md"
+        elif home is not None:
+            target = f"{home}.md#{value.__module__}.{value.__name__}"
+        else:
+            target = f"#{identifier('dissensus', name)}"
+            rest += [f"::: {identifier('dissensus', name)}", ""]
+        lines.append(f"| [`{name}`]({target}) | {cell((inspect.getdoc(value) or '').splitlines()[0])} |")
+    return "\n".join([*lines, "", *rest])
+
+
+def exported(room: str, name: str) -> Any:
+    """What a room exports under a name, or nothing."""
+    return getattr(importlib.import_module(f"dissensus.{room}"), name) if name in rooms()[room] else None
 
 
 def api_page(module: str, names: list[str]) -> str:
-    """A module's exports, each from the module where it is written; shared modules are named with a link."""
-    around = importlib.import_module(module)
-    about = (inspect.getdoc(around) or "").split("\n\n")[0]
+    """A module's exports, each from the module where it is written."""
+    about = (inspect.getdoc(importlib.import_module(module)) or "").split("\n\n")[0]
     lines = [f"# {module}", "", about, ""]
     for name in names:
-        value = getattr(around, name)
-        if inspect.ismodule(value):
-            room = value.__name__.removeprefix("dissensus.")
-            where = f"[{value.__name__}]({room}.md)" if room in rooms() else f"`{value.__name__}`"
-            lines += [f"## {name}", "", f"The module {where}: {(inspect.getdoc(value) or '').splitlines()[0]}", ""]
-        else:
-            home = getattr(value, "__module__", None)
-            written = home if isinstance(home, str) and home.startswith("dissensus") else assigned_in(module, name)
-            lines += [f"::: {written}.{getattr(value, '__name__', name) if callable(value) else name}", ""]
+        lines += [f"::: {identifier(module, name)}", ""]
     return "\n".join(lines)
+
+
+def identifier(module: str, name: str) -> str:
+    """The full name of what a module exports: of a module its own, and else where it is written."""
+    value = getattr(importlib.import_module(module), name)
+    if inspect.ismodule(value):
+        return value.__name__
+    home = getattr(value, "__module__", None)
+    written = home if isinstance(home, str) and home.startswith("dissensus") else assigned_in(module, name)
+    return f"{written}.{getattr(value, '__name__', name) if callable(value) else name}"
 
 
 def assigned_in(module: str, name: str) -> str:

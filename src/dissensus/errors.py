@@ -8,7 +8,7 @@ class InputError(ValueError):
 
     The command line prints the sentence and ends with exit code 2, without a traceback.
 
-    Example:
+    Examples:
         >>> from dissensus.votes import read_votes
         >>> try:
         ...     read_votes("nowhere.csv")

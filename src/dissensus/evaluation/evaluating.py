@@ -376,7 +376,7 @@ def evaluate(
         resamples: of items, behind each interval.
         seed: of everything random.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> found = evaluate(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.5]]), metrics=["tvd"])
         >>> float(found.overall.get("model", "tvd").value.value)

@@ -134,7 +134,7 @@ def run(
         device: cpu, cuda, or auto.
         told: called with where the study stands when an epoch or a run has ended.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from pathlib import Path
         >>> import numpy as np

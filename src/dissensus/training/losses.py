@@ -3,7 +3,7 @@
 A target is delivered as distributions p, (..., items, classes), or as class indices, (..., items), which stand for all
 probability on one class.
 
-Example:
+Examples:
     >>> logits, people = torch.zeros(1, 2), torch.tensor([[0.5, 0.5]])
     >>> cross_entropy(logits, people).tolist(), kl(logits, people).tolist()
     ([0.6931471824645996], [0.0])

@@ -90,7 +90,7 @@ def count_votes(
         classes: class names in order; None sorts the labels, numbers by size and others by alphabet.
         ordered: whether the classes are a scale; None says so for labels in a column named like a rating.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -49,7 +49,7 @@ class Votes:
         none: the index in `classes` of the class `none`, where every class was answered with yes, no or unsure;
             None for single choices.
 
-    Example:
+    Examples:
         >>> votes_from_counts(np.array([[2, 1], [0, 3]]), classes=("no", "yes")).counts.tolist()
         [[2, 1], [0, 3]]
     """
