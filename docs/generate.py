@@ -25,6 +25,8 @@ SOURCE = ROOT / "src" / "dissensus"
 BUILD = ROOT / "build" / "docs"
 """Where tutorials are run, and what came out is kept until they or the package change."""
 
+REMOTE = "https://unpkg.com/iframe-worker/shim"
+
 NOTEBOOKS = ("tutorials", "concepts")
 """The folders whose .py files are notebooks (jupytext, percent format)."""
 
@@ -56,6 +58,21 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """The head of a column without a title is no head."""
+    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Search from disk needs a script that the offline plugin would fetch from a server; ours lies beside the pages."""
+    return output.replace(REMOTE, "../" * page.url.count("/") + "assets/worker.js")
+
+
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """The same for 404.html."""
+    return output_content.replace(REMOTE, "assets/worker.js")
+
+
 @cache
 def rooms() -> dict[str, list[str]]:
     """The rooms of the package that export names, with these names."""
@@ -81,7 +98,7 @@ def public_page() -> str:
     import dissensus
 
     lines = ["# dissensus", "", "What `import dissensus as dis` gives. Each name is loaded when it is first used.", ""]
-    lines += ["| name | |", "|---|---|"]
+    lines += ["| name | what it is |", "|---|---|"]
     rest = []
     for name in (name for name in dissensus.__all__ if not name.startswith("__")):
         value = getattr(dissensus, name)
@@ -145,7 +162,7 @@ def command_page() -> str:
             lines.extend(["```text", f"{context.command_path} {usage}", "```", ""])
             rows = [each.get_help_record(context) for each in command.params if "--help" not in each.opts]
             if any(rows):
-                lines.extend(["| | |", "|---|---|"])
+                lines.extend(["| argument or option | what it does |", "|---|---|"])
                 lines.extend(f"| {code(row[0])} | {cell(plain(row[1]))} |" for row in rows if row)
                 lines.append("")
         for name, child in inside.items():
@@ -222,7 +239,7 @@ def metrics_page() -> str:
     notes = tomllib.loads((DOCS / "reference" / "metric_notes.toml").read_text(encoding="utf-8"))
     side = {"lower": "lower is closer to people", "higher": "higher is closer to people", "zero": "0 is best"}
     lines = ["# Metrics", "", notes["about"], ""]
-    lines += ["| metric | unit | range | |", "|---|---|---|---|"]
+    lines += ["| metric | unit | range | best |", "|---|---|---|---|"]
     for name, metric in METRICS.items():
         span = f"{bound(metric.low)} to {bound(metric.high)}"
         lines.append(f"| [{escaped(metric.title)}](#{name}) | {metric.unit} | {span} | {side[metric.better]} |")
@@ -235,8 +252,7 @@ def metrics_page() -> str:
             said.append(f"Here with `{given}`.")
         needs = f"; needs {', '.join(metric.needs)}" if metric.needs else ""
         lines += ["", f"## {escaped(metric.title)} {{ #{name} }}", ""]
-        lines += ["| | |", "|---|---|"]
-        lines += [f"| name | `{name}`{needs} |", f"| what it is | {cell(' '.join(said))} |"]
+        lines += [f"| name | `{name}`{needs} |", "|---|---|", f"| what it is | {cell(' '.join(said))} |"]
         lines += [f"| range | {bound(metric.low)} to {bound(metric.high)} {metric.unit}; {side[metric.better]} |"]
         lines += [f"| reference | {escaped(metric.reference)} |"]
         lines += [f"| when it misleads | {cell(notes['misleads'][name])} |"]
@@ -277,7 +293,7 @@ def schema_page(name: str, schema: dict[str, Any]) -> str:
         rows = {key: each for key, each in inside["properties"].items() if "properties" not in each}
         lines.extend([f"## {title}", "", inside.get("description", "") if title != "At the top" else "", ""])
         if rows:
-            lines.extend(["| key | value | default | |", "|---|---|---|---|"])
+            lines.extend(["| key | value | default | meaning |", "|---|---|---|---|"])
             for key, each in rows.items():
                 default = code(json.dumps(each["default"])) if "default" in each else ""
                 text = cell(each.get("description", ""))
@@ -356,7 +372,6 @@ def executed(path: Path) -> tuple[Any, Path]:
     import jupytext
     import nbformat
     from nbclient import NotebookClient
-    from traitlets.config import Config
 
     read = hashlib.sha256(path.read_bytes())
     for each in sorted(SOURCE.rglob("*.py")):
@@ -371,9 +386,14 @@ def executed(path: Path) -> tuple[Any, Path]:
         # Networks this small are slowed down by threads, above all on a busy machine.
         os.environ["OMP_NUM_THREADS"] = "1"
         notebook = jupytext.read(path)
-        settings = Config({"KernelManager": {"transport": "ipc"}})
         client = NotebookClient(
-            notebook, config=settings, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
+            notebook,
+            kernel_name="python3",
+            startup_timeout=300,
+            timeout=300,
+            resources={"metadata": {"path": folder}},
+            # Below errors, a kernel only has to say that it talks to us without encryption, on this machine.
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],
         )
         client.execute()
         nbformat.write(notebook, kept)

@@ -1,0 +1,11 @@
+/* What the theme adds when a page opens, made usable without a mouse and told apart by screen readers. */
+const mend = () => {
+  document.querySelectorAll(".md-code__nav:not([aria-label])").forEach((each) => {
+    each.setAttribute("aria-label", `Code block ${each.parentElement.id.replace("__code_", "")}`)
+  })
+  document.querySelectorAll(".md-typeset__scrollwrap:not([tabindex])").forEach((each) => {
+    each.setAttribute("tabindex", "0")
+  })
+}
+mend()
+new MutationObserver(mend).observe(document.body, { childList: true, subtree: true })
