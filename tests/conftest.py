@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,12 @@ settings.load_profile("house")
 
 # Workers of pytest-xdist are told a width of 80; commands are tested at the width that they choose themselves.
 os.environ.pop("COLUMNS", None)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what imports have made: millions of objects, looked at again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
+import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import numpy as np
@@ -45,6 +47,40 @@ def test_every_public_name_is_there_and_documented_and_nothing_else() -> None:
         assert name in (dis.__doc__ or ""), name
 
 
+def examples(thing: Any) -> list[doctest.Example]:
+    """The examples of a docstring, which the tests run with all doctests of `src`."""
+    return [each for each in doctest.DocTestParser().get_examples(thing.__doc__ or "") if each.source.strip() != "..."]
+
+
+def home(name: str) -> Any:
+    """What documents a public name: the package for a string, and the room behind `report`."""
+    return dis if isinstance(getattr(dis, name), str) else getattr(dis, name)
+
+
+@pytest.mark.parametrize("name", dis.__all__)
+def test_every_public_name_has_an_example_that_runs(name: str) -> None:
+    found = examples(home(name))
+    assert any(re.search(rf"\b{name}\b", each.source + each.want) for each in found), f"{name} has no example"
+    assert not any(doctest.OPTIONFLAGS_BY_NAME["SKIP"] in each.options for each in found), f"{name}: one is skipped"
+    where = Path(inspect.getsourcefile(home(name)) or "")
+    assert where.is_relative_to(Path(dis.__file__).parent), f"{name}: doctests of {where} are not run"
+
+
+@pytest.mark.parametrize("name", ["hf", "lightning", "losses", "plot", "sklearn"])
+def test_every_name_of_a_small_room_is_in_its_example(name: str) -> None:
+    room = getattr(dis, name)
+    said = "".join(each.source for each in examples(room))
+    for public in (each for each in dir(room) if not each.startswith("__")):
+        assert f"dis.{name}.{public}" in said, public
+
+
+def test_completion_offers_nothing_that_was_only_imported() -> None:
+    assert dir(dis.plot) == ["contested", "data_map", "disagreement", "entropy", "people_ruler", "reliability"]
+    assert dir(dis.losses) == ["brier", "cross_entropy", "emd", "jsd", "kl"]
+    # While its arguments are typed, a notebook shows those of the function behind the room.
+    assert list(inspect.signature(dis.report).parameters)[:3] == ["about", "path", "predictions"]
+
+
 def test_importing_is_cheap() -> None:
     code = (
         "import sys, dissensus; dir(dissensus); print([m for m in ('torch', 'polars', 'altair') if m in sys.modules])"
@@ -60,6 +96,8 @@ def test_report_can_be_called_whatever_was_imported_before(tmp_path: Path) -> No
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(dis.InputError, match="about Votes without predictions there is no page"):
         dis.report(votes)
+    with pytest.raises(dis.InputError, match="2 texts for 40 items; give one for each"):
+        dis.report(votes, tmp_path / "r.html", predictions=model(people(40)), classes=CLASSES, texts=["a", "b"])
 
 
 def test_reprs_are_short_and_notebooks_get_a_table() -> None:
@@ -93,11 +131,13 @@ def test_figures_come_from_arrays_and_from_our_objects() -> None:
         dis.plot.entropy(human.probabilities, runs),
         dis.plot.entropy(human, {"a": runs, "b": runs[0]}, classes=CLASSES),
         dis.plot.reliability(human, runs, classes=CLASSES),
+        dis.plot.reliability(human, [CLASSES[k] for k in runs[0].argmax(axis=1)]),
         dis.plot.disagreement(human),
         dis.plot.disagreement(human.probabilities, runs[0]),
         dis.plot.people_ruler(evaluate(human, runs, classes=CLASSES, resamples=10)),
         dis.plot.contested(human, runs, classes=CLASSES, texts=[f"text {n}" for n in range(len(human))]),
         dis.plot.data_map(dynamics, human),
+        dis.plot.data_map(dynamics[:, :2], human, epochs=2),
         dis.plot.data_map(data_map(dynamics, human)),
     ]
     for chart in charts:

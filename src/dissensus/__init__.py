@@ -7,6 +7,15 @@ Scores:    evaluate, Evaluator, report, plot; where a run ended: basins
 
 Errors that a user can cause are `InputError`. Each name is loaded when it is first used, so that `import dissensus`
 costs next to nothing.
+
+Examples:
+    >>> import numpy as np
+    >>> import dissensus as dis
+    >>> votes = dis.simulate_votes(np.full((4, 2), 0.5), 3, annotators=5, seed=0)
+    >>> votes, dis.label(votes)
+    (Votes(12 votes, 4 items, 2 classes, 5 annotators), LabelDistribution(4 items, 2 classes, frequency))
+    >>> dis.__version__.count(".")
+    2
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ A resample is how often each item was drawn, so a mean over items is a matrix pr
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -105,10 +106,30 @@ def resampled_weights(times: Ints, *, resamples: int, seed: Seed) -> Iterator[tu
         The rows of each block, and their (1 + resamples, rows of the block) weights: first those of the sample itself.
     """
     _check(resamples)
-    rng = np.random.default_rng(seed)
     rows = times.shape[0]
+    if isinstance(seed, int) and rows <= _rows_at_once(resamples) and bool((times == 1).all()):
+        yield slice(0, rows), _weights_of_items(rows, resamples, seed)
+        return
+    yield from _weights(times, resamples, np.random.default_rng(seed))
+
+
+def _rows_at_once(resamples: int) -> int:
     # With few resamples it is the contributions that must stay small.
-    starts = np.arange(0, rows, max(1, _WEIGHTS // max(resamples, 1000)))
+    return max(1, _WEIGHTS // max(resamples, 1000))
+
+
+@lru_cache(maxsize=3)
+def _weights_of_items(items: int, resamples: int, seed: int) -> Table:
+    """(1 + resamples, items) weights of items that all differ: a table asks for the same ones, score after score."""
+    once = np.ones(items, dtype=np.int64)
+    ((_, weights),) = _weights(once, resamples, np.random.default_rng(seed))
+    weights.flags.writeable = False
+    return weights
+
+
+def _weights(times: Ints, resamples: int, rng: np.random.Generator) -> Iterator[tuple[slice, Table]]:
+    rows = times.shape[0]
+    starts = np.arange(0, rows, _rows_at_once(resamples))
     stops = np.append(starts[1:], rows)
     items_of_block = np.add.reduceat(times, starts)
     items = int(items_of_block.sum())

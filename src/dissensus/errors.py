@@ -1,6 +1,12 @@
-"""The one error that a user can cause."""
+"""The one error that a user can cause, and what a mistyped name was meant to be."""
 
 from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class InputError(ValueError):
@@ -20,3 +26,16 @@ class InputError(ValueError):
     def __init__(self, sentence: str) -> None:
         # A sentence may quote a cell that holds line breaks; it stays on one line.
         super().__init__(" ".join(sentence.splitlines()))
+
+
+def choices(given: object, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: what was perhaps meant, and all names that are known.
+
+    Examples:
+        >>> f"'sotf' is not a delivery{choices('sotf', ['soft', 'sls', 'multipass'])}"
+        "'sotf' is not a delivery; did you mean 'soft'? choose soft, sls, multipass"
+    """
+    names = list(known)
+    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    meant = f"; did you mean '{near[0]}'? " if near else "; "
+    return f"{meant}choose {', '.join(names)}"

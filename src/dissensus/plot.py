@@ -1,9 +1,25 @@
 """Figures of a notebook, as Altair charts: from arrays, or from what the rest of the package returns.
 
-    import dissensus as dis
-    dis.plot.entropy(labels, {"soft": soft, "majority": majority}, classes=labels.classes)
-
 Each is the figure that the report shows, so that a notebook and a page tell the same.
+
+Examples:
+    >>> import numpy as np
+    >>> import dissensus as dis
+    >>> truth = np.random.default_rng(0).dirichlet([1, 1, 1], 20)
+    >>> labels = dis.label(dis.simulate_votes(truth, 5, annotators=9, seed=0))
+    >>> unsure = np.full((20, 3), 1 / 3)
+    >>> systems = {"unsure": unsure, "halfway": (unsure + labels.probabilities) / 2}
+    >>> dynamics = np.random.default_rng(1).dirichlet([1, 1, 1], (2, 4, 20))  # seeds, epochs, items
+    >>> charts = [
+    ...     dis.plot.entropy(labels, systems, classes=labels.classes),
+    ...     dis.plot.reliability(labels.probabilities, unsure),
+    ...     dis.plot.disagreement(labels),
+    ...     dis.plot.contested(labels, systems, classes=labels.classes, most=3),
+    ...     dis.plot.people_ruler(dis.evaluate(labels, systems, classes=labels.classes, resamples=10)),
+    ...     dis.plot.data_map(dynamics, labels, epochs=4),
+    ... ]
+    >>> {type(chart).__module__.split(".")[0] for chart in charts}
+    {'altair'}
 """
 
 from __future__ import annotations
@@ -18,6 +34,8 @@ from dissensus.dynamics import data_map as map_of
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import Evaluation, evaluate, labels_of
 from dissensus.evaluation.predictions import as_predictions
+from dissensus.planning.figure import plan_figure
+from dissensus.planning.planned import Plan
 from dissensus.report import figures, gains
 from dissensus.report.dots import dots
 from dissensus.report.drawing import standalone
@@ -32,7 +50,12 @@ if TYPE_CHECKING:
     from dissensus.report.figures import Section
     from dissensus.report.subject import Subject
 
-__all__ = ["contested", "data_map", "disagreement", "entropy", "people_ruler", "reliability"]
+__all__ = ["contested", "data_map", "disagreement", "entropy", "people_ruler", "plan", "reliability"]
+
+
+def __dir__() -> list[str]:
+    # What is imported here is nothing that a notebook should offer for completion.
+    return __all__
 
 
 def entropy(human: LabelDistribution | Any, model: Any, *, classes: Sequence[str] | None = None) -> alt.TopLevelMixin:
@@ -75,6 +98,13 @@ def people_ruler(evaluation: Evaluation) -> alt.TopLevelMixin:
     if not isinstance(evaluation, Evaluation):
         raise InputError("people_ruler: give what dis.evaluate returned")
     return _charts(dots(evaluation))
+
+
+def plan(found: Plan) -> alt.TopLevelMixin:
+    """The power of telling two systems apart over votes an item at one cost, or the cost of a power of 80 %."""
+    if not isinstance(found, Plan):
+        raise InputError("plan: give what dissensus.planning.plan returned")
+    return alt.LayerChart.from_dict(standalone(*plan_figure(found)), validate=False)
 
 
 def contested(
@@ -131,17 +161,20 @@ def contested(
     return faceted
 
 
-def data_map(dynamics: DataMap | Any, human: LabelDistribution | Any | None = None) -> alt.TopLevelMixin:
+def data_map(
+    dynamics: DataMap | Any, human: LabelDistribution | Any | None = None, *, epochs: int | slice = 5
+) -> alt.TopLevelMixin:
     """How sure, and how steadily, a model came to the label of each item (Swayamdipta et al. 2020).
 
     Args:
         dynamics: a `DataMap`; or (seeds, epochs, items, classes) probabilities after each epoch, or those of one run.
         human: what people said of these items; needed with probabilities.
+        epochs: how many last epochs of each run, or a slice of its epochs, of probabilities.
     """
     if not isinstance(dynamics, DataMap):
         if human is None:
             raise InputError("data_map: give what people said of these items, or a DataMap of dissensus.dynamics")
-        dynamics = map_of(dynamics, human)
+        dynamics = map_of(dynamics, human, epochs=epochs)
     columns = (dynamics.items, dynamics.variability, dynamics.confidence, dynamics.correctness)
     rows = [
         {"item": str(item), "variability": x, "confidence": y, "correctness": right}

@@ -108,12 +108,16 @@ class Table:
         Text columns of text become whole numbers where every cell is written as one (`7`, not `007`, `7.0`), so that
         codes with leading zeros stay as they are; those named in `as_text` never do. Blank lines are left out.
         """
+        import polars as pl
+
         if self.held is not None:
-            rows = Rows(self.path, self.held if columns is None else self.held.select(columns))
+            rows = Rows(self.path, self.held if columns is None else self.held[list(columns)])
         else:
             with explained(self.path):
                 lazy = scan(self.path, columns=None if self.header else self.columns)
-                rows = Rows(self.path, (lazy if columns is None else lazy.select(columns)).collect(), None, self.header)
+                # By exact name: a column may be called `*`, which alone would mean all of them.
+                chosen = lazy if columns is None else lazy.select(pl.selectors.by_name(*columns))
+                rows = Rows(self.path, chosen.collect(), None, self.header)
             rows = without_blank(rows)
             if is_text(self.path):
                 numbers = (each if each.name in as_text else whole_numbers(each) for each in rows.table)
@@ -446,7 +450,7 @@ def whole_numbers(text: pl.Series) -> pl.Series:
 
 
 def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str, str] | None = None) -> None:
-    """Write a table, whole or not at all: CSV, TSV, Parquet or JSONL, by the extension.
+    """Write a table, whole or not at all: CSV, TSV, Parquet or JSONL, by the extension; `-` is CSV on standard output.
 
     Args:
         table: the rows.
@@ -457,6 +461,9 @@ def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str,
 
     path = Path(path)
     kind = writable_kind(path)
+    if str(path) == "-":
+        sys.stdout.write(table.write_csv())
+        return
     with whole_file(path) as part:
         try:
             if kind == "Parquet":
@@ -475,6 +482,8 @@ def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str,
 
 def writable_kind(path: Path, *, also: Sequence[str] = ()) -> str:
     """The kind of a file to be written; refuses those that are only read."""
+    if str(path) == "-":
+        return "CSV"
     kind = kind_of(path, also=also)
     if kind in ("text", "JSON", "Excel") or (path.suffix.lower() in COMPRESSIONS and not _writes_compressed(path)):
         endings = ", ".join((".csv", ".tsv", ".csv.gz", ".parquet", ".jsonl", *also))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 import tomllib
@@ -10,7 +9,7 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,8 +62,8 @@ class TomlFile:
         if key not in keys:
             where = f"in {beside}" if beside else f"in [{table}]" if table else "at the top"
             raise InputError(
-                f"{self.path}, line {self.line(table, beside or key)}: '{key}' is no key {where}{_nearest(key, keys)}; "
-                f"there are {', '.join(keys) or 'none'}"
+                f"{self.path}, line {self.line(table, beside or key)}: '{key}' is no key {where}"
+                f"{choices(key, keys) if keys else '; there are none'}"
             )
 
     def no_such(self, table: str, key: str, given: Any, known: Iterable[str]) -> InputError:
@@ -72,7 +71,7 @@ class TomlFile:
         names = list(known)
         return InputError(
             f"{self.path}, line {self.line(table, key)}: {key} names '{given}', which is not there"
-            f"{_nearest(str(given), names)}; there are {', '.join(names)}"
+            f"{choices(str(given), names)}"
         )
 
     def refuse(self, table: str, key: str, what: str) -> InputError:
@@ -120,11 +119,6 @@ def in_words(hint: Any) -> str:
     if isinstance(get_origin(hint), type) and issubclass(get_origin(hint), Mapping):
         return "a table in braces"
     return plain.get(hint, "a text in quotation marks")
-
-
-def _nearest(given: str, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(given, list(names), n=1, cutoff=0.5)
-    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def schema_of(hint: Any) -> dict[str, Any]:

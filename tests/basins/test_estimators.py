@@ -80,13 +80,13 @@ class TestTopEigenvalues:
     @pytest.mark.parametrize("count", [1, 5])
     @pytest.mark.parametrize("kind", ["cluster", "gaps", "multiple"])
     def test_errors_are_bounds(self, count: int, kind: str) -> None:
-        held, converged, runs = 0, 0, 40
+        held, converged, runs = 0, 0, 12
         for seed in range(runs):
             values = hard_spectrum(kind, seed)
             found = top_eigenvalues(matrix(values, seed=seed), count, seed=seed)
             held += bool((np.abs(found.values - values[:count]) <= found.errors + 1e-9 * values[0]).all())
             converged += found.converged
-        # At 99.5 %, 2 or more of 40 miss with a probability of 1.7 %; with the seeds as they are none does.
+        # At 99.5 %, 1 or more of 12 miss with a probability of 6 %; with the seeds as they are none does.
         assert held == runs
         assert converged >= 0.8 * runs
 
@@ -163,12 +163,12 @@ class TestTrace:
     def test_a_tolerance_neither_biases_it_nor_narrows_its_error(self, tolerance: float) -> None:
         values = np.concatenate([[10.0, 5.0, 3.0], np.full(100, 0.3)])
         operator = matrix(values)
-        runs = [trace(operator, probes=500, tolerance=tolerance, seed=seed) for seed in range(600)]
+        runs = [trace(operator, probes=500, tolerance=tolerance, seed=seed) for seed in range(300)]
         away = np.array([(run.value - values.sum()) / run.error for run in runs])
-        # Of 600 at 95 %, three standard deviations are 2.7 points.
-        assert 0.923 <= np.mean(np.abs(away) <= 2.0) <= 0.977
+        # Of 300 at 95 %, three standard deviations are 3.8 points.
+        assert 0.912 <= np.mean(np.abs(away) <= 2.0) <= 0.988
         centre = np.array([run.value for run in runs])
-        assert abs(centre.mean() - values.sum()) < 3 * centre.std() / 600**0.5
+        assert abs(centre.mean() - values.sum()) < 3 * centre.std() / 300**0.5
         assert np.mean([run.converged for run in runs]) > 0.6
 
     def test_few_probes_where_few_are_enough(self) -> None:

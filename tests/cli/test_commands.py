@@ -1,17 +1,25 @@
-"""The command line as a user meets it: a process, its exit code, and what it prints where."""
+"""The command line as a user meets it: its exit code, and what it prints where.
+
+Commands are run in this process, which saves the second that each would take to import what it needs; that a process
+of its own says the same is one test.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pytest
+
+from dissensus.cli import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +28,26 @@ VOTES = "item,annotator,label\na,ann,cat\na,bob,cat\na,eve,dog\nb,ann,dog\nb,bob
 
 
 def dissensus(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """What `python -m dissensus` would print and end with."""
+    command, code = ["dissensus", *(str(each) for each in arguments)], 0
+    out, error = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(error):
+        patch.setattr(sys, "argv", command)
+        if cwd is not None:
+            patch.chdir(cwd)
+        try:
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return subprocess.CompletedProcess(command, code, out.getvalue(), error.getvalue())
+
+
+def in_its_own_process(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dissensus", *(str(each) for each in arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, stdin=subprocess.DEVNULL)
+    # Given by name, since readline, which pytest imports, tells children a width behind Python's back.
+    environment = dict(os.environ)
+    quiet = subprocess.DEVNULL
+    return subprocess.run(command, capture_output=True, text=True, check=False, stdin=quiet, env=environment)
 
 
 @pytest.fixture
@@ -29,6 +55,13 @@ def votes(tmp_path: Path) -> Path:
     path = tmp_path / "votes.csv"
     path.write_text(VOTES)
     return path
+
+
+def test_a_process_of_its_own_says_the_same(votes: Path, tmp_path: Path) -> None:
+    for arguments, code in ((["votes", "inspect", votes], 0), (["labels", tmp_path / "nowhere.csv"], 2)):
+        here, there = dissensus(*arguments), in_its_own_process(*arguments)
+        assert (there.returncode, there.stdout, there.stderr) == (code, here.stdout, here.stderr)
+        assert here.returncode == code
 
 
 def test_inspect_prints_agreement_and_says_how_it_read_the_file(votes: Path) -> None:
@@ -137,15 +170,12 @@ def test_a_scheme_for_unsure_says_that_nobody_was(votes: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", ["40", "80", "120", "200"])
-def test_inspect_opens_with_three_sentences_and_fits_the_screen(votes: Path, columns: str, tmp_path: Path) -> None:
-    environment = {**os.environ, "COLUMNS": columns}
-    done = subprocess.run(
-        [sys.executable, "-m", "dissensus", "votes", "inspect", str(votes), "--html", str(tmp_path / "page.html")],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-    )
+def test_inspect_opens_with_three_sentences_and_fits_the_screen(
+    votes: Path, columns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    done = dissensus("votes", "inspect", votes, "--html", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= int(columns)
     said = " ".join(done.stdout.split())
     change = "(would hardly change the majority|would have another majority)"
@@ -195,15 +225,12 @@ def test_data_shows_what_is_here() -> None:
     assert "comes with the package vaderSentiment" in dissensus("data", "get", "words").stderr
 
 
-def test_data_that_cannot_be_fetched_is_a_sentence_with_the_address(tmp_path: Path) -> None:
-    environment = {**os.environ, "DISSENSUS_DATA": str(tmp_path), "https_proxy": "http://127.0.0.1:9"}
-    done = subprocess.run(
-        [sys.executable, "-m", "dissensus", "data", "get", "fer+"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
+def test_data_that_cannot_be_fetched_is_a_sentence_with_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISSENSUS_DATA", str(tmp_path))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    done = dissensus("data", "get", "fer+")
     assert done.returncode == 2
     assert "could not fetch https://raw.githubusercontent.com/microsoft/FERPlus" in done.stderr
     assert str(tmp_path / "ferplus" / "fer2013new.csv") in done.stderr
@@ -240,7 +267,7 @@ def test_a_bad_file_is_one_sentence_exit_code_2_and_nothing_written(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["labels", "words", "--scheme", "frequencey"], "is not a scheme; choose frequency"),
+        (["labels", "words", "--scheme", "frequencey"], "is not a scheme; did you mean 'frequency'? choose frequency"),
         (["labels", "words", "-o", "labels.doc"], "choose one of .csv"),
         (["labels", "words", "--skills", "a.csv"], "has no annotators to write"),
         (["labels", "words", "--concentration", "1"], "has no option 'concentration'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,20 +13,17 @@ from dissensus.cli.report import report
 from dissensus.errors import InputError
 from dissensus.studies import read_study
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 def test_the_demo_prints_its_table_and_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = read_study("words")
     small = replace(study, models=("linear",), seeds=(0, 1), training=replace(study.training, epochs=3, patience=None))
-    show_study(small, tmp_path, json=False)
+    show_study(small, tmp_path, json=None)
     printed = capsys.readouterr()
     assert all(name in printed.out for name in ("majority", "soft", "sls", "multipass", "marginal", "best achievable"))
     assert "is closest to people" in " ".join(printed.out.split())
     assert str(tmp_path / "report.html") in printed.err
     assert small.question in (tmp_path / "report.html").read_text(encoding="utf-8")
-    show_study(small, tmp_path, json=True)
+    show_study(small, tmp_path, json=Path("-"))
     found = json.loads(capsys.readouterr().out)
     scores = {(row["system"], row["metric"]): row["value"]["value"] for row in found["overall"] if row["value"]}
     assert scores["soft", "kl"] < scores["majority", "kl"]

@@ -17,7 +17,7 @@ from uuid import uuid4
 import pytest
 
 from dissensus.collect.answers import check_answers
-from dissensus.collect.assignment import Assigned, Finished, Saved, next_item, save
+from dissensus.collect.assignment import Assigned, Finished, Saved, expire_leases, next_item, save
 from dissensus.collect.database import open_database
 from dissensus.collect.participants import External, arrive, consent, practised
 from dissensus.collect.project import init_project, read_project
@@ -72,6 +72,15 @@ def make_project(folder: Path, *, items: int = 4, k: int = 2, more: str = "", **
     return read_project(folder)
 
 
+def more_answers(project: Project) -> list[str]:
+    """Legal answers to the questions after the first, which are single choices or ratings."""
+    return [
+        str(each.scale.least) if each.layout == "rating" else "no" if place else "yes"
+        for each in project.further
+        for place in range(len(each.classes))
+    ]
+
+
 @dataclass
 class Collecting:
     """A project with its database, and a clock that only the test moves."""
@@ -95,13 +104,16 @@ class Collecting:
         ((value,),) = self.read(sql, *parameters)
         return value
 
-    def worker(self, external: str | None = None) -> int:
-        """Somebody who has arrived, consented and practised."""
+    def worker(self, external: str | None = None, *, forced: bool = True) -> int:
+        """Somebody who has arrived, consented and practised; `forced` lets them in also where the door is shut."""
 
         def work(cursor: Cursor) -> int:
             who = None if external is None else External(platform="prolific", id=external)
+            expire_leases(cursor, now=self.now)  # as the server does every few seconds
             annotator = arrive(cursor, now=self.now, external=who).annotator
-            consent(cursor, annotator, now=self.now, agreed=True)
+            if consent(cursor, self.project, annotator, now=self.now, agreed=True) == "arrived" and forced:
+                # Somebody who came in just before others took what was left.
+                cursor.execute("UPDATE annotator SET state = 'consented' WHERE id = ?", (annotator,))
             practised(cursor, self.project, annotator, now=self.now, passed=True)
             return annotator
 
@@ -116,8 +128,12 @@ class Collecting:
         return found
 
     def save(self, annotator: int, assigned: Assigned, *, uuid: str | None = None, said: str = "yes no no") -> Saved:
+        """`said` has a word for every class; the steps of ratings are numbers. Classes left out in it get no vote."""
         self.saves += 1
-        values = {str(place): value for place, value in enumerate(said.split())}
+        words = said.split()
+        if len(words) < len(self.project.all_classes):
+            words += more_answers(self.project)
+        values = {str(place): int(word) if word.lstrip("-").isdigit() else word for place, word in enumerate(words)}
         saved: Saved = self.write(
             save,
             annotator,
@@ -154,13 +170,14 @@ class Collecting:
         idle = self.read(
             "SELECT assignment.id FROM assignment JOIN annotator ON annotator.id = assignment.annotator "
             "JOIN item ON item.id = assignment.item WHERE assignment.state = 'done' AND assignment.counts = 0 "
-            "AND annotator.counts = 1 AND item.free > 0"
+            "AND assignment.voided IS NULL AND annotator.counts = 1 AND item.free > 0"
         )
         assert not idle, f"a spare judgement and a free slot at once: {idle}"
         partial = self.read(
             "SELECT assignment.id FROM assignment JOIN judgement ON judgement.assignment = assignment.id "
             "LEFT JOIN response ON response.judgement = judgement.id WHERE assignment.state = 'done' "
-            "GROUP BY assignment.id, judgement.id HAVING count(response.class) <> 3"
+            "GROUP BY assignment.id, judgement.id HAVING count(response.class) <> ?",
+            len(self.project.all_classes),
         )
         assert not partial, f"judgements without all responses: {partial}"
         twice = self.read(

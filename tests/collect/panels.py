@@ -56,7 +56,9 @@ def join(database: Database, project: Project, *, external: str | None = None) -
     def work(cursor: Any) -> int:
         who = None if external is None else External(platform="prolific", id=external)
         annotator = arrive(cursor, now=NOW, external=who).annotator
-        consent(cursor, annotator, now=NOW, agreed=True)
+        if consent(cursor, project, annotator, now=NOW, agreed=True) == "arrived":
+            # Somebody who came in just before others took what was left.
+            cursor.execute("UPDATE annotator SET state = 'consented' WHERE id = ?", (annotator,))
         practised(cursor, project, annotator, now=NOW, passed=True)
         return annotator
 

@@ -139,7 +139,7 @@ def test_late_work_is_kept_but_does_not_count_where_somebody_has_the_slot(collec
     assert project.save(quick, fresh).counted
     assert project.one("SELECT counted FROM item") == 1
     assert project.one("SELECT count(*) FROM judgement") == 2
-    told = project.database.read_now(status_of)
+    told = project.write(status_of)
     assert (told.late, told.spare, told.counted, told.needed, told.complete) == (1, 1, 1, 1, 1)
 
 
@@ -330,12 +330,12 @@ def test_who_finished_early_may_go_on_when_an_item_comes_back(collecting: Make) 
     assert project.lease(other).item == lease.item
 
 
-def test_who_comes_when_all_is_done_is_screened_out(collecting: Make) -> None:
+def test_who_was_let_in_and_finds_nothing_left_is_paid(collecting: Make) -> None:
     project = collecting(items=1, k=1)
     project.work_through(project.worker())
     late = project.worker()
     assert isinstance(project.next(late), Finished)
-    assert project.read("SELECT state, paid FROM annotator WHERE id = ?", late) == [("screened-out", 0)]
+    assert project.read("SELECT state, paid FROM annotator WHERE id = ?", late) == [("finished", 1)]
 
 
 def test_nothing_is_assigned_before_consent_and_practice(collecting: Make) -> None:

@@ -79,8 +79,8 @@ def test_the_oldest_backups_go(project: Project) -> None:
     with open_database(project) as database:
         for hour in range(KEPT + 2):
             newest = back_up(database, project, clock=lambda hour=hour: 1_800_000_000.0 + 3600 * hour)  # type: ignore[misc]
-    assert len(backups(project)) == KEPT
-    assert backups(project)[0] == newest
+    assert len(backups(project.folder)) == KEPT
+    assert backups(project.folder)[0] == newest
 
 
 def test_a_broken_backup_is_refused_and_nothing_changes(project: Project) -> None:

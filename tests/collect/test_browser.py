@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dissensus.collect.database import open_database
+from dissensus.collect.language import language
 from dissensus.collect.participants import arrive, consent, practised, understood
 from dissensus.collect.project import LAYOUTS
 from dissensus.collect.security import ANNOTATOR_COOKIE
@@ -98,7 +99,9 @@ def begin(page: Any, site: Served, *, at: str = "/work") -> None:
 
     def come(cursor: Cursor) -> str:
         new = arrive(cursor, now=now)
-        consent(cursor, new.annotator, now=now, agreed=True)
+        if consent(cursor, project, new.annotator, now=now, agreed=True) == "arrived":
+            # Somebody who came in just before others took what was left.
+            cursor.execute("UPDATE annotator SET state = 'consented' WHERE id = ?", (new.annotator,))
         if at != "/instructions":
             practised(cursor, project, new.annotator, now=now, passed=True)
         if at == "/work" and project.comprehension:
@@ -272,7 +275,7 @@ def test_a_narrow_window_is_asked_for_more_room_and_goes_on_when_it_has_it(
         page.set_viewport_size({"width": 700, "height": 800})
         page.goto(site.url)
         page.wait_for_url("**/screen")
-        page.get_by_text("; this window has 700").wait_for()
+        page.get_by_text("This window has 700.").wait_for()
         assert violations(page, axe) == []
         page.set_viewport_size({"width": 900, "height": 800})
         page.wait_for_url("**/consent")
@@ -379,6 +382,11 @@ def test_a_minute_offline_in_the_middle_loses_nothing_and_stores_once(browser: A
         page.keyboard.press("Enter")
         page.wait_for_selector("#saved[data-state=offline]")
         assert page.locator("#saved").inner_text() == "Offline – 1 answer waiting"
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.evaluate("scrollTo(0, 9999)")
+        notice = page.locator("#notice").bounding_box()
+        assert notice["y"] >= 0, "it is on the screen, however far the page was scrolled"
+        assert notice["y"] + notice["height"] <= 800
         assert page.locator("#keep-file").is_hidden()
         page.clock.run_for(75_000)
         assert page.locator("#notice").is_visible()
@@ -396,6 +404,70 @@ def test_a_minute_offline_in_the_middle_loses_nothing_and_stores_once(browser: A
             answer(page, site.project)
             submit(page, number)
         assert site.read("SELECT count(*) FROM judgement") == [(3,)]
+
+
+ARABIC = """
+[translations.ar]
+title = "كيف يرى الناس الصور"
+consent = "ندعوك إلى المشاركة في بحث."
+instructions = "سترى صورة بعد أخرى."
+finish = "شكرًا لك."
+"Could this image show the following?" = "هل يمكن أن تُظهر هذه الصورة ما يلي؟"
+cat = "قطة"
+dog = "كلب"
+owl = "بومة"
+Yes = "نعم"
+No = "لا"
+Unsure = "غير متأكد"
+"""
+
+
+def test_a_whole_project_in_arabic_on_a_phone_by_roles_and_names_alone(browser: Any, axe: str, tmp_path: Path) -> None:
+    """As a screen reader meets it: nothing is found by its place or its style, and all of it reads right to left."""
+    said = language("ar")
+    with (
+        served(web_project(tmp_path, items=2, more=ARABIC)) as site,
+        opened(browser, phone=True) as page,
+    ):
+        page.context.set_extra_http_headers({"Accept-Language": "ar-EG,ar;q=0.9,en;q=0.5"})
+
+        def press(name: str) -> None:
+            page.get_by_role("button", name=name, exact=False).tap()
+
+        page.goto(site.url)
+        for path, button in (("consent", "I agree and take part"), ("instructions", "Try it out")):
+            page.wait_for_url(f"**/{path}")
+            tongue = page.evaluate("[document.documentElement.lang, getComputedStyle(document.body).direction]")
+            assert tongue == ["ar", "rtl"]
+            assert violations(page, axe) == [], button
+            press(said.say(button))
+        page.wait_for_url("**/practice")
+        page.get_by_role("heading", name="هل يمكن أن تُظهر هذه الصورة ما يلي؟").wait_for()
+        for number in (0, 1, 2):
+            page.wait_for_selector(READY if number == 0 else f'body[data-number="{number}"] {READY}')
+            page.get_by_role("img", name=said.scripts["The image to judge"]).wait_for()
+            assert page.get_by_role("button", name=said.say("Next")).get_attribute("aria-disabled") == "true"
+            for name, word in (("قطة", "نعم"), ("كلب", "لا"), ("بومة", "غير متأكد")):
+                page.get_by_role("group", name=name).get_by_role("radio", name=word).check(force=True)
+            assert page.get_by_role("status").get_by_text(said.scripts["All answered"]).count() == 1
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, "no sideways scroll"
+            back, on = page.locator("#left").bounding_box(), page.locator("#next").bounding_box()
+            assert on["x"] < back["x"], "the way on is on the left"
+            if number:
+                assert violations(page, axe) == [], number
+            press(said.say("Next"))
+            if number == 0:
+                page.wait_for_url("**/work")
+        page.wait_for_url("**/finish")
+        page.get_by_role("heading", name=said.say("All done")).wait_for()
+        assert page.get_by_text("شكرًا لك.").count() == 1
+        assert violations(page, axe) == [], "finish"
+        assert page.locator("#code").inner_text() == site.project.recruitment.codes["complete"]
+        assert site.read("SELECT class, value, count(*) FROM response GROUP BY class, value ORDER BY class") == [
+            (0, 1, 2),
+            (1, 0, 2),
+            (2, 2, 2),
+        ]
 
 
 def test_an_answer_waiting_on_the_device_survives_a_closed_page(browser: Any, tmp_path: Path) -> None:
@@ -714,5 +786,102 @@ def test_axe_finds_nothing_on_any_researcher_page(browser: Any, axe: str, tmp_pa
                 page.goto(f"{site.url}/researcher/quality")
                 if not phone:
                     assert violations(page, axe) == [], "quality"
-                page.locator("summary").first.click()
-                assert violations(page, axe) == [], "decide"
+                page.locator("tbody input[type=checkbox]").first.check()
+                page.get_by_label("Reason").fill("asleep")
+                page.get_by_role("button", name="Exclude marked").click()
+                page.get_by_text("1 person was excluded.").wait_for()
+                assert violations(page, axe) == [], "excluded"
+                page.get_by_role("button", name="Undo").click()
+                page.get_by_text("1 person was excluded.").wait_for(state="detached")
+                page.locator("tbody th a").first.click()
+                page.wait_for_url("**/researcher/annotator/*")
+                assert violations(page, axe) == [], "a person"
+                assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+                for tab in page.locator("nav[aria-label=Project] a").all():
+                    box = tab.bounding_box()
+                    assert box["x"] >= 0, "no tab runs off the screen"
+                    assert box["x"] + box["width"] <= page.viewport_size["width"]
+
+
+STUDY = """
+[[item_questions]]
+name = "tone"
+question = "What tone does it have?"
+layout = "single-choice"
+classes = ["kind", "rude"]
+
+[[item_questions]]
+name = "clear"
+question = "How clear is it?"
+layout = "rating"
+classes = ["clear"]
+scale = { least = 0, most = 10, low = "not at all", high = "perfectly" }
+
+[[eligibility]]
+name = "age_group"
+question = "How old are you?"
+options = ["Under 18", "18 or older"]
+eligible = ["18 or older"]
+
+[quotas]
+age_group = { "18 or older" = 1 }
+"""
+
+
+def test_several_questions_a_reason_and_feedback_by_keyboard_and_the_door_behind_them(
+    browser: Any, axe: str, tmp_path: Path
+) -> None:
+    practice = '[{ item = "t1", yes = ["cat"], feedback = "Look at the ears." }]'
+    changes = {"ask": '"required"', "practice.items": practice, "order.classes": '"fixed"'}
+    project = web_project(tmp_path, texts=["You are a star", "Hm"], k=1, changes=changes, more=STUDY)
+
+    def answer(page: Any, *, reason: str) -> None:
+        for key in "ynu1":
+            page.keyboard.press(key)
+        assert page.inner_text("#left") == "2 questions left"
+        page.locator("[name=class-5]").first.focus()
+        page.keyboard.press("7")
+        page.wait_for_function("document.activeElement.id === 'reason'")
+        page.keyboard.type(reason)
+        assert page.inner_text("#left") == "All answered"
+        page.locator("#next").focus()
+        page.keyboard.press("Enter")
+
+    with served(project) as site, opened(browser) as page:
+        page.goto(site.url)
+        assert violations(page, axe) == [], "eligibility"
+        page.get_by_label("18 or older").check()
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="I agree and take part").click()
+        assert "Rate it from 0 (not at all) to 10 (perfectly)." in page.inner_text("#main")
+        page.get_by_role("button", name="Try it out").click()
+        page.wait_for_selector(READY)
+        answer(page, reason="y1u because")
+        page.wait_for_function("document.getElementById('practice-text').textContent.includes('ears')")
+        assert page.inner_text("#practice-text") == (
+            "That is how we would answer, too. Look at the ears. Press Next to go on."
+        )
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/work")
+        page.wait_for_selector(READY)
+        assert violations(page, axe) == [], "several questions"
+        page.locator("#reason").fill("kept over a reload")
+        page.reload()
+        page.wait_for_selector(READY)
+        assert page.input_value("#reason") == "kept over a reload"
+        page.locator("#reason").fill("")
+        page.locator("fieldset.row input").first.focus()
+        answer(page, reason="it shines")
+        page.wait_for_url("**/finish")
+        assert site.read("SELECT reason FROM judgement") == [("it shines",)]
+        stored = site.read("SELECT class, value, amount FROM response ORDER BY class")
+        assert stored == [(0, 1, None), (1, 0, None), (2, 2, None), (3, 1, None), (4, 0, None), (5, 1, 7.0)]
+        with opened(browser, phone=True) as late:
+            late.goto(site.url)
+            assert late.inner_text("h1") == "All places are taken"
+            assert violations(late, axe) == [], "the door"
+        page.goto(site.url + one_time_link(site.app))
+        page.get_by_role("button", name="Log in").click()
+        for name in ("progress", "items", "item/1", "pay"):
+            page.goto(f"{site.url}/researcher/{name}")
+            assert violations(page, axe) == [], name

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from dissensus.cli.collect import app
 from dissensus.collect.backup import backups
 from dissensus.collect.database import open_database
+from dissensus.collect.events import log_event
 from dissensus.collect.project import read_project
 from dissensus.collect.setup_check import check_setup, project_budget
 from dissensus.errors import InputError
@@ -91,7 +92,7 @@ def test_a_project_is_served_watched_and_stopped(tmp_path: Path, texts: Path) ->
     assert "everything that was acknowledged is saved" in remarks
     assert "Traceback" not in remarks
     project = read_project(tmp_path / "project")
-    restored = collect("restore", tmp_path / "project", backups(project)[0])
+    restored = collect("restore", tmp_path / "project", backups(project.folder)[0])
     assert restored.returncode == 0
     assert "is kept as" in restored.stderr
 
@@ -132,7 +133,8 @@ def test_what_was_collected_is_exported(tmp_path: Path) -> None:
             judge_all(database, project, lambda _: {"cat": "yes", "dog": "unsure"})
     done = collect("export", project.folder, "-o", tmp_path / "out", "--format", "csv", "--format", "parquet")
     assert done.returncode == 0, done.stderr
-    assert "8 judgements of 4 items" in done.stdout
+    assert "8 judgements of 4 items, 0 votes from models" in " ".join(done.stdout.split())
+    assert "0 of the 16 votes are from models" in (tmp_path / "out" / "codebook.md").read_text()
     assert pl.read_parquet(tmp_path / "out" / "answers.parquet").height == 16
     assert not (tmp_path / "out" / "answers.jsonl").exists()
     inspected = subprocess.run(
@@ -206,3 +208,21 @@ def test_the_set_up_check_warns_of_what_people_regret(tmp_path: Path) -> None:
     warnings = sentences(project, "warning")
     for words in ("no gold item", "k is 1", "two lost heartbeats", "all-No key", "signed links", "no contact"):
         assert words in warnings
+
+
+def test_status_says_who_shut_the_door_and_export_needs_no_folder(tmp_path: Path) -> None:
+    project = text_project(tmp_path / "project", items=2, k=1)
+    with open_database(project) as database:
+        judge_all(database, project, lambda item: dict.fromkeys(project.classes, "no"))
+        run = CliRunner()
+        assert "door        all places are taken" in run.invoke(app, ["status", str(project.folder)]).output
+        for kind in ("paused", "closed"):
+            database.write_now(lambda c, kind=kind: log_event(c, now=1.0, annotator=None, kind=kind))  # type: ignore[misc]
+        assert "door        paused by a researcher" in run.invoke(app, ["status", str(project.folder)]).output
+        database.write_now(lambda c: log_event(c, now=1.0, annotator=None, kind="resumed"))
+        told = run.invoke(app, ["status", str(project.folder), "--json", "-"]).stdout
+        assert (json.loads(told)["shut"], json.loads(told)["places"]) == ("closed", 0)
+        done = run.invoke(app, ["export", str(project.folder)])
+    assert done.exit_code == 0, done.output
+    (made,) = (project.folder / "exports").iterdir()
+    assert (made / "votes.parquet").is_file()

@@ -15,16 +15,39 @@ from hypothesis import strategies as st
 from dissensus.collect.answers import Refused
 from dissensus.collect.assignment import Assigned, back, heartbeat, report_problem, status_of, take_over
 from dissensus.collect.database import open_database
-from dissensus.collect.participants import annotator_by_id, break_off, delete_participant, exclude, include
-from dissensus.collect.slots import want
+from dissensus.collect.items import hashes_of, load_items, project_items
+from dissensus.collect.participants import (
+    annotator_by_id,
+    arrive,
+    break_off,
+    consent,
+    delete_participant,
+    door,
+    exclude,
+    include,
+    practised,
+)
+from dissensus.collect.slots import put_back, retire, unvoid, void, want
 from dissensus.errors import InputError
 from tests.collect.conftest import Collecting, make_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dissensus.collect.database import Cursor
+
 GOLD = '[{ item = "t0", yes = ["a"] }]'
 RIGHT, WRONG = "yes no no", "no unsure yes"
+MORE = """
+[[item_questions]]
+name = "clear"
+question = "How clear is it?"
+layout = "rating"
+classes = ["clear"]
+
+[quotas]
+side = { left = 1 }
+"""
 
 
 T = TypeVar("T")
@@ -130,6 +153,66 @@ class Crowd:
         item, wanted = self.one_of(items)
         self.project.database.write_now(lambda c: want(c, item, wanted + 1, now=self.project.now, reason="more"))
 
+    def arrives_from_the_left(self) -> None:
+        """By the front door, in a group of which there may be one person at a time."""
+
+        def come(cursor: Cursor) -> int | None:
+            new = arrive(cursor, now=self.project.now, parameters={"side": "left"}).annotator
+            shut = door(cursor, self.project.project, new, now=self.project.now).shut
+            state = consent(cursor, self.project.project, new, now=self.project.now, agreed=True)
+            assert (state == "arrived") == (shut is not None)
+            if shut is not None:
+                return None
+            practised(cursor, self.project.project, new, now=self.project.now, passed=True)
+            return new
+
+        who = self.project.database.write_now(come)
+        if who is not None:
+            self.people.append(who)
+
+    def item_is_retired(self) -> None:
+        (item,) = self.one_of(self.project.read("SELECT id FROM item WHERE retired_at IS NULL ORDER BY id"))
+        self.project.write(retire, item, reason="blurred", by="researcher")
+
+    def item_is_put_back(self) -> None:
+        (item,) = self.one_of(
+            self.project.read("SELECT id FROM item WHERE retired_at IS NOT NULL AND name NOT LIKE '%#%' ORDER BY id")
+        )
+        self.project.write(put_back, item, by="researcher")
+
+    def item_is_added(self) -> None:
+        with self.table.open("a") as file:
+            file.write(f"n{self.pick(10**9)},one more text\n")
+        self.reads_items()
+
+    def item_is_replaced(self) -> None:
+        (name,) = self.one_of(
+            self.project.read(
+                "SELECT DISTINCT name FROM item JOIN assignment ON assignment.item = item.id WHERE retired_at IS NULL "
+                "ORDER BY name"
+            )
+        )
+        lines = self.table.read_text().splitlines()
+        self.table.write_text("".join(f"{line}{'!' if line.startswith(f'{name},') else ''}\n" for line in lines))
+        self.reads_items(replaced=[name])
+
+    def reads_items(self, **options: Any) -> None:
+        items = project_items(self.project.project)
+        self.project.write(load_items, items, hashes=hashes_of(self.project.project, items), **options)
+
+    @property
+    def table(self) -> Path:
+        assert self.project.project.table is not None
+        return self.project.project.table
+
+    def judgement_is_voided(self) -> None:
+        (assignment,) = self.one_of(self.project.read("SELECT id FROM assignment WHERE state = 'done' ORDER BY id"))
+        self.project.write(void, assignment, reason="it was not shown", by="researcher")
+
+    def judgement_is_used_again(self) -> None:
+        (assignment,) = self.one_of(self.project.read("SELECT id FROM assignment WHERE voided IS NOT NULL ORDER BY id"))
+        self.project.write(unvoid, assignment, by="researcher")
+
     @property
     def known(self) -> set[tuple[int, str]]:
         return {(who, lease.assignment) for who, lease in self.leases}
@@ -146,13 +229,20 @@ class Crowd:
         for _ in range(60):
             if self.progress.complete == self.progress.items:
                 break
-            self.project.work_through(self.project.worker())
+            who = self.project.worker(forced=False)  # while votes are missing and nobody is at work, the door is open
+            self.project.work_through(who)
             self.project.check()
         wanted, counted = zip(
             *self.project.read("SELECT wanted, counted FROM item WHERE role = 'vote' ORDER BY id"), strict=True
         )
         assert counted == wanted
-        votes = "SELECT item, count(*) FROM assignment WHERE counts = 1 GROUP BY item ORDER BY item"
+        least = "SELECT count(*) FROM item WHERE role = 'vote' AND retired_at IS NULL AND wanted < ?"
+        assert self.project.one(least, self.project.project.k) == 0
+        votes = (
+            "SELECT item.id, count(assignment.id) FROM item LEFT JOIN assignment ON assignment.item = item.id "
+            "AND assignment.counts = 1 AND assignment.state = 'done' AND assignment.voided IS NULL "
+            "WHERE role = 'vote' GROUP BY item.id ORDER BY item.id"
+        )
         assert tuple(count for _, count in self.project.read(votes)) == wanted
         assert self.project.one("SELECT count(*) FROM judgement WHERE current = 1") == self.project.one(
             "SELECT count(*) FROM assignment WHERE state = 'done'"
@@ -160,13 +250,15 @@ class Crowd:
 
     @property
     def progress(self) -> Any:
-        return self.project.database.read_now(status_of)
+        return self.project.write(status_of)
 
 
 ACTIONS = [
     "arrives", "asks", "asks_in_a_second_tab", "takes_over", "answers", "answers_wrongly",
     "answers_for_the_second_time", "sends_again", "shows_a_sign_of_life", "reports_a_problem", "goes_back", "gives_up",
     "is_excluded", "is_included", "is_deleted", "is_abandoned", "time_passes", "more_is_wanted",
+    "arrives_from_the_left", "item_is_retired", "item_is_put_back", "item_is_added", "item_is_replaced",
+    "judgement_is_voided", "judgement_is_used_again",
 ]  # fmt: skip
 OFTEN = ["asks", "asks", "asks", "answers", "is_abandoned"]
 
@@ -175,7 +267,7 @@ OFTEN = ["asks", "asks", "asks", "answers", "is_abandoned"]
 @given(st.lists(st.tuples(st.sampled_from(ACTIONS + 4 * OFTEN), st.integers(0, 1000)), min_size=25, max_size=60))
 def test_any_order_of_events_ends_with_exactly_k(script: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        spec = make_project(Path(folder), items=4, k=1, gold__items=GOLD, patience="0")
+        spec = make_project(Path(folder), items=4, k=1, gold__items=GOLD, patience="0", more=MORE)
         with open_database(spec) as database:
             crowd = Crowd(Collecting(spec, database), lambda n: n - 1)
             for action, choice in script:
@@ -189,7 +281,7 @@ def test_a_long_run_of_random_events_ends_with_exactly_k(
     collecting: Callable[..., Collecting], items: int, k: int, seed: int
 ) -> None:
     chance = random.Random(seed)
-    crowd = Crowd(collecting(items=items, k=k, gold__items=GOLD, patience="0"), chance.randrange)
+    crowd = Crowd(collecting(items=items, k=k, gold__items=GOLD, patience="0", more=MORE), chance.randrange)
     for _ in range(200):
         crowd.does(chance.choice(ACTIONS + 4 * OFTEN))
     crowd.finish()

@@ -125,5 +125,5 @@ def test_classes_cannot_change_once_items_were_shown_and_wording_can(tmp_path: P
     changed(tmp_path, "Could this", "Might this")
     open_database(read_project(tmp_path)).close()
     changed(tmp_path, '["a", "b", "c"]', '["b", "a", "c"]')
-    with pytest.raises(InputError, match="classes or layout were changed after items had been shown"):
+    with pytest.raises(InputError, match="classes, layout, scale or unsure were changed after items had been shown"):
         open_database(read_project(tmp_path))

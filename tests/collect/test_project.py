@@ -41,7 +41,7 @@ def test_a_folder_of_images_becomes_a_project_in_place(tmp_path: Path) -> None:
     assert not project.all_no_key
     assert (project.lease_seconds, project.heartbeat_seconds) == (600.0, 30.0)
     assert (project.cost.seconds_per_item, project.adaptive.on) == (12.5, False)
-    assert len({project.recruitment.codes[ending] for ending in ENDINGS}) == 4
+    assert len({project.recruitment.codes[ending] for ending in ENDINGS}) == len(ENDINGS)
 
 
 def test_classes_are_the_names_of_sub_folders(tmp_path: Path) -> None:
@@ -186,9 +186,13 @@ def test_the_examples_in_a_new_collect_file_work_when_their_marks_are_taken_away
     make_project(tmp_path)
     path = tmp_path / "collect.toml"
     before, examples = path.read_text().split("# Asked before", 1)
-    path.write_text(before + "# Asked before" + re.sub(r"(?m)^# (?=\[\[|\w+ = )", "", examples))
+    path.write_text(before + "# Asked before" + re.sub(r"(?m)^# (?=\[|\w+ = )", "", examples))
     project = read_project(tmp_path)
-    assert [each.right for each in project.comprehension] == ["Unsure"]
+    assert [each.right for each in project.comprehension] == ["Yes, my answers are saved"]
+    assert [(each.name, each.is_choice, each.scale.most) for each in project.further] == [("clear", True, 10)]
+    assert project.eligibility[0].eligible == ("18 to 39", "40 or older")
+    assert project.quotas == {"age_group": {"18 to 39": 20, "40 or older": 20}}
+    assert project.prescreening == {"first_language": "English", "approval_rate": "at least 95 %"}
     assert [each.name for each in project.questions] == ["feedback"]
 
 

@@ -31,8 +31,11 @@ ANYONE, ANNOTATOR, RESEARCHER = "anyone", "annotator", "researcher"
 WHOSE = {
     "/": ANYONE,
     "/static": ANYONE,
+    "/health": ANYONE,
     "/researcher/login": ANYONE,
     "/researcher/enter/{token}": ANYONE,
+    "/door": ANNOTATOR,
+    "/eligibility": ANNOTATOR,
     "/consent": ANNOTATOR,
     "/instructions": ANNOTATOR,
     "/practice": ANNOTATOR,
@@ -51,17 +54,26 @@ WHOSE = {
     "/api/back": ANNOTATOR,
     "/api/take-over": ANNOTATOR,
     "/api/event": ANNOTATOR,
+    "/researcher": ANYONE,
     "/researcher/": RESEARCHER,
     "/researcher/leave": RESEARCHER,
     "/researcher/progress": RESEARCHER,
     "/researcher/api/progress": RESEARCHER,
     "/researcher/quality": RESEARCHER,
     "/researcher/items": RESEARCHER,
+    "/researcher/item/{item:int}": RESEARCHER,
+    "/researcher/item/{what}": RESEARCHER,
+    "/researcher/items/refresh": RESEARCHER,
+    "/researcher/pay": RESEARCHER,
+    "/researcher/pay/download": RESEARCHER,
     "/researcher/adaptive": RESEARCHER,
     "/researcher/export": RESEARCHER,
     "/researcher/pause": RESEARCHER,
     "/researcher/resume": RESEARCHER,
+    "/researcher/close": RESEARCHER,
+    "/researcher/reopen": RESEARCHER,
     "/researcher/annotator/{what}": RESEARCHER,
+    "/researcher/annotator/{annotator:int}": RESEARCHER,
     "/researcher/reveal": RESEARCHER,
     "/researcher/adaptive/round": RESEARCHER,
     "/researcher/export/download": RESEARCHER,
@@ -97,7 +109,11 @@ class Walk:
             self.site.read("SELECT * FROM identity"),
             self.site.read("SELECT * FROM final_answer"),
             self.site.read("SELECT * FROM decision"),
-            self.site.read("SELECT kind FROM event WHERE kind IN ('paused', 'excluded', 'deleted', 'exported')"),
+            self.site.read("SELECT * FROM payment"),
+            self.site.read("SELECT name, retired_at FROM item"),
+            self.site.read(
+                "SELECT kind FROM event WHERE kind IN ('paused', 'closed', 'excluded', 'deleted', 'exported')"
+            ),
         ]
 
     def secrets(self) -> list[str]:
@@ -158,7 +174,9 @@ def test_every_route_is_somebodys(walk: Walk) -> None:
 
 def filled(path: str, walk: Walk, *, name: str) -> str:
     """A path with the second annotator's names in it."""
-    return re.sub(r"\{.*?\}", name, path.replace("{what}", "delete"))
+    ((judged,),) = walk.site.read("SELECT max(id) FROM annotator WHERE done > 0")
+    path = path.replace("{what}", "delete").replace("{annotator:int}", str(judged)).replace("{item:int}", "1")
+    return re.sub(r"\{.*?\}", name, path)
 
 
 def bodies(walk: Walk) -> dict[str, Any]:

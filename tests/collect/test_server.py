@@ -188,9 +188,9 @@ def test_final_questions_come_before_the_code_and_are_stored_by_name(tmp_path: P
         other.open("/questions")
         assert other.form("/questions", {"answer-0": "60 or older"}).url.path == "/finish"
         assert site.database.read_now(final_answers)[2] == {"age_group": "60 or older"}
-        late = site.annotator()
-        assert late.next()["state"] == "finished"
-        assert late.open("/work").url.path == "/finish", "who found nothing to do is asked nothing"
+        late = site.visitor()
+        assert late.open("/").url.path == "/door", "who finds nothing to do is asked nothing"
+        assert late.open("/consent").url.path == "/door"
 
 
 def test_questions_are_shown_as_text(tmp_path: Path) -> None:
@@ -439,12 +439,14 @@ def test_while_paused_answers_are_stored_and_no_item_is_handed_out(site: Visited
     saved = visitor.save(item, legal_values(site.project))
     assert (saved.status_code, saved.json()["next"]["state"]) == (201, "paused")
     # A server that is started again is still paused.
-    assert create_app(site.project, site.database, settings=ServerSettings()).state.site.paused
+    assert create_app(site.project, site.database, settings=site.app.state.site.settings).state.site.paused
     researcher.form("/researcher/resume")
     assert visitor.next()["number"] == 2
 
 
-def test_a_full_disk_is_told_plainly_and_nothing_is_acknowledged(site: Visited, monkeypatch: Any) -> None:
+def test_a_full_disk_is_told_plainly_and_nothing_is_acknowledged(
+    site: Visited, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     visitor = site.annotator()
     item = visitor.next()
 
@@ -458,6 +460,7 @@ def test_a_full_disk_is_told_plainly_and_nothing_is_acknowledged(site: Visited, 
         page = site.visitor().open("/")
         assert page.status_code == 507
         assert "no room" in page.text
+    assert capsys.readouterr().err.count("the disk is full") == 1, "the log is told, but not once for every request"
     assert visitor.save(item, legal_values(site.project)).status_code == 201
 
 

@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 from PIL import Image
 
+from dissensus.collect.assignment import expire_leases
 from dissensus.collect.database import open_database
 from dissensus.collect.project import init_project, read_project
 from dissensus.collect.security import RESEARCHER_COOKIE
@@ -190,6 +191,8 @@ class Visited:
         return Visitor(self.runner, client)
 
     def annotator(self) -> Visitor:
+        # As the server does every few seconds.
+        self.database.write_now(lambda cursor: expire_leases(cursor, now=self.time[0]))
         return self.visitor().work(self.project)
 
     def researcher(self) -> Visitor:

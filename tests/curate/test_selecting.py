@@ -180,7 +180,7 @@ def test_a_seed_chooses_the_same_items_whatever_their_order() -> None:
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(InputError, match="no item has region 'hrad'; there are ambiguous, easy, hard, other"):
         select_items(mapped(), 10, quotas={"region": {"hrad": 1.0}})
-    with pytest.raises(InputError, match="no column 'place'; there are item, source, region, label"):
+    with pytest.raises(InputError, match="no column 'place'; choose item, source, region, label"):
         select_items(mapped(), 10, quotas={"place": None})
     with pytest.raises(InputError, match="the floors alone ask for 100 items and n is 50"):
         select_items(mapped(), 50, quotas={"region": None}, floors=[EASY])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,6 +74,20 @@ def test_annotators_and_agreement_come_from_the_votes() -> None:
     assert "0 items of this set have no votes; 1 items with votes are not in it." in sheet
     assert "| judgements with an unsure | not stated |  |" in sheet
     assert "Krippendorff" in sheet
+
+
+def test_votes_of_models_are_said_and_are_in_no_number() -> None:
+    votes = simulate_votes(np.full((5, 2), 0.5), np.full(5, 4), annotators=6, seed=0)
+    assert votes.annotator is not None
+    marked = replace(votes, by_model=votes.annotator == 0)
+    sheet = datasheet(ITEMS, name="Digits", votes=marked, resamples=100)
+    told = f"{marked.n_model_votes} of 20 votes are from models"
+    assert told in sheet
+    assert f"5 annotators gave {20 - marked.n_model_votes} judgements" in sheet
+    people = datasheet(ITEMS, name="Digits", votes=marked.people, resamples=100)
+    assert [line for line in sheet.splitlines() if told not in line] == [
+        line for line in people.splitlines() if "annotators gave" not in line
+    ]
 
 
 def test_duplicates_that_are_kept_as_groups_are_not_said_to_be_gone() -> None:

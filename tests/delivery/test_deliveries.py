@@ -179,7 +179,7 @@ def posterior() -> LabelDistribution:
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [
-        ("softest", {}, "is not a delivery; choose soft"),
+        ("softest", {}, "is not a delivery; .*choose soft"),
         ("soft", {"keep": 3}, "has no option 'keep'"),
         ("stale-sls", {"keep": 0}, "at least 1 epoch"),
         ("label-smoothing", {"smoothing": 1.5}, "choose 0 to 1"),

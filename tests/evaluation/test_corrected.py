@@ -39,7 +39,7 @@ def test_the_corrected_score_is_near_the_truth_where_the_plain_one_is_visibly_of
         for name in CORRECTED:
             right = score_of(name, truth, model)
             plain = score_of(name, labels.probabilities, model)
-            estimate = correct(name, counted(labels.counts), model, resamples=300, splits=5).estimate
+            estimate = correct(name, counted(labels.counts), model, resamples=100, splits=5).estimate
             if name == "entropy_pearson" and k < 10 and estimate is None:
                 continue
             assert estimate is not None

@@ -498,11 +498,35 @@ def test_all_metrics_can_be_asked_for() -> None:
         ({"uniform": np.full((60, 3), 1 / 3)}, "'uniform' is the name of a baseline"),
         (np.zeros(3), "items by classes"),
         ([["a"]], "not numbers"),
+        ([[0.5, 0.5, 0.0], [1.0]], "not numbers in rows of equal length"),
+        (np.full((60, 3), 1 / 3 + 0j), "not numbers"),
+        (["cat"] * 59 + ["cow"], "'cow' is none of the classes"),
     ],
 )
 def test_predictions_that_are_none_are_refused(model: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         evaluate(people(), model, classes=CLASSES, resamples=5)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_rows_of_half_precision_may_sum_to_almost_1(kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    human = people()
+    runs = torch.tensor(models(human)).to(getattr(torch, kind))
+    assert (runs.double().sum(dim=-1) - 1).abs().max() > 1e-4
+    full, half = (evaluate(human, each, classes=CLASSES, metrics=["kl"], resamples=0) for each in (models(human), runs))
+    exact, rounded = (next(row.value for row in each.overall.rows if row.system == "model") for each in (full, half))
+    assert exact is not None
+    assert rounded is not None
+    assert rounded.value == pytest.approx(exact.value, abs=0.01)
+    with pytest.raises(InputError, match="sum other than 1"):
+        evaluate(human, runs.double(), classes=CLASSES, metrics=["kl"], resamples=0)
+
+
+def test_votes_in_place_of_labels_are_said() -> None:
+    votes = votes_from_counts(np.full((60, 3), 2), classes=CLASSES)
+    with pytest.raises(InputError, match=r"human: these are votes.*give dis.label\(votes\)"):
+        evaluate(votes, models(people()), classes=CLASSES)
 
 
 def test_a_tensor_is_taken_as_it_is() -> None:

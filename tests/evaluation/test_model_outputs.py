@@ -60,6 +60,24 @@ def test_an_array_alone_is_rows_of_items_counted_from_0(tmp_path: Path) -> None:
     holds(read_predictions(tmp_path / "p.npy", CLASSES, order=CLASSES), TABLE, [0, 1])
 
 
+def test_lists_of_numbers_are_such_an_array(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.json", TABLE)
+    holds(read_predictions(path, CLASSES, order=CLASSES), TABLE, [0, 1])
+    assert repr(read_predictions(path, CLASSES, order=CLASSES)) == "Predictions(2 items, 3 classes, from probabilities)"
+    two = read_predictions(write(tmp_path / "two.json", [TABLE, TABLE[::-1]]), CLASSES, order=CLASSES)
+    assert repr(two) == "Predictions(2 items, 3 classes, 2 seeds, from probabilities)"
+    for held, sentence in (
+        (TABLE, "have no class names, so their order is not known"),
+        ([[0.5, 0.5], [1.0]], "its lists are not of equal length"),
+        ([["a", "b", "c"]], "give numbers, items by classes"),
+        ([1, 2], "expected a list of objects"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            read_predictions(
+                write(tmp_path / "wrong.json", held), CLASSES, order=CLASSES if held is not TABLE else None
+            )
+
+
 @pytest.mark.parametrize("ending", [".json", ".jsonl"])
 def test_scores_of_a_hugging_face_pipeline(tmp_path: Path, ending: str) -> None:
     named = [{"item": name, "output": scores(row)} for name, row in zip("ab", TABLE, strict=True)]

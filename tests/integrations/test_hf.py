@@ -180,7 +180,7 @@ def test_training_that_is_resumed_goes_on_with_the_labels_of_its_epoch(tmp_path:
 IMPORTS = """
 import os, pickle, sys, warnings
 warnings.simplefilter("ignore")
-import torch
+import accelerate, torch
 from tests.integrations import test_hf
 """
 
@@ -190,16 +190,35 @@ assert trainer.accelerator.num_processes == 2
 weights = {name: value.detach() for name, value in trainer.model.state_dict().items()}
 with open(f"{sys.argv[1]}/{os.environ['RANK']}", "wb") as file:
     pickle.dump((trainer.seen, weights), file)
+
+# A loop of one's own under accelerate alone.
+accelerator = accelerate.Accelerator(cpu=True)
+assert accelerator.num_processes == 2
+with open(f"{sys.argv[1]}/own-{os.environ['RANK']}", "wb") as file:
+    pickle.dump(test_hf.seen_under(accelerator, batch_size=8), file)
 torch.distributed.destroy_process_group()
 """
 
 
-def test_two_processes_train_the_network_of_one(tmp_path: Path) -> None:
+def seen_under(accelerator: Any, *, batch_size: int) -> list[tuple[Any, Any]]:
+    """Items and targets of every step of a loop whose loader `accelerate` has prepared."""
+    made = dis.loader(torch.from_numpy(WORDS), dis.deliver("multipass", LABELS), batch_size=batch_size)
+    prepared = accelerator.prepare(made)
+    seen = []
+    for epoch in range(3):
+        prepared.set_epoch(epoch)
+        seen += [(item, target) for _, target, item in prepared]
+    return seen
+
+
+def test_two_processes_train_the_network_of_one_and_share_the_steps_of_a_loop(tmp_path: Path) -> None:
     in_two_processes(IMPORTS, PROCESS, str(tmp_path))
     (first, weights), (second, others) = (pickle.loads((tmp_path / str(rank)).read_bytes()) for rank in (0, 1))
+    own = [pickle.loads((tmp_path / f"own-{rank}").read_bytes()) for rank in (0, 1)]
     # Each step of the two together is a step of one process with batches of twice the size.
-    both = [tuple(torch.cat(part) for part in zip(*step, strict=True)) for step in zip(first, second, strict=True)]
-    assert_steps(both, engine_steps("multipass"))  # type: ignore[arg-type]
+    for pair in ((first, second), own):
+        both = [tuple(torch.cat(part) for part in zip(*step, strict=True)) for step in zip(*pair, strict=True)]
+        assert_steps(both, engine_steps("multipass"))  # type: ignore[arg-type]
     alone = trained(tmp_path, "multipass").model.state_dict()
     for name, value in alone.items():
         torch.testing.assert_close(weights[name], value, atol=1e-4, rtol=1e-3)
@@ -209,13 +228,7 @@ def test_two_processes_train_the_network_of_one(tmp_path: Path) -> None:
 def test_a_loop_under_accelerate_alone_sees_the_same() -> None:
     import accelerate
 
-    made = dis.loader(torch.from_numpy(WORDS), dis.deliver("multipass", LABELS), batch_size=16)
-    prepared = accelerate.Accelerator(cpu=True).prepare(made)
-    seen = []
-    for epoch in range(3):
-        prepared.set_epoch(epoch)
-        seen += [(item, target) for _, target, item in prepared]
-    assert_steps(seen, engine_steps("multipass"))
+    assert_steps(seen_under(accelerate.Accelerator(cpu=True), batch_size=16), engine_steps("multipass"))
 
 
 def test_a_trainer_of_ones_own_takes_the_mixin(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from dissensus.training.batches import epoch_of, inputs
 from dissensus.training.loop import one_thread
 from dissensus.training.losses import spread
 from dissensus.training.run import delivery_of
+from tests.integrations.processes import in_two_processes
 from tests.training.problems import SGD, images, run
 
 if TYPE_CHECKING:
@@ -69,8 +71,8 @@ def trainer(callback: Any, folder: Path, **change: Any) -> Any:
     return lightning.Trainer(callbacks=[callback], **{**given, **change})
 
 
-def batches(delivery: str, **options: Any) -> Any:
-    return dis.loader(X[TRAIN], dis.deliver(delivery, LABELS), batch_size=32, **options)
+def batches(delivery: str, *, size: int = 32, **options: Any) -> Any:
+    return dis.loader(X[TRAIN], dis.deliver(delivery, LABELS), batch_size=size, **options)
 
 
 def assert_epochs(seen: list[tuple[Any, Any, Any]], delivery: str, epochs: range) -> None:
@@ -127,6 +129,47 @@ def test_every_split_is_recorded_in_evaluation_mode_item_by_item(tmp_path: Path)
         expected = network(X[rows]).softmax(dim=1).detach().numpy()
         np.testing.assert_allclose(recorder.dynamics[split][-1], expected, atol=1e-3)
     assert not np.array_equal(recorder.dynamics["test"][0], recorder.dynamics["test"][-1])
+
+
+IMPORTS = """
+import os, pickle, sys, warnings
+warnings.simplefilter("ignore")
+import torch
+import dissensus as dis
+from dissensus.integrations import Recorder
+from tests.integrations import test_lightning as here
+"""
+
+PROCESS = """
+network, made, recorder = here.Network(), here.batches("multipass", size=14), Recorder(here.LABELS.items)
+callback = dis.lightning.DeliveryCallback(made, recorder)
+trainer = here.trainer(callback, sys.argv[1], devices=2, strategy="ddp", max_epochs=2)
+trainer.fit(network, made)
+assert trainer.world_size == 2
+with open(f"{sys.argv[1]}/{os.environ['RANK']}", "wb") as file:
+    pickle.dump((network.seen, recorder.dynamics, network.net.state_dict()), file)
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_two_processes_share_the_examples_of_each_epoch_and_the_first_records_all_items(tmp_path: Path) -> None:
+    in_two_processes(IMPORTS, PROCESS, str(tmp_path))
+    (first, recorded, weights), (second, nothing, others) = (
+        pickle.loads((tmp_path / str(rank)).read_bytes()) for rank in (0, 1)
+    )
+    delivery = dis.deliver("multipass", LABELS)
+    for epoch in range(2):
+        steps = slice(2 * epoch, 2 * epoch + 2)
+        x, target, item = (torch.cat(part) for part in zip(*first[steps], *second[steps], strict=True))
+        # Lightning shuffles once more what it deals out to processes: every item comes once, with its target of now.
+        assert sorted(item.tolist()) == list(range(56))
+        assert torch.equal(target, delivery(epoch)[item])
+        assert torch.equal(x, X[TRAIN][item])
+    assert [epoch.shape for epoch in recorded["train"]] == [(56, DATA.classes)] * 2
+    last = torch.nn.functional.linear(X[TRAIN], weights["1.weight"], weights["1.bias"]).softmax(dim=1)
+    np.testing.assert_allclose(recorded["train"][-1], last, atol=1e-3)
+    assert nothing == {}
+    assert all(torch.equal(weights[name], others[name]) for name in weights)
 
 
 def test_a_recorder_of_other_items_is_refused() -> None:

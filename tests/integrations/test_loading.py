@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 from torch.nn import functional as F
@@ -36,6 +37,8 @@ DATA = images(items=80)
 TRAIN = DATA.splits["train"]
 LABELS = DATA.targets["frequency"].take(TRAIN)
 X = torch.from_numpy(DATA.normalised()[TRAIN])
+ANYTHING: Any = LABELS
+"""In places where a type checker would refuse labels."""
 CONSTANT = replace(SGD, schedule="constant")
 
 
@@ -165,6 +168,25 @@ def delivered_on_meta() -> Any:
             r"55 items in the dataset and 56 in the delivery; give",
         ),
         (lambda: dis.loader(iter(X), dis.deliver("soft", LABELS)), r"cannot be asked for the item at a place; give"),
+        (
+            lambda: dis.loader(X, dis.deliver("soft", LABELS), shuffle=True),
+            r"shuffle is not taken, since the order of an epoch comes from seed=; leave it out, or give",
+        ),
+        (lambda: dis.loader(X, dis.deliver("soft", LABELS), batch_sampler=[[0]]), r"batch_sampler is not taken"),
+        (lambda: dis.loader(X, ANYTHING), r"a LabelDistribution is no delivery; give dis.deliver\(name, labels\)"),
+        (
+            lambda: dis.loader(pl.DataFrame(X.flatten(1).numpy()), dis.deliver("soft", LABELS)),
+            r"a DataFrame cannot be asked for the item at a place; give .* a tensor or an array",
+        ),
+        (
+            lambda: dis.deliver("sls", ANYTHING.counts),
+            r"delivery sls: labels are wanted, and here is a ndarray; give what dis.label",
+        ),
+        (
+            lambda: dis.label(ANYTHING.counts),
+            r"label: votes are wanted, and here is a ndarray; give what dis.read_votes",
+        ),
+        (lambda: dis.inspect(ANYTHING), r"inspect: votes are wanted, and here is a LabelDistribution; give"),
         (lambda: dis.loader(X, delivered_on_meta()), r"the delivery lies on meta; make it with device='cpu'"),
         (lambda: dis.loader(X, dis.deliver("sls", LABELS)).set_epoch(-1), r"epoch -1; epochs are counted from 0"),
         (

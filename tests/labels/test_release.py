@@ -40,6 +40,20 @@ def votes() -> Votes:
     )
 
 
+def test_a_release_marks_the_votes_of_models_and_makes_labels_of_people(votes: Votes, tmp_path: Path) -> None:
+    assert votes.annotator is not None
+    marked = replace(votes, by_model=votes.annotator == 0)
+    write_release(marked, tmp_path / "all", name="digits")
+    write_release(marked.people, tmp_path / "people", name="digits")
+    both = [pl.read_parquet(tmp_path / name / "labels.parquet") for name in ("all", "people")]
+    assert both[0].equals(both[1])
+    assert read_votes(tmp_path / "all" / "votes.parquet").n_model_votes == marked.n_model_votes > 0
+    card = (tmp_path / "all" / "README.md").read_text()
+    assert f"{marked.n_model_votes:,} of {len(marked):,} votes are from models" in card
+    assert f"{len(marked.people):,} votes on 40 items, by 5 annotators" in card
+    assert "models" not in (tmp_path / "people" / "README.md").read_text()
+
+
 def test_a_release_holds_every_weighting_and_the_votes(votes: Votes, tmp_path: Path) -> None:
     write_release(votes, tmp_path / "out", name="digits", licence="cc-by-4.0")
     rows = pl.read_parquet(tmp_path / "out" / "labels.parquet")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +19,7 @@ from dissensus.ood.outputs import model_outputs
 from dissensus.ood.scores import (
     OF_ONE_MODEL,
     SCORES,
+    disagreement,
     energy,
     entropy,
     knn,
@@ -193,6 +196,18 @@ def test_a_score_that_misses_what_it_needs_says_so() -> None:
         ood_scores(net(), {"some": normal(4, 6).float()}, scores=("msp", "mahalanobis"))
     with pytest.raises(InputError, match="'mps' is not one of the scores msp"):
         ood_scores(net(), {"some": normal(4, 6).float()}, scores=("mps",))
+
+
+@pytest.mark.parametrize("score", [msp, entropy, energy, max_logit, disagreement])
+def test_what_is_no_table_of_logits_is_said(score: Any) -> None:
+    for given, sentence in (
+        ([["a", "b"]], "not numbers in rows of equal length"),
+        ([[1.0], [1.0, 2.0]], "not numbers in rows of equal length"),
+        (np.zeros(3), r"shape \(3,\); give"),
+        (torch.zeros(3), r"shape \(3,\); give"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            score(given)
 
 
 @pytest.mark.parametrize("name", OF_ONE_MODEL)

@@ -76,7 +76,7 @@ def test_a_wrong_file_is_refused_by_claim_and_key(tmp_path: Path, old: str, new:
 
 
 def test_an_unknown_paper_is_told_the_known_ones() -> None:
-    with pytest.raises(InputError, match="'nobody' is no paper; there are gheibi, pavlovic, singh"):
+    with pytest.raises(InputError, match="'nobody' is no paper; choose gheibi, pavlovic, singh"):
         read_paper("nobody")
 
 

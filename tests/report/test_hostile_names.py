@@ -102,7 +102,7 @@ def plain_page() -> Read:
 
 
 # A page takes half a second: what fails is shown as it is, since making it smaller would take minutes.
-@settings(max_examples=10, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=4, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate))
 @given(
     st.lists(names | tricky, min_size=12, max_size=12, unique=True),
     st.lists(names | tricky, min_size=3, max_size=3, unique=True),

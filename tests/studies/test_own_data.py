@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,9 @@ from PIL import Image
 
 from dissensus.errors import InputError
 from dissensus.studies import read_study
+from dissensus.studies.beginning import first_study
 from dissensus.studies.data import study_data
+from dissensus.votes import read_votes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +54,28 @@ def study(folder: Path, dataset: str = "", rest: str = "", *, items: str = 'text
 
 def data(folder: Path, dataset: str = "", rest: str = "", *, items: str = 'texts = "texts.csv"') -> TrainingData:
     return study_data(study(folder, dataset, rest, items=items))
+
+
+def test_a_study_is_of_people_and_says_what_models_gave(folder: Path, tmp_path: Path) -> None:
+    alone = data(folder)
+    assert alone.note == ""
+    votes = folder / "votes.csv"
+    people = votes.read_text().splitlines()
+    models = [f"i{number},llm,{'yes' if number % 5 else 'maybe'},model" for number in range(N)]
+    votes.write_text("\n".join([f"{people[0]},kind", *(f"{row},person" for row in people[1:]), *models]) + "\n")
+    made = data(folder)
+    assert made.note == (
+        f"{N} of {4 * N} votes are from models (llm): left out, with the class 'maybe' that only they chose"
+    )
+    np.testing.assert_array_equal(made.human.probabilities, alone.human.probabilities)
+    assert made.human.classes == alone.human.classes
+    assert made.votes is not None
+    assert alone.votes is not None
+    np.testing.assert_array_equal(made.votes.annotator, alone.votes.annotator)
+    with pytest.raises(InputError, match="are from models"):
+        replace(made, votes=read_votes(votes))
+    text = first_study(votes, folder / "texts.csv", path=folder / "first.toml")
+    assert f"by 3 annotators; 3 an item; {N} of {4 * N} votes are from models (llm): left out" in text
 
 
 def test_texts_are_encoded_by_tfidf_fitted_on_training_items(folder: Path) -> None:

@@ -14,6 +14,7 @@ from dissensus.errors import InputError
 from dissensus.studies import open_study, plan_study, read_study, run_plan, score_study, study_toml
 from dissensus.studies.by_vote import vote_predictions
 from dissensus.training.restoring import pair_probabilities
+from dissensus.votes.privacy import pseudonyms_of
 from tests.training.test_people import biased, judged
 
 if TYPE_CHECKING:
@@ -129,6 +130,12 @@ def test_a_bundle_answers_for_a_person_and_for_the_panel(scored: ScoredStudy, tm
     assert not np.allclose(own, result.predictions["test"], atol=1e-2)
     with pytest.raises(InputError, match="'nobody' is none of them"):
         model.predict_proba(features, annotator="nobody", device="cpu")
+    hidden, _ = export_bundle(scored, tmp_path / "hidden", run=run.key, pseudonyms="secret")
+    written = b"".join(path.read_bytes() for path in hidden.rglob("*") if path.is_file())
+    assert b"person 0" not in written
+    (pseudonym,) = pseudonyms_of(["person 003"], "secret")
+    same = load_model(hidden).predict_proba(features, annotator=pseudonym, device="cpu")
+    np.testing.assert_array_equal(same, said)
     plain, _ = export_bundle(scored, tmp_path / "plain", run=scored.opened.runs[0].key)
     with pytest.raises(InputError, match="knows nobody"):
         load_model(plain).predict_proba(features, annotator="person 003", device="cpu")

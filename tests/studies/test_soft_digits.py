@@ -114,7 +114,7 @@ def test_deliveries_that_need_votes_are_refused_before_training(file: Path, tmp_
         (
             '["mnist"]',
             '["mnits"]',
-            r"line 3: sources names 'mnits', .* did you mean 'mnist'\?; there are mnist, mukhoti",
+            r"line 3: sources names 'mnits', .* did you mean 'mnist'\? choose mnist, mukhoti",
         ),
         ('["mnist"]', '"mnist"', "line 3: 'sources' is 'mnist'; it must be a list"),
         ('["mnist"]', '["mnist", "mnist"]', "line 3: 'sources' names a source twice"),

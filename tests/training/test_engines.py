@@ -250,3 +250,29 @@ def test_auto_says_why() -> None:
 def test_engines_and_devices_that_are_not_there_are_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         choose_engine(2, **given)
+
+
+def test_several_devices_share_runs_and_each_is_trained_once() -> None:
+    """Two CPUs stand for two GPUs: a process for each, the same results."""
+    runs = [run(DATA, seed=seed, training=SGD) for seed in range(3)]
+    said: set[str] = set()
+    found = list(
+        engine.train_on_devices([], runs, DATA, devices=("cpu", "cpu"), told=lambda event: said.add(event.run))
+    )
+    assert sorted(each.run.key for each in found) == sorted(each.key for each in runs)
+    assert said == {each.run.key for each in found}
+    for each in found:
+        assert_same(train_loop(each.run, DATA), each, tolerance=0)
+
+
+def test_runs_that_go_together_are_divided_among_devices() -> None:
+    runs = [run(DATA, seed=seed) for seed in range(7)]
+    assert [[each.seed for each in part] for part in engine._divided(runs, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert [len(part) for part in engine._divided(runs[:2], 3)] == [1, 1]
+
+
+def test_cuda_without_a_number_is_every_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    assert engine.devices_of("cuda") == ("cuda:0", "cuda:1", "cuda:2")
+    assert engine.devices_of("cuda:1") == ("cuda:1",)
+    assert engine.devices_of("cpu") == ("cpu",)

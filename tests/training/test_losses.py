@@ -192,7 +192,7 @@ def test_an_own_loss_beside_the_study_trains_and_is_in_the_key(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"loss": "huber"}, "loss is 'huber'; choose cross-entropy, kl"),
+        ({"loss": "huber"}, "loss is 'huber'; .*choose cross-entropy, kl"),
         ({"clip_norm": 0}, "clip_norm is 0; it must be a number above 0"),
         ({"warmup": -1}, "warmup is -1"),
         ({"warmup": 1, "warmup_steps": 3}, "both given"),
@@ -209,6 +209,20 @@ def test_an_own_loss_beside_the_study_trains_and_is_in_the_key(tmp_path: Path) -
 def test_settings_that_make_no_sense_are_one_sentence(change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         replace(QUICK, **change)
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_targets_that_are_none_are_one_sentence(name: str) -> None:
+    logits = torch.zeros(4, 3)
+    for target, sentence in (
+        (np.full((4, 3), 1 / 3), "here is a ndarray; give torch.as_tensor"),
+        (["cat"] * 4, "here is a list"),
+        (torch.full((4, 2), 0.5), r"a target of shape \(4, 2\) and torch.float32 for logits of shape \(4, 3\)"),
+        (torch.zeros(3, dtype=torch.int64), r"shape \(3,\) and torch.int64"),
+        (torch.zeros(4), "or a whole number, for each item"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            LOSSES[name](logits, target)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,40 @@ def test_a_person_has_the_same_pseudonym_in_another_file() -> None:
 def test_an_empty_key_is_refused() -> None:
     with pytest.raises(InputError, match="secret"):
         pseudonymous(panel(["a"]), "")
+
+
+def test_ages_in_years_are_put_into_bands_and_this_is_told() -> None:
+    ages = ["17", "18", "24", "25", "34", "44", "45", "64", "65", "103", ""]
+    people = panel(ages)
+    for name in ("age", "Age", "annotator_age", "AgeYears"):
+        found = groups_of(replace(people, attributes={name: people.attributes["country"]}), name, least=1)
+        assert [found.names[k] for k in found.group] == [
+            "under 18",
+            "18-24",
+            "18-24",
+            "25-34",
+            "25-34",
+            "35-44",
+            "45-54",
+            "55-64",
+            "65 and over",
+            "65 and over",
+            UNKNOWN,
+        ]
+        assert found.told == [f"{name}: years are in bands, under 18, 18-24 and so on"]
+    numbers = replace(people, attributes={"age": np.arange(20, 31)})
+    assert groups_of(numbers, "age", least=1).names == ("25-34", "18-24")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("age", ["18-24", "25-34"]), ("age", ["20", "young"]), ("page", ["20", "30"]), ("n", ["1", "2"])],
+)
+def test_what_is_not_an_age_in_years_stays_as_it_is(name: str, values: list[str]) -> None:
+    people = panel(values)
+    found = groups_of(replace(people, attributes={name: people.attributes["country"]}), name, least=1)
+    assert set(found.names) == set(values)
+    assert found.told == []
 
 
 def test_small_groups_are_hidden_with_the_next_smallest_so_that_no_difference_gives_them_away() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -99,8 +101,18 @@ def test_many_votes_recover_the_truth() -> None:
         (np.array([[0.5, 0.6]]), 1, "summing to 1"),
         (np.array([[0.5, 0.5]]), 3, "at most one by each annotator"),
         (np.array([[0.5, 0.5]]), 0, "at least 1 vote"),
+        ([0.5, 0.5], 1, "items by classes"),
+        ([[0.5, 0.5], [1.0]], 1, "items by classes"),
+        ([["a", "b"]], 1, "items by classes"),
+        ([[np.nan, 1.0]], 1, "summing to 1"),
     ],
 )
-def test_impossible_panels_are_refused(truth: np.ndarray, size: int, sentence: str) -> None:
-    with pytest.raises(InputError, match=sentence):
-        simulate_votes(truth, size, annotators=2, seed=0)
+def test_impossible_panels_are_refused(truth: Any, size: int, sentence: str) -> None:
+    for simulate in (simulate_votes, simulate_responses):
+        with pytest.raises(InputError, match=sentence):
+            simulate(truth, size, annotators=2, seed=0)
+
+
+def test_lists_are_truth_too() -> None:
+    told, array = (simulate_votes(each, 4, annotators=6, seed=0) for each in (TRUTH.tolist(), TRUTH))
+    assert (told.label == array.label).all()

@@ -1,4 +1,14 @@
-"""Where a run ended: curvature, sharpness and surfaces of the loss around its weights, each with its own error."""
+"""Where a run ended: curvature, sharpness and surfaces of the loss around its weights, each with its own error.
+
+Examples:
+    >>> import torch
+    >>> import dissensus as dis
+    >>> model = torch.nn.Linear(2, 2, bias=False).eval()
+    >>> _ = torch.nn.init.zeros_(model.weight)
+    >>> curvature = dis.basins.hessian(model, torch.eye(2), torch.full((2, 2), 0.5))
+    >>> dis.basins.top_eigenvalues(curvature).values.round(4).tolist()
+    [0.25]
+"""
 
 from __future__ import annotations
 

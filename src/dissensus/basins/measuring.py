@@ -27,7 +27,7 @@ from dissensus.basins.similarity import Similarity, cka
 from dissensus.basins.stored import plain, restored
 from dissensus.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
 from dissensus.basins.traces import Trace, trace
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.randomness import Purpose, stream
 from dissensus.training.inputs import SparseRows, prepared
 from dissensus.training.restoring import trained_model
@@ -272,7 +272,7 @@ def chosen_items(data: TrainingData, settings: BasinSettings) -> tuple[Ints, str
     """The rows of the chosen items, in the order of the split, and what to call them."""
     if settings.split not in data.splits or not data.splits[settings.split].size:
         raise InputError(
-            f"basins: {data.name} has no split '{settings.split}' with items; choose {', '.join(data.splits)}"
+            f"basins: {data.name} has no split '{settings.split}' with items{choices(settings.split, data.splits)}"
         )
     members = data.splits[settings.split]
     if settings.items is None or settings.items >= members.size:

@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dissensus.basins.frozen import fix_statistics
 from dissensus.basins.sources import Fingerprint, rows_in, source_of
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.training.loop import same_bits
 from dissensus.training.patches import as_matmuls
 from dissensus.training.stacked import stackable
@@ -378,7 +378,7 @@ def _check_loss(loss: Loss, outputs: Tensor, targets: Tensor) -> None:
 def _loss_of(given: Loss | str) -> Loss:
     if isinstance(given, str):
         if given not in LOSSES:
-            raise InputError(f"basins: no loss '{given}'; choose {', '.join(LOSSES)}, or give a function")
+            raise InputError(f"basins: no loss '{given}'{choices(given, LOSSES)}, or give a function")
         return LOSSES[given]
     if isinstance(given, nn.Module) and hasattr(given, "reduction"):
         each: Any = copy.deepcopy(given)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import torch
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from dissensus.basins.lanczos import probe
 from dissensus.errors import InputError
@@ -105,7 +105,7 @@ def trace(
     if tolerance is not None and probes > LEAST:
         # Those of the sketch lie between these and the averaged ones.
         pilot = forms(probes + rank, PILOT)
-        likely = pilot.var(ddof=1) * (PILOT - 1) / chi2.ppf(1 - ENOUGH, PILOT - 1)
+        likely = pilot.var(ddof=1) * (PILOT - 1) / chdtri(PILOT - 1, ENOUGH)
         aim = tolerance * abs(exact + pilot.mean())
         drawn = probes if likely >= probes * aim**2 else max(LEAST, int(np.ceil(likely / aim**2)))
         products += PILOT

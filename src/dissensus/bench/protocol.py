@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.studies.writing import toml_value
 from dissensus.toml_file import TomlFile
@@ -121,7 +121,7 @@ class Protocol:
         known = {each.name: each for each in self.sets}
         unknown = [name for name in names if name not in known]
         if unknown:
-            raise InputError(f"bench: '{unknown[0]}' is no set of the protocol; choose {', '.join(known)}")
+            raise InputError(f"bench: '{unknown[0]}' is no set of the protocol{choices(unknown[0], known)}")
         return tuple(known[name] for name in names) or self.sets
 
 

@@ -143,6 +143,28 @@ def load_model(folder: str | Path, *, trust_code: bool = False) -> TrainedModel:
         folder: that `dissensus study export` wrote.
         trust_code: whether code that lies in the bundle may be run; without it a bundle that needs its own code is
             refused.
+
+    Examples:
+        >>> import tempfile
+        >>> from dissensus.bundles import export_bundle
+        >>> from dissensus.studies import run
+        >>> spec = '''
+        ... name = "tiny"
+        ... dataset = { votes = "votes.csv", features = "x.npz" }
+        ... splits = { train = 0.4, validation = 0.3, test = 0.3 }
+        ... grid = { targets = ["frequency"], deliveries = ["soft"], models = ["linear"], seeds = 1 }
+        ... training = { regime = "early-stopping", epochs = 2 }
+        ... '''
+        >>> rows = [f"{i},{a},{'yes' if i * a % 3 else 'no'}" for i in range(30) for a in range(1, 5)]
+        >>> with tempfile.TemporaryDirectory() as name:
+        ...     home = Path(name)
+        ...     _ = (home / "study.toml").write_text(spec)
+        ...     _ = (home / "votes.csv").write_text(chr(10).join(["item,annotator,label", *rows]))
+        ...     np.savez(home / "x.npz", items=np.arange(30), features=np.eye(30))
+        ...     _ = export_bundle(run(home / "study.toml", home / "runs", engine="loop"), home / "model")
+        ...     model = load_model(home / "model")
+        >>> model, model.predict_proba(np.eye(30)[:2]).shape
+        (TrainedModel(soft of tiny, 2 classes), (2, 2))
     """
     folder = Path(folder)
     recipe = read_recipe(folder)

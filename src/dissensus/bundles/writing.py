@@ -23,6 +23,7 @@ from dissensus.training.fine_tuning import keep_architecture
 from dissensus.training.models import MODELS, network_of, panel_in
 from dissensus.training.people import PeopleNetwork
 from dissensus.version import __version__
+from dissensus.votes.privacy import pseudonyms_of
 from dissensus.whole_file import whole_folder
 
 if TYPE_CHECKING:
@@ -41,7 +42,12 @@ REPORTED = ("soft_nll", "kl", "brier", "accuracy", "ece")
 
 
 def export_bundle(
-    scored: ScoredStudy, path: str | Path, *, run: str | None = None, ensemble: bool = False
+    scored: ScoredStudy,
+    path: str | Path,
+    *,
+    run: str | None = None,
+    ensemble: bool = False,
+    pseudonyms: str | None = None,
 ) -> tuple[Path, str]:
     """Write a model of a study as a bundle, and say how it was chosen.
 
@@ -51,6 +57,8 @@ def export_bundle(
         run: the key of a run, or its beginning; without it, the run whose soft NLL to people is lowest on the split
             that epochs are selected on. Nothing is chosen on the items that scores are told of.
         ensemble: take all seeds of the chosen system together.
+        pseudonyms: the key of pseudonyms (`dissensus.votes.privacy`) for the people whom the model knows by name; None
+            keeps the names that the study's votes have.
 
     Returns:
         The folder, and how the model was chosen, in words.
@@ -60,7 +68,7 @@ def export_bundle(
     data = scored.opened.data
     members = [each for each in system.runs if each.seed in seeds]
     evaluation = _evaluated(scored, system, seeds)
-    recipe = _recipe(scored, system, members, evaluation)
+    recipe = _recipe(scored, system, members, evaluation, pseudonyms=pseudonyms)
     with whole_folder(path) as folder:
         for member in members:
             weights = scored.opened.store.load(member.key, dynamics=False).weights
@@ -140,7 +148,9 @@ def _evaluated(scored: ScoredStudy, system: System, seeds: Sequence[int]) -> Eva
     )
 
 
-def _recipe(scored: ScoredStudy, system: System, members: Sequence[Run], evaluation: Evaluation) -> Recipe:
+def _recipe(
+    scored: ScoredStudy, system: System, members: Sequence[Run], evaluation: Evaluation, *, pseudonyms: str | None
+) -> Recipe:
     data, study, first = scored.opened.data, scored.opened.study, members[0]
     network = network_of(first, data)
     reads_items = hasattr(network, "prepare")
@@ -180,16 +190,18 @@ def _recipe(scored: ScoredStudy, system: System, members: Sequence[Run], evaluat
             "runs": {str(member.seed): member.key for member in members},
         },
         versions={"dissensus": __version__, "trained by": "; ".join(system.trained_on)},
-        people=_people(first, data, network),
+        people=_people(first, data, network, pseudonyms=pseudonyms),
     )
 
 
-def _people(run: Run, data: TrainingData, network: nn.Module) -> dict[str, Any] | None:
+def _people(run: Run, data: TrainingData, network: nn.Module, *, pseudonyms: str | None) -> dict[str, Any] | None:
     """What a bundle must know of people to answer for them."""
     if run.people is None or not isinstance(network, PeopleNetwork):
         return None
     panel = panel_in(data, run.people)
     units = [str(name) for name in panel.units.tolist()]
+    if pseudonyms is not None and not run.people.by:
+        units = pseudonyms_of(units, pseudonyms)
     about = {"kind": run.people.kind, "by": run.people.by, "layer": network.layer}
     return {**about, "units": units, "heard": panel.heard[:-1].tolist()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +17,7 @@ from dissensus.cli import (
     evaluate,
     labels,
     ood,
+    plan,
     predict,
     report,
     reproduce,
@@ -26,37 +28,76 @@ from dissensus.cli import (
 )
 from dissensus.errors import InputError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 app = typer.Typer(
     name="dissensus",
     help="Learn from annotator disagreement instead of averaging it away.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(votes.app, name="votes")
-app.command("labels")(labels.labels)
-app.command("evaluate")(evaluate.evaluate)
-app.command("stand-in")(stand_in.stand_in)
-app.add_typer(data.app, name="data")
-app.add_typer(study.app, name="study")
-app.command("basins")(basins.basins)
-app.command("ood")(ood.ood)
-app.command("report")(report.report)
-app.command("predict")(predict.predict)
+
+VOTES, MODEL, NEITHER = "I have votes", "I have a model or its outputs", "I have neither"
+TRAIN, PROVE = "Train and look inside", "Papers and benchmark"
+GROUPS: tuple[tuple[str, dict[str, typer.Typer]], ...] = (
+    (VOTES, {"votes": votes.app}),
+    (NEITHER, {"data": data.app, "collect": collect.app, "curate": curate.app}),
+    (TRAIN, {"study": study.app}),
+    (PROVE, {"bench": bench.app}),
+)
+for panel, groups in GROUPS:
+    for name, group in groups.items():
+        app.add_typer(group, name=name, rich_help_panel=panel)
+COMMANDS: tuple[tuple[str, dict[str, Callable[..., None]]], ...] = (
+    (VOTES, {"labels": labels.labels, "plan": plan.plan}),
+    (MODEL, {"evaluate": evaluate.evaluate, "report": report.report, "stand-in": stand_in.stand_in}),
+    (NEITHER, {"demo": demo.demo}),
+    (TRAIN, {"predict": predict.predict, "basins": basins.basins, "ood": ood.ood, "schema": schema.schema}),
+    (PROVE, {"reproduce": reproduce.reproduce}),
+)
+for panel, commands in COMMANDS:
+    for name, command in commands.items():
+        app.command(name, rich_help_panel=panel)(command)
 study.app.command("export")(predict.export)
-app.add_typer(curate.app, name="curate")
-app.add_typer(collect.app, name="collect")
-app.command("demo")(demo.demo)
-app.command("reproduce")(reproduce.reproduce)
-app.command("schema")(schema.schema)
-app.add_typer(bench.app, name="bench")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from dissensus import __version__
+
+        typer.echo(f"dissensus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and stop.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Learn from annotator disagreement instead of averaging it away."""
+
+
+def with_json_to(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `-` after a `--json` that no file follows, since a value of Typer's options is never optional.
+
+    Examples:
+        >>> with_json_to(["data", "list", "--json"])
+        ['data', 'list', '--json', '-']
+    """
+    made: list[str] = []
+    for place, each in enumerate(arguments):
+        after = arguments[place + 1] if place + 1 < len(arguments) else "--"
+        made += [each, "-"] if each == "--json" and after.startswith("-") and after != "-" else [each]
+    return made
 
 
 def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
     try:
-        app()
+        app(args=with_json_to(sys.argv[1:]))
     except InputError as error:
         sys.stderr.write(f"dissensus: {error}\n")
         raise SystemExit(2) from None

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 
 if TYPE_CHECKING:
     from dissensus.basins import BasinSettings
     from dissensus.basins.summary import BasinRow
+    from dissensus.cores import Over
     from dissensus.studies.measuring import StudyBasins
     from dissensus.studies.opening import OpenStudy
 
@@ -44,6 +45,8 @@ def basins(
     ] = None,
     device: opt.Device = "auto",
     seed: Annotated[int | None, typer.Option(help="Seed of the drawn items, probes and directions.")] = None,
+    engine: opt.OnRay = "local",
+    address: opt.Address = None,
     json: opt.JsonTo = None,
 ) -> None:
     r"""Measure curvature and sharpness of stored runs on one loss and the same items, and the paths between runs.
@@ -72,15 +75,22 @@ def basins(
     told = {name: value for name, value in given.items() if value is not None}
     if items is not None:
         told["items"] = items or None
+    # On a cluster, what there is to compute on is known to its nodes alone.
     found = measure_with_progress(
-        opened, replace(opened.study.basins or BasinSettings(), **told), device=settled_device(device)
+        opened,
+        replace(opened.study.basins or BasinSettings(), **told),
+        device=device if engine == "ray" else settled_device(device),
+        over=opt.over(engine, address, device=device),
     )
     rows = show_basins(found, quiet=str(json) == "-")
     if json is not None:
         json_to(json, basins_dict(found, rows))
+    next_step(f"dissensus report {study} --store {store}")
 
 
-def measure_with_progress(opened: OpenStudy, settings: BasinSettings | None = None, *, device: str) -> StudyBasins:
+def measure_with_progress(
+    opened: OpenStudy, settings: BasinSettings | None = None, *, device: str, over: Over = map
+) -> StudyBasins:
     """Measure what is not in the store yet, with a progress bar on a terminal."""
     from rich.console import Console
     from rich.progress import Progress
@@ -90,7 +100,11 @@ def measure_with_progress(opened: OpenStudy, settings: BasinSettings | None = No
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
         task = bar.add_task("basins", total=None)
         return study_basins(
-            opened, settings, device=device, told=lambda done, total: bar.update(task, completed=done, total=total)
+            opened,
+            settings,
+            device=device,
+            over=over,
+            told=lambda done, total: bar.update(task, completed=done, total=total),
         )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import note
+from dissensus.cli.printing import next_step, note
 from dissensus.cli.progress import train_with_progress
 
 if TYPE_CHECKING:
@@ -24,13 +24,12 @@ Store = Annotated[Path, typer.Option(help="The folder that runs are kept in and 
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", help="The folder of the page and of the summaries behind it; benched, or benched-quick."
+        "-o", "--output", help="The folder of the page and of the summaries behind it; benched, or benched-quick."
     ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Small networks, few epochs and seeds: minutes on a laptop.")]
 Sets = Annotated[list[str] | None, typer.Option(help="A set to run, and no other; may be given again.")]
 Seeds = Annotated[int, typer.Option(min=0, help="How many seeds; 0 takes those of the protocol.")]
-Engine = Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")]
 Resamples = Annotated[int, typer.Option(min=0, help="Of items and seeds, behind each interval.")]
 Own = Annotated[Path | None, typer.Option("--protocol", help="A protocol of your own (.toml).")]
 
@@ -47,7 +46,7 @@ def bench(
     ] = None,
     sets: Sets = None,
     seeds: Seeds = 0,
-    engine: Engine = "auto",
+    engine: opt.Engine = "auto",
     device: opt.Device = "auto",
     resamples: Resamples = 1000,
     protocol: Own = None,
@@ -79,7 +78,7 @@ def add(
     quick: Quick = False,
     sets: Sets = None,
     seeds: Seeds = 0,
-    engine: Engine = "auto",
+    engine: opt.Engine = "auto",
     device: opt.Device = "auto",
     resamples: Resamples = 1000,
     protocol: Own = None,
@@ -117,3 +116,4 @@ def _show(protocol: Protocol, folder: Path) -> None:
     from dissensus.bench.pages import write_pages
 
     note(f"written: {', '.join(map(str, write_pages(protocol, summaries, folder)))}")
+    next_step("dissensus bench add my_method.py, to put a method of your own into the table")

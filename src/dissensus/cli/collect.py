@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,6 +10,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from dissensus.collect.assignment import Status
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from dissensus.collect.simulation.bots import Simulation
 
 app = typer.Typer(name="collect", help="Collect votes on the web: exactly k for every item.", no_args_is_help=True)
+items_app = typer.Typer(name="items", help="Items of a project that runs: set aside, use again, replace, add.")
+app.add_typer(items_app)
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the project.")]
 DatabaseUrl = Annotated[
     str | None,
@@ -78,6 +82,14 @@ def serve(
     base_url: Annotated[
         str | None, typer.Option(help="The address that people use, if there is a proxy in front.")
     ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A proxy, or a network of them, whose word on visitors' addresses is taken; may be repeated. One on "
+            "this machine is trusted if there is a --base-url.",
+        ),
+    ] = None,
     password: Annotated[
         str | None,
         typer.Option(
@@ -89,10 +101,12 @@ def serve(
 ) -> None:
     """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once."""
     from dissensus.collect.project import read_project
-    from dissensus.collect.serving import Links, serve_project
+    from dissensus.collect.serving import Links, serve_project, serving_warnings
 
     project = read_project(folder)
     _say_findings(project)
+    for warning in serving_warnings(host=host, base_url=base_url, password=password):
+        note(f"warning: {warning}")
 
     def ready(links: Links) -> None:
         # Not through Rich, which would break a link over two lines.
@@ -101,9 +115,29 @@ def serve(
         note("Ctrl-C stops the server; what was saved is on disk")
 
     serve_project(
-        project, host=host, port=port, database_url=database, base_url=base_url, password=password, ready=ready
+        project,
+        host=host,
+        port=port,
+        database_url=database,
+        base_url=base_url,
+        trusted_proxies=trusted_proxy or (),
+        password=password,
+        ready=ready,
     )
     note("stopped; everything that was acknowledged is saved")
+
+
+@app.command()
+def login(folder: Folder) -> None:
+    """Print a new one-time link for the researcher, while the project is being served."""
+    from dissensus.collect.project import read_project
+    from dissensus.collect.security import Logins
+    from dissensus.errors import InputError
+
+    logins = Logins(read_project(folder).folder)
+    if logins.address is None:
+        raise InputError(f"{folder}: it has not been served yet; start 'dissensus collect serve {folder}'")
+    typer.echo(f"researcher:  {logins.address}{logins.one_time_link()}  (works once, within a day)")
 
 
 @app.command()
@@ -113,17 +147,30 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
 
     from dissensus.collect.assignment import status_of
     from dissensus.collect.collected import snapshot
+    from dissensus.collect.database import check_schema
     from dissensus.collect.events import is_simulated
+    from dissensus.collect.participants import door, quotas_so_far
     from dissensus.collect.project import read_project
 
-    project = read_project(folder)
+    project, now = read_project(folder), time.time()
     with snapshot(project, database) as cursor:
-        found, simulated = status_of(cursor), is_simulated(cursor)
+        check_schema(cursor)
+        found, simulated = status_of(cursor, project, now=now), is_simulated(cursor)
+        at_door, quotas = door(cursor, project, None, now=now), quotas_so_far(cursor, project, now=now)
     if json is not None:
-        json_to(json, {"name": project.name, "simulated": simulated, **asdict(found)})
+        told = {"name": project.name, "simulated": simulated, "shut": at_door.shut, "places": at_door.places}
+        json_to(json, {**told, **asdict(found), "quotas": [asdict(each) for each in quotas]})
         if str(json) == "-":
             return
     _show_status(project, found, simulated=simulated)
+    shut = {"paused": "paused by a researcher", "closed": "closed by a researcher", "full": "all places are taken"}
+    at_the_door = "open" if at_door.shut is None else shut[at_door.shut]
+    console().print(f"door        {at_the_door}; votes that nobody is expected to give: {at_door.places:,}")
+    for each in quotas:
+        console().print(
+            f"quota       {plain(each.attribute)} {plain(each.group)}: {each.finished} finished, {each.now} at it, of "
+            f"{each.most}"
+        )
 
 
 @app.command()
@@ -136,7 +183,7 @@ def simulate(
     careless: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that answer at random.")] = 0.05,
     exclude: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that the researcher excludes.")] = 0.03,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Keep the simulated project in this folder.")
+        Path | None, typer.Option("-o", "--output", help="Keep the simulated project in this folder.")
     ] = None,
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
@@ -160,7 +207,10 @@ def simulate(
 @app.command()
 def export(
     folder: Folder,
-    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder for the files.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="A new folder for the files; by default FOLDER/exports/DATE-TIME."),
+    ] = None,
     identities: Annotated[
         bool, typer.Option("--identities", help="Also write the annotators' ids on the platform, into a separate file.")
     ] = False,
@@ -174,11 +224,15 @@ def export(
 ) -> None:
     """Write votes, answers, annotators, items, events, codebook and checksums; pseudonymous by default."""
     from dissensus.collect.collected import snapshot
+    from dissensus.collect.database import check_schema
     from dissensus.collect.export import FORMATS, export_project
     from dissensus.collect.project import read_project
 
     project = read_project(folder)
+    if output is None:
+        output = folder / "exports" / time.strftime("%Y%m%d-%H%M%S")
     with snapshot(project, database) as cursor:
+        check_schema(cursor)
         done = export_project(cursor, project, output, identities=identities, formats=formats or FORMATS)
     if done.simulated:
         note("these answers are simulated: bots gave them")
@@ -187,19 +241,261 @@ def export(
         if done.votes is None
         else f"{done.votes.n_judgements:,} judgements of {len(done.votes.items):,} items"
     )
-    console().print(f"{plain(str(done.folder))}: {len(done.files)} files, {what}")
+    from_models = "" if done.simulated or done.votes is None else f", {done.votes.n_model_votes:,} votes from models"
+    console().print(f"{plain(str(done.folder))}: {len(done.files)} files, {what}{from_models}")
     if done.votes is not None:
         kind = "parquet" if (done.folder / "votes.parquet").exists() else (formats or FORMATS)[0]
         note(f"next: dissensus labels {done.folder / f'votes.{kind}'} --scheme uncertainty-weighted -o labels.parquet")
 
 
+Reason = Annotated[str, typer.Option(help="Why; it is kept in the log.")]
+Item = Annotated[str, typer.Argument(metavar="ITEM", help="The item's name.")]
+BY = "command line"
+
+
+@items_app.command()
+def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = None) -> None:
+    """Set an item aside, even while the project is being served: nobody is shown it, its votes are kept apart."""
+    from dissensus.collect.database import write_beside
+    from dissensus.collect.project import read_project
+    from dissensus.collect.slots import retire
+
+    def work(cursor: Any) -> None:
+        retire(cursor, _item_named(cursor, item), now=time.time(), reason=reason, by=BY)
+
+    write_beside(read_project(folder), database, work)
+    note(f"'{item}' is set aside; 'dissensus collect items put-back {folder} {item}' undoes it")
+
+
+@items_app.command("put-back")
+def put_back(folder: Folder, item: Item, database: DatabaseUrl = None) -> None:
+    """Use an item again that was set aside; its votes count as before."""
+    from dissensus.collect.database import write_beside
+    from dissensus.collect.project import read_project
+    from dissensus.collect.slots import put_back
+
+    def work(cursor: Any) -> None:
+        put_back(cursor, _item_named(cursor, item), now=time.time(), by=BY)
+
+    write_beside(read_project(folder), database, work)
+    note(f"'{item}' is used again")
+
+
+@items_app.command()
+def replace(
+    folder: Folder,
+    items: Annotated[list[str], typer.Argument(metavar="ITEM...", help="Items whose file or text has changed.")],
+    database: DatabaseUrl = None,
+) -> None:
+    """Use the new version of changed items; the old ones are set aside under NAME#1, with what was answered to them."""
+    added = _read_items(folder, database, replaced=items)
+    note(f"{len(items)} replaced, {len(added) - len(items)} added")
+
+
+@items_app.command()
+def add(folder: Folder, database: DatabaseUrl = None) -> None:
+    """Take in items that were put into the project's folder or table, even while it is being served."""
+    added = _read_items(folder, database)
+    console().print(f"{len(added):,} items added" + (f": {plain(', '.join(added[:5]))}" if added else ""))
+
+
+def _read_items(folder: Path, database: str | None, *, replaced: list[str] | None = None) -> list[str]:
+    from dissensus.collect.database import write_beside
+    from dissensus.collect.items import hashes_of, load_items, project_items
+    from dissensus.collect.project import read_project
+
+    project = read_project(folder)
+    items = project_items(project)
+    hashes = hashes_of(project, items)
+
+    def work(cursor: Any) -> list[str]:
+        return load_items(cursor, project, items, hashes=hashes, now=time.time(), replaced=replaced or (), by=BY)
+
+    if database is None and (folder / "collect.sqlite").is_file():
+        return write_beside(project, None, work)
+    raise InputError(
+        f"{folder}: 'items {'replace' if replaced else 'add'}' is for a project on SQLite that was served; "
+        "with PostgreSQL, use the researcher's page Items, or start the server again"
+    )
+
+
+def _item_named(cursor: Any, name: str) -> int:
+    row = cursor.execute("SELECT id FROM item WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise InputError(f"there is no item '{name}' in the project; look at the researcher's page Items")
+    return int(row[0])
+
+
 @app.command()
-def backup(folder: Folder) -> None:
+def void(
+    folder: Folder,
+    reason: Annotated[str, typer.Option(help="Why; it is kept with each judgement.")] = "",
+    item: Annotated[str | None, typer.Option(help="Judgements of this item.")] = None,
+    annotator: Annotated[str | None, typer.Option(help="Judgements of this annotator (the pseudonym).")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Use the judgements again.")] = False,
+    database: DatabaseUrl = None,
+) -> None:
+    """Stop using single judgements (say, of an image that was not shown), and ask others for votes in their place."""
+    from dissensus.collect.database import write_beside
+    from dissensus.collect.project import read_project
+    from dissensus.collect.slots import unvoid, void
+
+    if item is None and annotator is None:
+        raise InputError("void: say which judgements: --item NAME, --annotator PSEUDONYM, or both")
+    if not undo and not reason.strip():
+        raise InputError("void: give a --reason; it is kept with each judgement")
+
+    def work(cursor: Any) -> int:
+        chosen = cursor.execute(
+            "SELECT assignment.id FROM assignment JOIN item ON item.id = assignment.item "
+            "JOIN annotator ON annotator.id = assignment.annotator WHERE assignment.state = 'done' "
+            f"AND voided IS {'NOT NULL' if undo else 'NULL'} AND item.name = coalesce(?, item.name) "
+            "AND pseudonym = coalesce(?, pseudonym) ORDER BY assignment.id",
+            (item, annotator),
+        ).fetchall()
+        for (each,) in chosen:
+            if undo:
+                unvoid(cursor, each, now=time.time(), by=BY)
+            else:
+                void(cursor, each, now=time.time(), reason=reason.strip(), by=BY)
+        return len(chosen)
+
+    changed = write_beside(read_project(folder), database, work)
+    if not changed:
+        raise InputError("void: there is no such judgement; the names are those of the export")
+    console().print(f"{changed:,} judgements {'are used again' if undo else 'are not used any more'}")
+
+
+@app.command()
+def attributes(
+    folder: Folder,
+    table: Annotated[Path, typer.Argument(metavar="EXPORT", help="The platform's demographic export.")],
+    columns: Annotated[list[str] | None, typer.Option("--column", help="Only this column; may be repeated.")] = None,
+    database: DatabaseUrl = None,
+) -> None:
+    """Join what Prolific or MTurk knows of the annotators to their votes, as attributes."""
+    from dissensus.collect.database import write_beside
+    from dissensus.collect.demographics import join_demographics
+    from dissensus.collect.project import read_project
+
+    found, names = write_beside(
+        read_project(folder),
+        database,
+        lambda cursor: join_demographics(cursor, table, now=time.time(), columns=columns or ()),
+    )
+    console().print(f"{found:,} annotators: {plain(', '.join(names))}")
+
+
+@app.command()
+def pay(
+    folder: Folder,
+    approve: Annotated[
+        list[str] | None,
+        typer.Option(help="Approve this annotator (the pseudonym); 'due' for all who are due and carry no flag."),
+    ] = None,
+    reject: Annotated[list[str] | None, typer.Option(help="Reject this annotator; needs a --reason.")] = None,
+    bonus: Annotated[float, typer.Option(min=0, help="For each who is approved now, in the project's currency.")] = 0.0,
+    reason: Annotated[str, typer.Option(help="Kept with the decision.")] = "",
+    write: Annotated[
+        Path | None, typer.Option(help="Write the decisions in the platform's bulk formats into this folder.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also decisions that were written before.")] = False,
+    database: DatabaseUrl = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Show what everybody is due, decide about it, and write it for Prolific or MTurk."""
+    from dataclasses import asdict
+
+    from dissensus.collect.database import write_beside
+    from dissensus.collect.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
+    from dissensus.collect.project import read_project
+
+    project = read_project(folder)
+
+    def work(cursor: Any) -> tuple[Any, dict[str, str]]:
+        lines = pay_sheet(cursor, project)
+        by_name = {each.pseudonym: each.annotator for each in lines}
+        due = [each.pseudonym for each in lines if each.due and each.decision is None and not each.flags]
+        for decision, names in (("approved", approve or []), ("rejected", reject or [])):
+            chosen = [name for each in names for name in (due if each == "due" and decision == "approved" else [each])]
+            unknown = [name for name in chosen if name not in by_name]
+            if unknown:
+                raise InputError(
+                    f"pay: there is no annotator '{unknown[0]}'; the names are those of this command's list"
+                )
+            people = [by_name[name] for name in chosen]
+            if people:
+                decide_pay(
+                    cursor, project, people, now=time.time(), decision=decision, bonus=bonus, reason=reason, by=BY
+                )
+        kind = project.recruitment.kind
+        files = {} if write is None else bulk_files(cursor, kind, now=time.time(), again=again)
+        return pay_sheet(cursor, project), files
+
+    lines, files = write_beside(project, database, work)
+    if write is not None:
+        _write_privately(write, files)
+    if json is not None:
+        groups = {
+            name: {group: asdict(found) for group, found in each.items()}
+            for name, each in realised_by_group(lines).items()
+        }
+        total = realised(lines)
+        told = {"people": [asdict(each) for each in lines], "realised": None if total is None else asdict(total)}
+        json_to(json, {**told, "by_group": groups, "currency": project.cost.currency})
+        if str(json) == "-":
+            return
+    _show_pay(project, lines)
+
+
+def _write_privately(folder: Path, files: dict[str, str]) -> None:
+    """Writes files that only their owner may read, since they name people."""
+    import os
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = folder / name
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        note(f"wrote {path}")
+
+
+def _show_pay(project: Project, lines: Any) -> None:
+    from dissensus.collect.pay import realised, realised_by_group
+
+    out = console()
+    money = plain(project.cost.currency)
+    for each in lines:
+        minutes = "   –" if each.minutes is None else f"{each.minutes:4.1f}"
+        flags = f"  ! {'; '.join(each.flags)}" if each.flags else ""
+        out.print(
+            f"{each.pseudonym}  {each.items:>4} of {each.of}  {minutes} min  {each.pay + each.bonus:7.2f} {money}  "
+            f"{each.decision or ('due' if each.due else each.state)}{plain(flags)}"
+        )
+    groups = [("all who finished", realised(lines))]
+    groups += [
+        (f"{name} {group}", found) for name, each in realised_by_group(lines).items() for group, found in each.items()
+    ]
+    for name, found in groups:
+        if found is not None:
+            out.print(
+                f"{plain(name)}: {found.people:,} people, median {found.minutes:.1f} minutes, {found.hourly:.2f} "
+                f"{money} per hour"
+            )
+
+
+@app.command()
+def backup(
+    folder: Folder,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Another folder for the copy, best on another disk.")
+    ] = None,
+) -> None:
     """Copy the database into FOLDER/backups, even while it is being served, and check the copy."""
     from dissensus.collect.backup import back_up
     from dissensus.collect.project import read_project
 
-    console().print(plain(str(back_up(None, read_project(folder)))), soft_wrap=True)
+    console().print(plain(str(back_up(None, read_project(folder), to=to))), soft_wrap=True)
 
 
 @app.command()
@@ -214,6 +510,59 @@ def restore(
     console().print(f"{plain(str(folder / 'collect.sqlite'))} is now {plain(str(backup))}", soft_wrap=True)
     if kept is not None:
         note(f"the database that was there is kept as {kept}")
+
+
+@app.command()
+def deploy(
+    folder: Folder,
+    host: Annotated[str, typer.Option(help="The name under which people reach the machine: study.example.org.")],
+    docker: Annotated[bool, typer.Option("--docker", help="Dockerfile, compose file and Caddyfile.")] = False,
+    systemd: Annotated[bool, typer.Option("--systemd", help="Unit files, a backup timer and a Caddyfile.")] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server behind the proxy.")] = 8000,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A new folder for the files; FOLDER/deploy by default.")
+    ] = None,
+) -> None:
+    """Write what is needed to serve a project with TLS on a machine of its own; docs/deploy.md walks through it."""
+    from dissensus.collect.deploy import write_deployment
+    from dissensus.collect.project import read_project
+    from dissensus.errors import InputError
+
+    if docker == systemd:
+        raise InputError("collect deploy: give either --docker or --systemd")
+    project = read_project(folder)
+    place = output if output is not None else project.folder / "deploy"
+    done = write_deployment(project, place, kind="docker" if docker else "systemd", host=host, port=port)
+    for name, about in done.files.items():
+        typer.echo(f"{done.folder / name}: {about}")
+    note("then, on that machine:")
+    for command, about in done.steps:
+        # Not through Rich, which would break a command over two lines.
+        typer.echo(f"  {command}    # {about}")
+
+
+@app.command()
+def doctor(
+    folder: Folder,
+    base_url: Annotated[
+        str | None, typer.Option(help="The address that people use; by default the one it was served under last.")
+    ] = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Check address, proxy, TLS, disk, database, backups, file modes and clock of a project, and say what to do."""
+    from dataclasses import asdict
+
+    from dissensus.collect.doctor import examine
+    from dissensus.collect.project import read_project
+
+    found = examine(read_project(folder), base_url=base_url)
+    if json is not None:
+        json_to(json, [asdict(each) for each in found])
+    if json is None or str(json) != "-":
+        for each in found:
+            typer.echo(f"{each.kind:8} {each.sentence}")
+    if any(each.kind == "error" for each in found):
+        raise typer.Exit(1)
 
 
 def _say_findings(project: Project) -> None:
@@ -233,7 +582,10 @@ def _show_status(project: Project, found: Status, *, simulated: bool) -> None:
     out.print(f"items       {found.complete:,} of {found.items:,} complete; {_histogram(found.by_votes)}")
     people = ", ".join(f"{number:,} {state}" for state, number in sorted(found.annotators.items())) or "none yet"
     out.print(f"annotators  {people}; {found.excluded:,} excluded")
-    out.print(f"beside      {found.spare:,} surplus, {found.late:,} late; problems reported: {found.problems:,}")
+    out.print(
+        f"beside      {found.spare:,} surplus, {found.late:,} late, {found.voided:,} not used; problems reported: "
+        f"{found.problems:,}; items set aside: {found.retired:,}"
+    )
 
 
 def _histogram(by_votes: Any) -> str:
@@ -244,7 +596,6 @@ def _show_simulation(project: Project, found: Simulation, *, json: Path | None) 
     import numpy as np
 
     from dissensus.collect.setup_check import project_budget
-    from dissensus.errors import InputError
 
     budget = project_budget(project)
     p50, p99 = np.percentile(found.milliseconds, [50, 99]).tolist() if found.milliseconds.size else (0.0, 0.0)

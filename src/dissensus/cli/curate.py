@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain, text_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,12 @@ Paths = Annotated[
     ),
 ]
 ListFile = Annotated[Path, typer.Argument(metavar="LIST", help="A list of items: a table with a column 'item'.")]
-Out = Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The list to write: .csv, .tsv or .parquet.")]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="The list to write: .csv, .tsv or .parquet; - is standard output."
+    ),
+]
 Shape = Annotated[
     str | None, typer.Option(help="Bring images to channels,height,width.", rich_help_panel="Reading sources")
 ]
@@ -52,8 +57,8 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")]
 @app.command()
 def duplicates(
     sources: Paths,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write the list of items without duplicates.")
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the list of items without duplicates.")
     ] = None,
     pairs: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every pair of duplicates.")] = None,
     groups: Annotated[
@@ -107,9 +112,9 @@ def duplicates(
     )
     for sentence in found.skipped:
         note(f"left out: {sentence.rsplit('; ', 1)[0]}")
-    if out is not None:
-        write_items(found.clean(), out)
-        note(f"{len(found.clean()):,} items without duplicates written to {out}")
+    if output is not None:
+        write_items(found.clean(), output)
+        note(f"{len(found.clean()):,} items without duplicates written to {output}")
     if groups is not None:
         write_items(found.grouped(), groups)
         note(f"{len(found.items):,} items with their groups written to {groups}")
@@ -120,12 +125,13 @@ def duplicates(
         json_to(json, _duplicates_dict(found))
     if json is None or str(json) != "-":
         _print_duplicates(found, [source.name for source in read])
+    next_step(f"dissensus curate map {' '.join(sources)} --items {output or 'LIST'} -o mapped.csv")
 
 
 @app.command("map")
 def map_(
     sources: Paths,
-    out: Out,
+    output: Out,
     items: Annotated[
         Path | None, typer.Option(metavar="LIST", help="Only these items, such as those without duplicates.")
     ] = None,
@@ -170,8 +176,8 @@ def map_(
         seed=seed,
         device=device,
     )
-    write_items(mapped, out)
-    note(f"{len(mapped):,} items written to {out}")
+    write_items(mapped, output)
+    note(f"{len(mapped):,} items written to {output}")
     if figure is not None:
         from dissensus.report.source_maps import source_maps_page
         from dissensus.whole_file import whole_file
@@ -179,14 +185,15 @@ def map_(
         with whole_file(figure) as part:
             part.write_text(source_maps_page(mapped, read, seed=seed), encoding="utf-8")
         note(f"maps and sample items written to {figure}")
-    _print_crossed(mapped, "region", "source")
+    _print_crossed(mapped, "region", "source", beside=output)
+    next_step(f"dissensus curate select {_named(output)} -n NUMBER -o chosen.csv")
 
 
 @app.command()
 def select(
     items: ListFile,
     n: Annotated[int, typer.Option("-n", help="How many items to choose.")],
-    out: Out,
+    output: Out,
     quota: Annotated[
         list[str] | None,
         typer.Option(
@@ -211,20 +218,21 @@ def select(
         column, _, shares = given.partition(":")
         quotas[column] = _numbers(shares, "--quota") if shares else None
     chosen = select_items(read, n, quotas=quotas, floors=_floors(least, each), seed=seed)
-    write_items(chosen.items, out)
-    note(f"{len(chosen.items):,} items written to {out}")
+    write_items(chosen.items, output)
+    note(f"{len(chosen.items):,} items written to {output}")
     for sentence in chosen.shortfalls:
         note(f"not met: {sentence}")
     if len(chosen.strata) == 2:
-        _print_crossed(chosen.items, *chosen.strata)
+        _print_crossed(chosen.items, *chosen.strata, beside=output)
     elif chosen.strata:
-        _print_crossed(chosen.items, chosen.strata[0], "source")
+        _print_crossed(chosen.items, chosen.strata[0], "source", beside=output)
+    next_step(f"dissensus curate split {_named(output)} -o split.csv")
 
 
 @app.command()
 def split(
     items: ListFile,
-    out: Out,
+    output: Out,
     sizes: Annotated[
         str, typer.Option(help="Numbers that sum to all items, or shares that sum to 1.")
     ] = "train=0.7,validation=0.15,test=0.15",
@@ -257,11 +265,12 @@ def split(
         floors=_floors(least, each, in_split=True),
         seed=seed,
     )
-    write_items(made.items, out)
-    note(f"{len(made.items):,} items written to {out}")
+    write_items(made.items, output)
+    note(f"{len(made.items):,} items written to {output}")
     for sentence in made.notes:
         note(f"not met: {sentence}")
-    _print_crossed(made.items, "split", "region" if "region" in made.items.columns else "source")
+    _print_crossed(made.items, "split", "region" if "region" in made.items.columns else "source", beside=output)
+    next_step(f"dissensus curate datasheet {_named(output)} -o datasheet.md")
 
 
 @app.command()
@@ -274,7 +283,9 @@ def size(
     repeats: Annotated[int, typer.Option(help="Repeats of each size.", min=1)] = 5,
     model: Model = "lenet",
     epochs: Annotated[int, typer.Option(help="Epochs of each run.", min=1)] = 25,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write the curve as a table.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the curve as a table.")
+    ] = None,
     device: Device = "auto",
     seed: opt.Seed = 0,
     shape: Shape = None,
@@ -311,15 +322,16 @@ def size(
     for point in curve:
         points.append(point)
         print_(f"{point.size:>8,}  {point.mean:>8.2%}  {point.deviation:>6.2%}")
-    if out is not None:
-        _write_columns(size_table(points), out)
-        note(f"{len(points)} sizes written to {out}")
+    if output is not None:
+        _write_columns(size_table(points), output)
+        note(f"{len(points)} sizes written to {output}")
+    next_step("dissensus curate select LIST -n NUMBER -o FILE")
 
 
 @app.command()
 def datasheet(
     items: ListFile,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The Markdown file to write.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The Markdown file to write.")],
     name: Annotated[str | None, typer.Option(help="Name of the set; that of the list if not given.")] = None,
     groups: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What `curate duplicates --groups` wrote.")
@@ -349,7 +361,6 @@ def datasheet(
     from dissensus.curate.sheet import sheet_croissant
     from dissensus.curate.sheet_form import merged, read_answers
     from dissensus.errors import InputError
-    from dissensus.whole_file import whole_file
 
     read = read_items(items)
     licences = {}
@@ -377,12 +388,13 @@ def datasheet(
         answers=answered,
         seed=seed,
     )
-    with whole_file(out) as part:
-        part.write_text(sheet, encoding="utf-8")
-    note(f"datasheet written to {out}")
+    text_to(output, sheet)
+    if str(output) != "-":
+        note(f"datasheet written to {output}")
     if croissant is not None:
         json_to(croissant, sheet_croissant(read, items, name=name or items.stem, answers=answered))
         note(f"Croissant metadata written to {croissant}")
+    next_step("dissensus collect init FOLDER to ask people")
 
 
 def _of_project(folder: Path) -> tuple[dict[str, dict[str, str]], Votes]:
@@ -543,8 +555,15 @@ def _print_duplicates(found: Duplicates, sources: list[str]) -> None:
     out.print(table)
 
 
-def _print_crossed(items: ItemList, row: str, column: str) -> None:
-    """How many items there are of each value of one column, by those of another."""
+def _named(output: Path) -> str:
+    """What the next command calls a list that was written."""
+    return "LIST" if str(output) == "-" else str(output)
+
+
+def _print_crossed(items: ItemList, row: str, column: str, *, beside: Path) -> None:
+    """How many items there are of each value of one column, by those of another; not beside a list on the screen."""
+    if str(beside) == "-":
+        return
     import numpy as np
     from rich.table import Table
 
@@ -563,7 +582,7 @@ def _print_crossed(items: ItemList, row: str, column: str) -> None:
 @app.command()
 def ambiguous(
     count: Annotated[int, typer.Option("-n", "--count", help="How many.", min=1)] = 2500,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The .npz to write.")] = Path(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .npz to write.")] = Path(
         "ambiguous-digits.npz"
     ),
     digits: Annotated[
@@ -582,7 +601,7 @@ def ambiguous(
     from dissensus.whole_file import whole_file
 
     # Opened first: a place that cannot be written to is refused before half a minute of work.
-    with whole_file(out) as part, part.open("wb") as file:
+    with whole_file(output) as part, part.open("wb") as file:
         read = read_digits(digits)
         note(f"from {read.note}")
         made = ambiguous_digits(read, count, seed=seed)
@@ -596,7 +615,8 @@ def ambiguous(
             weight=made.weight,
         )
     console().print(
-        f"{len(made):,} ambiguous digits in {plain(str(out))}, of {made.candidates:,} blends, {made.plausible:,} of "
+        f"{len(made):,} ambiguous digits in {plain(str(output))}, of {made.candidates:,} blends, {made.plausible:,} of "
         f"them plausible; mean entropy of the synthetic labels {made.entropy.mean():.2f} nats",
         soft_wrap=True,
     )
+    next_step(f"dissensus curate duplicates {output}")

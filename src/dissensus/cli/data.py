@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, note
+from dissensus.cli.printing import console, json_to, next_step, note
 
 app = typer.Typer(name="data", help="Known datasets: list them, look at one, fetch one.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A name from `dissensus data list`.")]
@@ -48,16 +48,21 @@ def list_(json: opt.JsonTo = None) -> None:
     for each in DATASETS.values():
         if each.unverified:
             out.print(f"[bold]{each.name}[/]: {each.unverified}")
+    next_step("dissensus data show NAME")
 
 
 @app.command()
-def show(name: Name) -> None:
+def show(name: Name, json: opt.JsonTo = None) -> None:
     """What a dataset is, where it comes from, and whether it is here."""
     from rich.table import Table
 
     from dissensus.datasets import find
 
     dataset = find(name)
+    if json is not None:
+        json_to(json, dataset.facts())
+        if str(json) == "-":
+            return
     out = console()
     out.print(f"[bold]{dataset.name}[/]: {dataset.what}")
     facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
@@ -77,6 +82,7 @@ def show(name: Name) -> None:
             facts.add_row(title, str(value))
     out.print(facts)
     if dataset.present():
+        next_step(f"dissensus votes inspect {dataset.name}")
         return
     if dataset.package is not None:
         out.print(f"not here: it comes with the package {dataset.package}; `pip install {dataset.package}`")
@@ -112,3 +118,4 @@ def get_(name: Name) -> None:
     note(f"{name} comes with the package {find(name).package}" if path is None else f"{name} is at {path}")
     for each in notes:
         note(each)
+    next_step(f"dissensus votes inspect {name}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 from dissensus.cli.progress import train_with_progress
 from dissensus.cli.study import show_scores
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def demo(
     folder: Annotated[Path, typer.Option(help="Where runs and the report go.")] = Path("demo"),
-    json: Annotated[bool, typer.Option("--json", help="Print the table as JSON and nothing else.")] = False,
+    json: opt.JsonTo = None,
 ) -> None:
     """Train on 75,200 real ratings in four ways, compare with people on held-out words, and write the report."""
     from dissensus.studies import read_study
@@ -25,8 +26,8 @@ def demo(
     show_study(read_study("words"), folder, json=json)
 
 
-def show_study(study: Study, folder: Path, *, json: bool) -> None:
-    """Train a study, print its table, and write its report; as JSON the table alone."""
+def show_study(study: Study, folder: Path, *, json: Path | None) -> None:
+    """Train a study, print its table, and write its report; with JSON on standard output that alone."""
     from dissensus.report import write_report
     from dissensus.studies import plan_study, score_study
 
@@ -34,11 +35,13 @@ def show_study(study: Study, folder: Path, *, json: bool) -> None:
     train_with_progress(plan)
     plan.writer.close()
     scored = score_study(plan.opened)
-    if json:
-        json_to(Path("-"), scored.evaluation.to_dict())
-        return
+    if json is not None:
+        json_to(json, scored.evaluation.to_dict())
+        if str(json) == "-":
+            return
     out = console()
     out.print(f"[bold]{plain(study.question)}[/]")
     show_scores(scored)
     report = write_report(scored, folder / "report.html")
     note(f"the report: {report}")
+    next_step("open it in a browser; then, with your own votes and texts or images: dissensus study init VOTES ITEMS")

@@ -10,7 +10,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.people import evaluate_by_annotator, score_lewidi
-from dissensus.cli.printing import console, json_to, note, plain, text_to
+from dissensus.cli.printing import console, json_to, next_step, note, plain, text_to
 from dissensus.evaluation.comparison.tables import shown as show
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
@@ -39,6 +39,12 @@ MOST_WARNINGS = 3
 """Warnings on the screen, a line each."""
 
 
+def _list_metrics(asked: bool) -> None:
+    if asked:
+        _print_metrics()
+        raise typer.Exit
+
+
 def evaluate(
     votes: opt.VotesFile = None,
     predictions: opt.PredictionsFile = None,
@@ -63,7 +69,8 @@ def evaluate(
         str | None, typer.Option("--metrics", help="Names separated by commas; --list-metrics shows them.")
     ] = None,
     list_metrics: Annotated[
-        bool, typer.Option("--list-metrics", help="Show the metrics and stop.", is_eager=True)
+        bool,
+        typer.Option("--list-metrics", help="Show the metrics and stop.", is_eager=True, callback=_list_metrics),
     ] = False,
     given: opt.Given = None,
     answers: opt.Answers = None,
@@ -132,6 +139,8 @@ def evaluate(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    kind: opt.Kind = None,
+    models: opt.Models = None,
     attribute: opt.Attributes = None,
     classes: Annotated[
         str | None,
@@ -144,6 +153,8 @@ def evaluate(
     separator: opt.Separator = None,
     duplicates: opt.Duplicates = "refuse",
     seed: opt.Seed = 0,
+    engine: opt.OnRay = "local",
+    address: opt.Address = None,
     json: opt.JsonTo = None,
 ) -> None:
     """How close a model is to people: a verdict, and scores with intervals, baselines and worth in people."""
@@ -153,10 +164,8 @@ def evaluate(
     from dissensus.evaluation.predictions import align_predictions, read_predictions
     from dissensus.labels.labelling import label as make
     from dissensus.labels.reading import labels_beside
+    from dissensus.votes.kinds import people_alone
 
-    if list_metrics:
-        _print_metrics()
-        return
     if lewidi is not None:
         if votes is None:
             raise InputError("evaluate: --lewidi needs --votes FOLDER, the folder of the official files; give it")
@@ -169,13 +178,16 @@ def evaluate(
         raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
     options = opt.reading_options(locals())
     read, reading = votes_and_reading(votes, options)
+    read, models_left_out = people_alone(read)
+    told = [models_left_out] if models_left_out else []
     systems = system_files([predictions, *(compare or ())])
     order = options["classes"]
     if by is not None:
         evaluate_by_annotator(
             read,
             systems,
-            training=None if training is None else votes_and_reading(training, options)[0],
+            training=None if training is None else people_alone(votes_and_reading(training, options)[0])[0],
+            notes=told,
             order=order,
             item=item,
             annotator=annotator,
@@ -201,26 +213,28 @@ def evaluate(
         for name, path in files.items()
         if path
     }
-    human, models, left_out = align_predictions(labels, found, only_common=only_common)
+    human, aligned, left_out = align_predictions(labels, found, only_common=only_common)
+    left_out = (*told, *left_out)
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
     made = _strata(
         strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme, least=least_people
     )
     result = score(
         human,
-        {name: models[name] for name in systems},
+        {name: aligned[name] for name in systems},
         votes=read,
         metrics=chosen,
         strata=made,
-        majority=None if hard is None else hard if hard in systems else models[hard].probabilities,
+        majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,
         resamples=resamples,
         seed=seed,
+        over=opt.over(engine, address),
     )
     held = None
     if against is not None:
         held = score(
             labels_beside(against, human, item=item),
-            {name: models[name].probabilities for name in systems},
+            {name: aligned[name].probabilities for name in systems},
             metrics=chosen or AGAINST,
             strata=made,
             baselines=False,
@@ -247,6 +261,7 @@ def evaluate(
             note(sentence)
         _print_all(result)
         _print_against(held, against)
+        next_step(f"dissensus report --votes {votes} --predictions {predictions}")
         return
     how = [f"votes as {reading.format}"] if reading is not None else []
     for kind in dict.fromkeys(each.given for each in found.values()):
@@ -254,6 +269,7 @@ def evaluate(
         how.append(f"{of_kind[0] if len(of_kind) == 1 else f'{len(of_kind)} files'} as {kind}")
     _print_screen(result, [*left_out, *result.warnings], how, strata=strata or (), notes=len(notes))
     _print_against(held, against)
+    next_step(f"dissensus report --votes {votes} --predictions {predictions}")
 
 
 def _print_against(held: Evaluation | None, path: Path | None) -> None:
@@ -308,8 +324,8 @@ def _strata(
             made[name] = STRATA[name](human)
         elif name in votes.attributes:
             made[name] = by_attribute(human, votes, name, scheme=scheme, least=least)
-            if hidden := groups_of(votes, name, least=least).hidden:
-                note(hidden)
+            for sentence in groups_of(votes, name, least=least).told:
+                note(sentence)
         else:
             made[name] = by_column(human, read_column(source, name, human.items, item=item))
     return made

@@ -8,22 +8,36 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 
 if TYPE_CHECKING:
     from dissensus.labels import LabelDistribution
+    from dissensus.votes.table import Votes
+
+
+def _list_schemes(asked: bool) -> None:
+    if asked:
+        from dissensus.labels.labelling import SCHEMES
+
+        for name, each in SCHEMES.items():
+            console().print(f"[bold]{name:22}[/]{each.what}")
+        raise typer.Exit
 
 
 def labels(
     source: opt.Source,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Where to write them: .csv, .tsv, .parquet, .jsonl or .npz.")
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Where to write them: .csv, .tsv, .parquet, .jsonl or .npz; - is standard output."
+        ),
     ] = None,
     scheme: Annotated[
         str, typer.Option(help="How votes become probabilities; --list-schemes shows them.")
     ] = "frequency",
     list_schemes: Annotated[
-        bool, typer.Option("--list-schemes", help="Show the schemes and stop.", is_eager=True)
+        bool,
+        typer.Option("--list-schemes", help="Show the schemes and stop.", is_eager=True, callback=_list_schemes),
     ] = False,
     tie: Annotated[Literal["first", "random", "split"], typer.Option(help="How a tied majority is decided.")] = "first",
     concentration: Annotated[
@@ -58,6 +72,12 @@ def labels(
         ),
     ] = None,
     licence: Annotated[str | None, typer.Option(help="The licence that the card of --release names.")] = None,
+    with_models: Annotated[
+        bool,
+        typer.Option(
+            "--with-models", help="Count each model as one more person; without it, votes of models are left out."
+        ),
+    ] = False,
     probabilities: Annotated[
         bool,
         typer.Option("--probabilities", help="The file holds probabilities, a column per class, and no votes."),
@@ -72,8 +92,10 @@ def labels(
     response: opt.Response = None,
     seconds: opt.Seconds = None,
     time: opt.Time = None,
+    kind: opt.Kind = None,
     keep: opt.Keep = None,
     annotators: opt.Annotators = None,
+    models: opt.Models = None,
     columns: opt.ColumnNames = None,
     missing: opt.Missing = None,
     classes: opt.Classes = None,
@@ -81,23 +103,21 @@ def labels(
     separator: opt.Separator = None,
     duplicates: opt.Duplicates = "refuse",
     seed: opt.Seed = 0,
+    json: opt.JsonTo = None,
 ) -> None:
     """Label distributions from votes, by a weighting scheme or an annotator model."""
     from dissensus.datasets import DATASETS
     from dissensus.errors import InputError
-    from dissensus.labels.labelling import SCHEMES
     from dissensus.labels.labelling import label as make
     from dissensus.labels.reading import read_classes, read_labels
     from dissensus.labels.release import write_release
     from dissensus.labels.schemes import UNSURE_WEIGHT
     from dissensus.labels.writing import annotator_table, judgement_table, write_labels
     from dissensus.table_file import write_table
+    from dissensus.votes.kinds import people_alone
 
-    if list_schemes:
-        for name, each in SCHEMES.items():
-            console().print(f"[bold]{name:22}[/]{each.what}")
-        return
     options: dict[str, Any] = {}
+    of_models = ""
     if scheme == "majority":
         options = {"tie": tie, "seed": seed}
     if concentration is not None:
@@ -123,10 +143,17 @@ def labels(
     elif stream:
         if release is not None or by != "item":
             raise InputError("--stream counts votes without looking at judgements; leave out --by and --release")
-        made = _streamed(source, scheme, reading, options)
+        made = _streamed(source, scheme, reading, options, with_models=with_models)
     else:
         votes, understood = opt.votes_named(source, reading)
         opt.show_reading(understood)
+        if release is not None and with_models:
+            raise InputError("--release makes its labels from people's votes alone; leave out --with-models")
+        given = votes
+        votes, of_models = _with_models(given) if with_models else people_alone(given)
+        if of_models:
+            note(of_models)
+        models_among = given.model_annotators if with_models else votes.model_annotators
         if gold is not None:
             named = None if gold_columns is None else tuple(name.strip() for name in gold_columns.split(","))
             told: list[str] = []
@@ -136,27 +163,34 @@ def labels(
         if scheme in UNSURE_WEIGHT and votes.unsure is None:
             note(f"the votes hold no responses of unsure: {scheme} makes no difference to equal-weighted")
         if release is not None:
-            for written in write_release(votes, release, name=Path(source).stem, licence=licence):
+            for written in write_release(given, release, name=Path(source).stem, licence=licence):
                 note(f"{written} written")
         if by == "judgement":
-            if out is None:
+            if output is None:
                 raise InputError("--by judgement writes a row per judgement; name the file with -o")
             weighting = "equal-weighted" if scheme == "frequency" else scheme
-            write_table(judgement_table(votes, weighting), out)
-            note(f"{votes.n_judgements:,} judgements, {weighting}, written to {out}")
+            write_table(judgement_table(given if with_models else votes, weighting), output)
+            note(f"{votes.n_judgements:,} judgements, {weighting}, written to {output}")
             return
         made = make(votes, scheme, **options)
     if skills is not None and made.model is None:
         raise InputError(
             f"scheme {scheme} has no annotators to write; choose dawid-skene, one-coin, mace, glad or wawa"
         )
-    _print(made)
-    if out is not None:
-        write_labels(made, out, tie=tie, seed=seed)
-        note(f"label distributions of {len(made):,} items written to {out}")
+    if json is not None:
+        json_to(json, {**_facts(made), **({"models": of_models} if of_models else {})})
+    if "-" not in (str(json), str(output)):
+        _print(made)
+    if output is not None:
+        write_labels(made, output, tie=tie, seed=seed)
+        if str(output) != "-":
+            note(f"label distributions of {len(made):,} items written to {output}")
     if skills is not None:
-        write_table(annotator_table(made.model), skills)
+        write_table(annotator_table(made.model, by_model=models_among), skills)
         note(f"{len(made.model.annotators):,} annotators written to {skills}")
+    next_step(
+        f"dissensus evaluate --votes {source} --predictions FILE, or dissensus study init {source} ITEMS to train"
+    )
 
 
 def _prior(scheme: str, prior: str) -> dict[str, Any]:
@@ -173,16 +207,48 @@ def _prior(scheme: str, prior: str) -> dict[str, Any]:
         raise InputError(f"--prior {prior}: for dawid-skene give a number of pseudo-votes, such as 4, or 0") from None
 
 
-def _streamed(source: str, scheme: str, reading: dict[str, Any], options: dict[str, Any]) -> LabelDistribution:
+def _with_models(votes: Votes) -> tuple[Votes, str]:
+    """The votes with each model counted as one more person, and a sentence that says so where there are any."""
+    from dissensus.votes.kinds import share_of_models
+
+    share = share_of_models(votes)
+    told = f"{share}, and each model counts as one more person (--with-models)" if share else ""
+    return votes.models_as_people(), told
+
+
+def _streamed(
+    source: str, scheme: str, reading: dict[str, Any], options: dict[str, Any], *, with_models: bool
+) -> LabelDistribution:
     from dissensus.errors import InputError
     from dissensus.labels.schemes import label_counts
     from dissensus.votes.counting import count_votes
 
-    kept = ("item", "label", "classes", "ordered")
-    counted = count_votes(source, **{name: value for name, value in reading.items() if name in kept})
+    if reading["models"]:
+        raise InputError("--stream counts votes without looking at who voted; mark models in a column 'kind' (--kind)")
+    kept = ("item", "label", "kind", "classes", "ordered")
+    chosen = {name: value for name, value in reading.items() if name in kept}
+    counted = count_votes(source, with_models=with_models, **chosen)
+    if counted.left_out:
+        note(f"{counted.left_out:,} votes are from models: left out")
     if scheme not in ("frequency", "dirichlet", "majority"):
         raise InputError(f"--stream counts votes without looking at who voted, and {scheme} needs to; leave it out")
     return label_counts(counted, scheme, **options)
+
+
+def _facts(made: LabelDistribution) -> dict[str, Any]:
+    """What is printed of label distributions, ready for JSON."""
+    facts = {
+        "scheme": made.scheme,
+        "items": len(made),
+        "mean_entropy_nats": float(made.entropy.mean()),
+        "unanimous": float(made.unanimous.mean()),
+        "tied_majorities": int(made.majority().tied.sum()),
+        "mean_probability": dict(zip(made.classes, made.probabilities.mean(axis=0).tolist(), strict=True)),
+    }
+    if made.mean_uncertainty is not None and made.unsure_proportion is not None:
+        facts["mean_uncertainty"] = float(made.mean_uncertainty.mean())
+        facts["unsure_proportion"] = float(made.unsure_proportion.mean())
+    return facts
 
 
 def _print(made: LabelDistribution) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 
 if TYPE_CHECKING:
     from dissensus.ood.results import OodResult
@@ -56,7 +56,9 @@ def ood(
     seed: Annotated[int | None, typer.Option(help="Seed of drawn items and resamples.")] = None,
     figure: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="Write tables, ROC curves and histograms as one .html page."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write tables, ROC curves and histograms as one .html page."
+        ),
     ] = None,
     json: opt.JsonTo = None,
 ) -> None:
@@ -92,6 +94,7 @@ def ood(
         json_to(json, result.to_dict())
     if str(json) != "-":
         show_ood(result)
+    next_step(f"dissensus report {source} --store {store}" if of_study else "dissensus study init VOTES ITEMS to train")
 
 
 def _of_study(source: str, store: Path, told: dict[str, Any], device: str) -> OodResult:

@@ -10,6 +10,7 @@ import typer
 from dissensus.cli.printing import note
 
 if TYPE_CHECKING:
+    from dissensus.cores import Over
     from dissensus.votes.reading import Reading
     from dissensus.votes.table import Votes
 
@@ -26,6 +27,20 @@ Response = Annotated[
 Seconds = Annotated[str | None, typer.Option(help="Column of seconds per judgement.", rich_help_panel="Columns")]
 Time = Annotated[
     str | None, typer.Option(help="Column that says when a judgement was given.", rich_help_panel="Columns")
+]
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        help="Column that says whether a person or a model gave a row; one called kind is found by itself.",
+        rich_help_panel="Columns",
+    ),
+]
+Models = Annotated[
+    str | None,
+    typer.Option(
+        help="Annotators who are models, where no column says so: names or patterns (gpt-*), separated by commas.",
+        rich_help_panel="Columns",
+    ),
 ]
 Attributes = Annotated[
     list[str] | None,
@@ -74,8 +89,25 @@ StudyOrStore = Annotated[
 ]
 RunsIn = Annotated[Path, typer.Option("--store", help="The run store: the folder that the study's runs are kept in.")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda or cuda:0.")]
+Engine = Annotated[
+    Literal["auto", "loop", "fleet", "ray"],
+    typer.Option(help="How runs are trained; ray: over the nodes of a Ray cluster."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|ray://HOST:PORT",
+        help="The Ray cluster; without it, the one that RAY_ADDRESS names or that was started on this machine.",
+        rich_help_panel="Ray",
+    ),
+]
+OnRay = Annotated[
+    Literal["local", "ray"],
+    typer.Option("--engine", help="Where to compute; ray: over the nodes of a Ray cluster.", rich_help_panel="Ray"),
+]
 JsonTo = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
+    Path | None,
+    typer.Option("--json", metavar="[FILE]", help="Write the result as JSON, to standard output without FILE."),
 ]
 
 VotesFile = Annotated[
@@ -124,17 +156,33 @@ Answers = Annotated[
 OnlyCommon = Annotated[bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")]
 
 
+def over(engine: str, address: str | None, *, device: str = "cpu") -> Over:
+    """What calls a function on many jobs: `map`, or where the engine is Ray a cluster."""
+    from functools import partial
+
+    from dissensus.errors import InputError
+    from dissensus.extras import installed
+    from dissensus.training.on_ray import Cluster, mapped_on_ray
+
+    if engine != "ray":
+        if address is not None:
+            raise InputError("--address is for a cluster; add --engine ray")
+        return map
+    installed("ray", "ray", wanted_by="--engine ray")
+    return partial(mapped_on_ray, cluster=Cluster(address), device=device)
+
+
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a command that say how to read a votes file."""
     names = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "duplicates")
-    chosen = {name: given[name] for name in names} | {"time": given.get("time")}
+    chosen = {name: given[name] for name in names} | {name: given.get(name) for name in ("time", "kind")}
     chosen["classes"] = (
         None if given["classes"] is None else tuple(name.strip() for name in given["classes"].split(","))
     )
-    for name in ("annotators", "columns", "missing"):
+    for name in ("annotators", "models", "columns", "missing"):
         text = given.get(name)
         chosen[name] = None if text is None else tuple(each.strip() for each in text.split(","))
-    chosen["annotators"] = chosen["annotators"] or ()
+    chosen |= {name: chosen[name] or () for name in ("annotators", "models")}
     chosen["attributes"] = tuple(given.get("attribute") or ())
     chosen["item_attributes"] = tuple(given.get("keep") or ())
     return chosen
@@ -160,10 +208,12 @@ def item_attribute(votes: Votes, name: str) -> Any:
 def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
     """The votes of a file, with how it was understood, or those of a known dataset."""
     from dissensus.datasets import DATASETS
-    from dissensus.errors import InputError
+    from dissensus.errors import InputError, choices
     from dissensus.votes.reading import Options, understand
 
     path = Path(source)
+    if not path.exists() and not path.suffix and path.name == source and source not in DATASETS:
+        raise InputError(f"'{source}' is neither a file here nor a known dataset{choices(source, DATASETS)}")
     if is_known(source):
         given = [name for name, value in options.items() if value not in (None, "refuse", ())]
         if given:

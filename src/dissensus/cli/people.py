@@ -32,6 +32,7 @@ def evaluate_by_annotator(
     files: Mapping[str, Path],
     *,
     training: Votes | None,
+    notes: Sequence[str],
     order: Sequence[str] | None,
     item: str | None,
     annotator: str | None,
@@ -54,7 +55,7 @@ def evaluate_by_annotator(
 
     systems: dict[str, VotePredictions] = {}
     labels: list[str] = []
-    notes: list[str] = []
+    notes = list(notes)
     for number, (name, path) in enumerate(files.items()):
         if predicts_people(path, annotator=annotator):
             read = read_vote_predictions(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, note, plain
+from dissensus.cli.printing import console, next_step, note, plain
 
 if TYPE_CHECKING:
     from dissensus.bundles import TrainedModel
@@ -19,9 +19,9 @@ def predict(
     items: Annotated[
         Path, typer.Argument(metavar="ITEMS", help="A table of texts, a folder of images, or a file of features.")
     ],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="CSV, TSV, Parquet or JSONL.")] = Path(
-        "predictions.parquet"
-    ),
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="CSV, TSV, Parquet or JSONL; - is standard output.")
+    ] = Path("predictions.parquet"),
     item: Annotated[str | None, typer.Option(help="Column of item names.")] = None,
     text: Annotated[str | None, typer.Option(help="Column of texts; two, separated by a comma, for pairs.")] = None,
     annotator: Annotated[
@@ -46,8 +46,10 @@ def predict(
     columns: dict[str, Any] = {"item": names.tolist()}
     columns |= {name: probabilities[:, k] for k, name in enumerate(model.classes)}
     write_table(pl.DataFrame(columns), output)
-    console().print(plain(str(output)), soft_wrap=True)
-    note(f"{len(names):,} items; next: dissensus evaluate --votes VOTES --predictions {output}")
+    if str(output) != "-":
+        console().print(plain(str(output)), soft_wrap=True)
+    note(f"{len(names):,} items")
+    next_step(f"dissensus evaluate --votes VOTES --predictions {'FILE' if str(output) == '-' else output}")
 
 
 def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None) -> tuple[Any, Any]:
@@ -73,9 +75,11 @@ def export(
     ] = False,
     run: Annotated[str | None, typer.Option(metavar="KEY", help="A run by its key, or the beginning of it.")] = None,
     ensemble: Annotated[bool, typer.Option("--ensemble", help="All seeds of the system together.")] = False,
+    pseudonyms: opt.Pseudonyms = None,
 ) -> None:
     """Write a model of a finished study as a folder that predicts anywhere: weights, recipe, encoder, scores, card."""
     from dissensus.bundles import export_bundle
+    from dissensus.bundles.recipe import read_recipe
     from dissensus.errors import InputError
     from dissensus.studies import open_study, read_study, score_study
 
@@ -83,6 +87,10 @@ def export(
         raise InputError("--best and --run contradict each other; give one of them")
     study, store = opt.study_and_store(source, store, command="study export")
     scored = score_study(open_study(read_study(study), store))
-    written, chosen = export_bundle(scored, output, run=run, ensemble=ensemble)
+    written, chosen = export_bundle(scored, output, run=run, ensemble=ensemble, pseudonyms=pseudonyms)
     console().print(plain(str(written)), soft_wrap=True)
-    note(f"{chosen}; next: dissensus predict {written} ITEMS -o predictions.parquet")
+    known = read_recipe(written).people
+    if known is not None and not known["by"] and pseudonyms is None:
+        note(f"the bundle holds the names of {len(known['units']):,} annotators; --pseudonyms hides them")
+    note(chosen)
+    next_step(f"dissensus predict {written} ITEMS -o predictions.parquet")

@@ -28,6 +28,11 @@ def note(sentence: str) -> None:
     sys.stderr.write(f"{sentence}\n")
 
 
+def next_step(command: str) -> None:
+    """What a user would do next, on standard error; every command ends with one."""
+    note(f"next: {command}")
+
+
 def plain(text: str) -> str:
     """Untrusted text as text: nothing in it is read as Rich's markup, and control characters are made visible."""
     from rich.markup import escape

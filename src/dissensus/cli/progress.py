@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.cli.printing import console, note, plain
 
@@ -98,6 +98,17 @@ def said_now_and_then() -> Callable[[str, int, int], None]:
         last = now
 
     return told
+
+
+def status_dict(opened: OpenStudy) -> dict[str, Any]:
+    """How much of a study is in the store and who trains it now, ready for JSON."""
+    name = opened.study.name
+    return {
+        "study": name,
+        "runs": len(opened.runs),
+        "in_store": len(opened.runs) - len(opened.waiting),
+        "now": [standing for standing in opened.store.progress() if standing.get("study") == name],
+    }
 
 
 def show_status(opened: OpenStudy) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, note, plain
+from dissensus.cli.printing import console, next_step, note, plain
 from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def report(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    kind: opt.Kind = None,
+    models: opt.Models = None,
     attribute: opt.Attributes = None,
     classes: opt.Classes = None,
     ordered: opt.Ordered = None,
@@ -88,6 +90,7 @@ def report(
     written = write_report(subject, output, seed=seed)
     console().print(plain(str(written)), soft_wrap=True)
     note(f"figures and tables are in {written.with_name(f'{written.stem}-files')}")
+    next_step(f"open {written} in a browser")
 
 
 def _of_study(
@@ -128,9 +131,11 @@ def _of_files(
     from dissensus.labels.labelling import label as make
     from dissensus.report.subject import files_subject
     from dissensus.studies.scored import METRICS
+    from dissensus.votes.kinds import people_alone
 
     read, how = votes_and_reading(votes, reading)
     opt.show_reading(how)
+    read, models_left_out = people_alone(read)
     if pseudonyms is not None:
         read = pseudonymous(read, pseudonyms)
     labels = make(read, scheme)
@@ -155,7 +160,7 @@ def _of_files(
         title=Path(votes).name,
         texts=None if texts is None else read_column(texts, "text", human.items),
         files=told,
-        cautions=left_out,
+        cautions=(*([models_left_out] if models_left_out else []), *left_out),
         least_people=least_people,
         command=f"dissensus report --votes {votes} --predictions {paths[0]} {typed}".rstrip()
         + (f" --texts {texts}" if texts is not None else ""),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 from dissensus.cli.progress import train_with_progress
 
 if TYPE_CHECKING:
@@ -44,9 +44,10 @@ def reproduce(
         typer.Option(help="A study to run, and no other; may be given again. Pages show what is there."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=0, help="How many seeds; 0 takes those of the studies.")] = 0,
-    engine: Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")] = "auto",
+    engine: opt.Engine = "auto",
     device: opt.Device = "auto",
     resamples: Annotated[int, typer.Option(min=0, help="Of items and seeds, behind each interval.")] = 1000,
+    json: opt.JsonTo = None,
 ) -> None:
     """Run a paper's studies, judge its claims on them, and write what came out as Markdown, HTML and JSON.
 
@@ -66,8 +67,13 @@ def reproduce(
             note(f"{summary.study}: {f'not run: {summary.missing}' if summary.missing else 'done'}")
     summaries = read_summaries(kept or output, paper.name)
     paths = write_pages(paper, summaries, output if kept is None else kept)
-    _show(paper, judge_paper(paper, summaries), quick=any(each.quick for each in summaries.values()))
+    judged = judge_paper(paper, summaries)
+    if str(json) != "-":
+        _show(paper, judged, quick=any(each.quick for each in summaries.values()))
+    if json is not None:
+        json_to(json, [each.to_dict() for each in judged])
     note(f"written: {', '.join(map(str, paths))}")
+    next_step(f"dissensus reproduce {source}, without --quick" if quick else f"open {paths[1]} in a browser")
 
 
 def _show(paper: Paper, judged: Sequence[Judged], *, quick: bool) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.evaluate import short_table, system_files, votes_and_reading
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 from dissensus.votes.privacy import LEAST_PEOPLE
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ def stand_in(
         str, typer.Option("--votes", metavar="FILE", help="A votes file, or the name of a known dataset.")
     ],
     predictions: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--predictions",
             metavar="FILE",
             help="A model's answers or predictions, as dissensus evaluate reads them; an official "
-            "*.llm_annotations.json holds several models.",
+            "*.llm_annotations.json holds several models. Without it, the models that are marked among the votes.",
         ),
-    ],
+    ] = None,
     compare: opt.Compared = None,
     epsilon: Annotated[
         float,
@@ -90,6 +90,8 @@ def stand_in(
     label: opt.Label = None,
     response: opt.Response = None,
     seconds: opt.Seconds = None,
+    kind: opt.Kind = None,
+    models: opt.Models = None,
     attribute: opt.Attributes = None,
     keep: opt.Keep = None,
     classes: opt.Classes = None,
@@ -102,27 +104,30 @@ def stand_in(
     """May a model take a person's place? The alternative annotator test, worth in people, and where it fails."""
     from dissensus.errors import InputError
     from dissensus.evaluation.model_outputs import read_answers
-    from dissensus.evaluation.stand_in.answers import read_model_answers
+    from dissensus.evaluation.stand_in.answers import read_model_answers, voted_answers
     from dissensus.evaluation.stand_in.judging import judge_stand_ins
+    from dissensus.votes.kinds import people_alone
     from dissensus.votes.privacy import pseudonymous
 
     options = opt.reading_options(locals())
-    read, _ = votes_and_reading(votes, options)
+    said, _ = votes_and_reading(votes, options)
+    read, left_out = people_alone(said)
     meaning = None if answers is None else read_answers(answers)
-    files = system_files([predictions, *(compare or ())])
-    models: dict[str, Answers] = {}
+    files = system_files([*([] if predictions is None else [predictions]), *(compare or ())])
+    judged: dict[str, Answers] = {} if predictions is not None else voted_answers(said)
     for name, path in files.items():
         found = read_model_answers(
             path, read, name=name, order=options["classes"], item=item, given=given, answers=meaning
         )
-        again = [each for each in found if each in models]
+        again = [each for each in found if each in judged]
         if again:
             raise InputError(f"{path}: a model '{again[0]}' was read from another file; give each model one name")
-        models |= found
-    notes = [sentence for each in models.values() for sentence in each.notes]
+        judged |= found
+    notes = [left_out] if left_out and predictions is not None else []
+    notes += [sentence for each in judged.values() for sentence in each.notes]
     result = judge_stand_ins(
         read if pseudonyms is None else pseudonymous(read, pseudonyms),
-        models,
+        judged,
         score=None if score is None else _score(score),
         epsilon=epsilon,
         false_discoveries=false_discoveries,
@@ -141,6 +146,7 @@ def stand_in(
         note(sentence)
     if json is None or str(json) != "-":
         _print(result)
+    next_step(f"dissensus report --votes {votes} --predictions {predictions}")
 
 
 def _score(name: str) -> Score:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dissensus.cli.printing import console, json_to, note, plain
-from dissensus.cli.progress import show_status, train_with_progress
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.progress import show_status, status_dict, train_with_progress
+from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from dissensus.cores import Over
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.studies import OpenStudy, Plan, ScoredStudy, Study
     from dissensus.studies.by_vote import VoteScore
@@ -33,28 +37,65 @@ Store = Annotated[Path, typer.Option(help="The folder that results are kept in a
 def run_(
     source: Source,
     store: Store = Path("dissensus-runs"),
-    engine: Annotated[Literal["auto", "loop", "fleet"], typer.Option(help="How runs are trained.")] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
-    json: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the table; - is standard output.")
+    engine: opt.Engine = "auto",
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda or cuda:0. auto and cuda take all GPUs of the machine.")
+    ] = "auto",
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="This is process I of N that share the runs through one store: on this machine, as tasks of a Slurm "
+            "array, or on hosts with a shared folder. Nothing is trained twice, and what one leaves by dying the "
+            "others finish.",
+        ),
     ] = None,
+    address: opt.Address = None,
+    remote: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A folder that all nodes of the cluster reach, a path or s3://, gs://, ...: they write finished runs "
+            "there, from where they come into the store.",
+            rich_help_panel="Ray",
+        ),
+    ] = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Train what is not in the store yet, then show the table, and measure basins and OOD where the study says so.
 
     Can be stopped and started again at any time.
     """
-    from dissensus.studies import plan_study, read_study
+    from dissensus.studies import Shard, plan_study, read_study
+    from dissensus.training.on_ray import Cluster
 
+    if re.match(r"\w\w+:[/\\]", str(store)):
+        raise InputError(f"{store}: a store is a folder; for an address of a cloud use --engine ray --remote")
     study = read_study(source)
+    part_of = None if shard is None else Shard.named(shard)
+    cluster = None if address is None and remote is None else Cluster(address, remote)
     _say_what_is_made(study)
     with encoding_bar() as told:
-        plans = [plan_study(part, store, engine=engine, device=device, told=told) for part in study.parts]
+        plans = [
+            plan_study(each, store, engine=engine, device=device, shard=part_of, cluster=cluster, told=told)
+            for each in study.parts
+        ]
     for plan in plans:
         train_with_progress(plan)
-    _show_results([plan.opened for plan in plans], json)
+    kept = "" if store == Path("dissensus-runs") else f" --store {store}"
+    if part_of is not None:
+        # Of many processes each would print the same; and measuring is not shared.
+        for plan in plans:
+            plan.writer.close()
+        note(f"{study.name}: all runs are in {store}")
+        next_step(f"dissensus study run {source}{kept}, which shows the table")
+        return
+    over = opt.over(engine, address, device=device)
+    _show_results([plan.opened for plan in plans], json, over=opt.over(engine, address))
     for plan in plans:
-        _measure(plan, quiet=str(json) == "-")
+        _measure(plan, over=over, quiet=str(json) == "-")
         plan.writer.close()
+    next_step(f"dissensus report {source}{kept}, or dissensus study export {source}{kept} -o MODEL to predict with it")
 
 
 def _say_what_is_made(study: Study) -> None:
@@ -65,7 +106,7 @@ def _say_what_is_made(study: Study) -> None:
         note(f"{study.dataset}: the set is made first, once, which takes some minutes")
 
 
-def _measure(plan: Plan, *, quiet: bool) -> None:
+def _measure(plan: Plan, *, over: Over, quiet: bool) -> None:
     """Measure what the study's [basins] and [ood] tables ask for, and show it."""
     from dissensus.cli.basins import measure_with_progress, show_basins
     from dissensus.cli.ood import show_ood
@@ -73,7 +114,7 @@ def _measure(plan: Plan, *, quiet: bool) -> None:
 
     opened, device = plan.opened, plan.choice.device
     if opened.study.basins is not None:
-        show_basins(measure_with_progress(opened, device=device), quiet=quiet)
+        show_basins(measure_with_progress(opened, device=device, over=over), quiet=quiet)
     if opened.study.ood is not None:
         result = study_ood(opened, device=device)
         if not quiet:
@@ -81,21 +122,44 @@ def _measure(plan: Plan, *, quiet: bool) -> None:
 
 
 @app.command("list")
-def list_() -> None:
+def list_(json: opt.JsonTo = None) -> None:
     """The studies that are shipped."""
     from dissensus.studies import read_study, shipped_studies
 
-    for name in shipped_studies():
-        study = read_study(name)
+    studies = {name: read_study(name) for name in shipped_studies()}
+    if json is not None:
+        json_to(json, [_facts(study) for study in studies.values()])
+        if str(json) == "-":
+            return
+    for name, study in studies.items():
         console().print(f"[bold]{name}[/]  {study.size} runs on {study.dataset}\n  {plain(study.question)}")
+    next_step("dissensus study show NAME")
+
+
+def _facts(study: Study) -> dict[str, Any]:
+    """What a study asks and will run, ready for JSON."""
+    return {
+        "study": study.name,
+        "question": study.question,
+        "data": study.held,
+        "runs": study.size,
+        "targets": [target.name for target in study.targets],
+        "deliveries": [method.delivery for method in study.methods],
+        "models": list(map(str, [*study.models, *study.annotator_models])),
+        "seeds": list(study.seeds),
+    }
 
 
 @app.command()
-def show(source: Source) -> None:
+def show(source: Source, json: opt.JsonTo = None) -> None:
     """What a study asks and what it will run."""
     from dissensus.studies import read_study
 
     study = read_study(source)
+    if json is not None:
+        json_to(json, _facts(study))
+        if str(json) == "-":
+            return
     out = console()
     out.print(f"[bold]{plain(study.name)}[/]: {study.size} runs")
     if study.question:
@@ -116,25 +180,31 @@ def show(source: Source) -> None:
     out.print(f"models      {plain(', '.join(map(str, [*study.models, *study.annotator_models])))}")
     out.print(f"seeds       {', '.join(str(seed) for seed in study.seeds)}")
     out.print(f"training    {plain(str(study.training))}")
+    next_step(f"dissensus study run {source}")
 
 
 @app.command()
-def status(source: Source, store: Store = Path("dissensus-runs")) -> None:
+def status(source: Source, store: Store = Path("dissensus-runs"), json: opt.JsonTo = None) -> None:
     """How much of a study is in the store, and how far those are who train it now, here or elsewhere."""
     from dissensus.studies import open_study, read_study
 
-    for study in read_study(source).parts:
-        show_status(open_study(study, store))
+    parts = [open_study(study, store) for study in read_study(source).parts]
+    left = sum(len(each.waiting) for each in parts)
+    if json is not None:
+        json_to(json, [status_dict(each) for each in parts])
+    if str(json) != "-":
+        for each in parts:
+            show_status(each)
+    next_step(f"dissensus {'study run' if left else 'report'} {source} --store {store}")
 
 
 @app.command()
 def init(
     votes: Annotated[Path, typer.Argument(help="A file of votes, as `dissensus votes inspect` reads.")],
     items: Annotated[Path, typer.Argument(help="A table of texts, a folder or file of images, or a file of features.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The study file to write.")] = Path("study.toml"),
+    output: Annotated[Path, typer.Option("-o", "--output", help="The study file to write.")] = Path("study.toml"),
 ) -> None:
     """Write a first study file, with a remark beside every choice, after a look at votes and items."""
-    from dissensus.errors import InputError
     from dissensus.studies.beginning import first_study
     from dissensus.whole_file import whole_file
 
@@ -145,7 +215,8 @@ def init(
         part.write_text(text, encoding="utf-8")
     for line in text.splitlines():
         console().print(plain(line), soft_wrap=True)
-    note(f"written to {output}; look at it, and type: dissensus study run {output}")
+    note(f"written to {output}")
+    next_step(f"look at it, then: dissensus study run {output}")
 
 
 @app.command()
@@ -157,7 +228,6 @@ def gc(
     yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
 ) -> None:
     """Remove stored runs that no known study asks for, after showing them."""
-    from dissensus.errors import InputError
     from dissensus.studies.unasked import unasked_runs
     from dissensus.training.store import RunStore, RunWriter
 
@@ -178,6 +248,7 @@ def gc(
             writer.drop(each.key)
         for name in forget or ():
             writer.forget_study(name)
+    next_step("dissensus study list")
 
 
 @contextmanager
@@ -191,11 +262,11 @@ def encoding_bar() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
 
 
-def _show_results(opened: Sequence[OpenStudy], json: Path | None) -> None:
+def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over) -> None:
     from dissensus.studies import score_study
     from dissensus.studies.folds import score_folds
 
-    scored = [score_study(each) for each in opened]
+    scored = [score_study(each, over=over) for each in opened]
     whole = {each[0].study.name.removesuffix("-fold-1"): score_folds(each) for each in _folds(opened)}
     for sentence in dict.fromkeys(caution for each in scored for caution in each.cautions):
         note(sentence)

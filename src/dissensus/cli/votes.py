@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of, pseudonymous
 
 if TYPE_CHECKING:
@@ -36,9 +36,11 @@ def inspect(
     response: opt.Response = None,
     seconds: opt.Seconds = None,
     time: opt.Time = None,
+    kind: opt.Kind = None,
     attribute: opt.Attributes = None,
     keep: opt.Keep = None,
     annotators: opt.Annotators = None,
+    models: opt.Models = None,
     columns: opt.ColumnNames = None,
     missing: opt.Missing = None,
     classes: opt.Classes = None,
@@ -72,11 +74,12 @@ def inspect(
     if pseudonyms is not None:
         votes = pseudonymous(votes, pseudonyms)
     found = look(votes, resamples=resamples, seed=seed, contested=contested)
+    votes = votes.people
     groups = () if by is None else by_items(votes, by, resamples=resamples, seed=seed)
     people = {name: by_annotators(votes, name, least=least_people) for name in options["attributes"]}
     for name in people:
-        if hidden := groups_of(votes, name, least=least_people).hidden:
-            note(hidden)
+        for sentence in groups_of(votes, name, least=least_people).told:
+            note(sentence)
     before = None if original is None else original_agreement(votes, opt.item_attribute(votes, original))
     hang = uncertainty_correlations(votes, resamples=resamples, seed=seed) if _knows_doubt(votes) else None
     if html is not None:
@@ -104,6 +107,7 @@ def inspect(
             _print_original(before, votes.classes)
         if hang is not None:
             _print_correlations(hang)
+    next_step(f"dissensus labels {source} -o labels.csv")
 
 
 def _knows_doubt(votes: Votes) -> bool:
@@ -113,7 +117,10 @@ def _knows_doubt(votes: Votes) -> bool:
 @app.command()
 def convert(
     source: opt.Source,
-    out: Annotated[Path, typer.Option("-o", "--out", help="The file to write; its ending says the kind.")],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="The file to write; its ending says the kind, and - is standard output."),
+    ],
     to: Annotated[
         str | None, typer.Option("--to", help="long, sets, wide or counts; chosen by what the votes are if not given.")
     ] = None,
@@ -128,9 +135,11 @@ def convert(
     response: opt.Response = None,
     seconds: opt.Seconds = None,
     time: opt.Time = None,
+    kind: opt.Kind = None,
     attribute: opt.Attributes = None,
     keep: opt.Keep = None,
     annotators: opt.Annotators = None,
+    models: opt.Models = None,
     columns: opt.ColumnNames = None,
     missing: opt.Missing = None,
     classes: opt.Classes = None,
@@ -142,12 +151,16 @@ def convert(
     from dissensus.datasets import DATASETS
     from dissensus.votes.croissant import REQUIRED
     from dissensus.votes.croissant import croissant as describe
+    from dissensus.votes.kinds import share_of_models
     from dissensus.votes.writing import write_votes
 
     votes, reading = opt.votes_named(source, opt.reading_options(locals()))
     opt.show_reading(reading)
-    write_votes(votes, out, format=to)
-    note(f"{len(votes):,} votes on {len(votes.items):,} items written to {out}")
+    write_votes(votes, output, format=to)
+    if str(output) != "-":
+        note(f"{len(votes):,} votes on {len(votes.items):,} items written to {output}")
+    if votes.by_model is not None:
+        note(share_of_models(votes))
     if croissant is not None:
         about = {"licence": licence}
         if opt.is_known(source):
@@ -157,11 +170,12 @@ def convert(
                 "url": known.page or known.address,
                 "citation": known.reference,
             }
-        found = describe(votes, out, name=Path(source).stem, **about)
+        found = describe(votes, output, name=Path(source).stem, **about)
         json_to(croissant, found)
         note(f"Croissant metadata written to {croissant}")
         lacking = ", ".join(name for name in REQUIRED if name not in found)
         note(f"add {lacking} to it before you publish the set: Croissant requires them")
+    next_step(f"dissensus votes inspect {source if str(output) == '-' else output}")
 
 
 def _print(found: Inspection, source: str) -> None:
@@ -223,6 +237,9 @@ def _print(found: Inspection, source: str) -> None:
     if found.doubtful():
         out.print()
         out.print(_annotators(found))
+    if found.models is not None and found.models.rows():
+        out.print()
+        out.print(_compared("Models beside people", "model", found.models.rows()))
     if found.contested:
         out.print()
         out.print(_contested(found))
@@ -262,19 +279,19 @@ def _classes(found: Inspection) -> Any:
 
 
 def _annotators(found: Inspection) -> Any:
-    from rich.table import Table
-
     from dissensus.votes.inspection import FEWEST
 
-    rows = found.doubtful()
-    table = Table(
-        title=f"Annotators who agree least with the rest (by the upper end; {FEWEST} judgements or more)",
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
+    title = f"Annotators who agree least with the rest (by the upper end; {FEWEST} judgements or more)"
+    return _compared(title, "annotator", found.doubtful())
+
+
+def _compared(title: str, who: str, rows: Sequence[dict[str, Any]]) -> Any:
+    """Annotators or models, a row each: how far they agree with the others."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     narrow = console().width < 70
-    table.add_column("annotator", overflow="ellipsis", no_wrap=True)
+    table.add_column(who, overflow="ellipsis", no_wrap=True)
     headings = ("n", "agrees", "95 %") if narrow else ("judgements", "agreement", "95 % interval", "by chance")
     for column in headings:
         table.add_column(column, justify="right", no_wrap=True)

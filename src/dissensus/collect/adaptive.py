@@ -61,7 +61,7 @@ def plan_allocation(cursor: Any, project: Project) -> list[Decision]:
     """
     if not project.adaptive.on:
         return []
-    cursor.execute("SELECT id, name, wanted, counted FROM item WHERE role = 'vote' ORDER BY id")
+    cursor.execute("SELECT id, name, wanted, counted FROM item WHERE role = 'vote' AND retired_at IS NULL ORDER BY id")
     rows = cursor.fetchall()
     wanted = np.array([row[2] for row in rows], dtype=np.int64)
     # Votes beyond k that were bought are spent, whether or not they still count.

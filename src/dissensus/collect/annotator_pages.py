@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from dissensus.collect import assignment, participants
-from dissensus.collect.answers import Refused, check_answers, check_values
+from dissensus.collect.answers import Refused, check_answers, check_values, questions_of
 from dissensus.collect.assignment import Assigned, Elsewhere, Finished, Nothing
 from dissensus.collect.events import log_event
 from dissensus.collect.media import inside, picture
@@ -23,8 +23,10 @@ from dissensus.collect.project import LONGEST_ANSWER
 from dissensus.collect.recruitment import Preview, external_of, way_back
 from dissensus.collect.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, too_many
 from dissensus.collect.site import (
+    LANGUAGE_COOKIE,
     Refusal,
     known,
+    language_of,
     message,
     page,
     posted_form,
@@ -33,7 +35,9 @@ from dissensus.collect.site import (
     session_tag,
     site_of,
     text_of,
+    turned_away,
 )
+from dissensus.responses import RESPONSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,11 +47,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from dissensus.collect.database import Cursor
+    from dissensus.collect.language import Language
     from dissensus.collect.participants import Annotator
     from dissensus.collect.site import Site
 
     T = TypeVar("T")
-    from dissensus.collect.project import Project
+    from dissensus.collect.project import Feedback, Project
 
 SCREENS: Final = {
     "arrived": ("/consent", "/screen"),
@@ -61,16 +66,21 @@ SCREENS: Final = {
 }
 """By state: the screens that may be seen, beginning with the one that is due."""
 
-ENDINGS: Final = {
-    "finished": ("All done", ""),
-    "no-consent": ("You did not take part", "Only that you did not agree was kept. You can close this page."),
-    "screened-out": (
-        "Your session ends here",
-        "Thank you for coming. There is no task for you in this project; you can close this page.",
-    ),
-    "technical": ("Your session ended early", "Something on our side kept you from finishing. You are not at fault."),
-}
-"""By state: the heading of the last page, and its text where the project gives none."""
+
+def shut_out(tongue: Language, shut: str) -> tuple[str, str]:
+    """Why somebody is not let in: the heading and the text of the page at the door."""
+    if shut == "paused":
+        text = tongue.say("Nobody new can start now. You can come back later with the same link.")
+        return tongue.say("The project is paused"), text
+    if shut == "closed":
+        text = tongue.say("Thank you for coming. Nobody new can start in this project any more.")
+        return tongue.say("The project is closed"), text
+    if shut == "group":
+        text = tongue.say("Thank you for coming. This project has enough people of your group already.")
+    else:
+        text = tongue.say("Thank you for coming. Others are answering everything that is left in this project.")
+    return tongue.say("All places are taken"), text
+
 
 RETURN_COOKIE: Final = "dissensus_return"
 """Where MTurk wants its task submitted; only its own hosts are trusted."""
@@ -82,12 +92,46 @@ DETAIL: Final = re.compile(r"[a-z-]{1,20}")
 """Words in the detail of an event: nothing can be deleted from the log, so nobody's own text may go into it."""
 
 PAUSE_SECONDS: Final = 15
-PAUSED: Final = {
-    "state": "paused",
-    "retry_seconds": PAUSE_SECONDS,
-    "error": "The researchers have paused the project. Your answers are saved, and this page carries on by itself.",
-    "kind": "paused",
-}
+
+
+def paused(tongue: Language) -> dict[str, Any]:
+    """What the script of the item screen is told while the project is paused."""
+    told = tongue.say(
+        "The researchers have paused the project. Your answers are saved, and this page carries on by itself."
+    )
+    return {"state": "paused", "retry_seconds": PAUSE_SECONDS, "error": told, "kind": "paused"}
+
+
+def ending(tongue: Language, state: str, *, platform: str) -> tuple[str, str, str]:
+    """For the last page: its heading, its text where the project gives none, and what the code is for."""
+    where = {"prolific": "Prolific", "mturk": "MTurk"}.get(platform)
+    if state == "finished":
+        told = (
+            tongue.say("This code shows {platform} that you are done.", platform=where)
+            if where
+            else tongue.say("This code shows that you are done. Keep it until you have been paid.")
+        )
+        return tongue.say("All done"), "", told
+    if state == "no-consent":
+        told = (
+            tongue.say(
+                "This code tells {platform} that you did not take part, so that you lose nothing.", platform=where
+            )
+            if where
+            else tongue.say("You need this code only if somebody asks you for one: it says that you did not take part.")
+        )
+        text = tongue.say("Only that you did not agree was kept. You can close this page.")
+        return tongue.say("You did not take part"), text, told
+    told = (
+        tongue.say("This code tells {platform} how your session ended.", platform=where)
+        if where
+        else tongue.say("This code says how your session ended. Keep it in case that somebody asks you for one.")
+    )
+    if state == "screened-out":
+        text = tongue.say("Thank you for coming. There is no task for you in this project; you can close this page.")
+        return tongue.say("Your session ends here"), text, told
+    text = tongue.say("Something on our side kept you from finishing. You are not at fault.")
+    return tongue.say("Your session ended early"), text, told
 
 
 class NotDue(Exception):  # noqa: N818
@@ -98,9 +142,16 @@ class NotDue(Exception):  # noqa: N818
         self.screen = screen
 
 
-def screens_of(project: Project, annotator: Annotator) -> tuple[str, ...]:
+def screens_of(cursor: Cursor, project: Project, annotator: Annotator, *, now: float) -> tuple[str, ...]:
     """The screens that an annotator may see, beginning with the one that is due."""
-    return ("/questions",) if participants.questions_due(project, annotator) else SCREENS[annotator.state]
+    if participants.questions_due(project, annotator):
+        return ("/questions",)
+    if annotator.state == "arrived":
+        if participants.door(cursor, project, annotator.id, now=now).shut is not None:
+            return ("/door",)
+        if project.eligibility and annotator.eligible is None:
+            return ("/eligibility", "/screen")
+    return SCREENS[annotator.state]
 
 
 def is_secure(site: Site) -> dict[str, Any]:
@@ -119,23 +170,34 @@ async def arrival(request: Request) -> Response:
         project.recruitment.kind, request.query_params, study_id=project.recruitment.study, keys=site.keys, now=now
     )
     if isinstance(external, Preview):
-        return message(request, project.texts.title, "This is a preview: accept the task on MTurk to take part.")
+        told = language_of(request).say("This is a preview: accept the task on MTurk to take part.")
+        return message(request, project.texts.title, told)
     session = request.cookies.get(ANNOTATOR_COOKIE)
     if external is None and session:
-        before = await site.database.read(lambda cursor: participants.annotator_of(cursor, session))
-        if before is not None and before.state in SCREENS:
-            return RedirectResponse(screens_of(project, before)[0], 303)
+
+        def came_before(cursor: Cursor) -> str | None:
+            before = participants.annotator_of(cursor, session)
+            known_state = before is not None and before.state in SCREENS
+            return screens_of(cursor, project, before, now=now)[0] if before is not None and known_state else None
+
+        known_screen = await site.database.read(came_before)
+        if known_screen is not None:
+            return RedirectResponse(known_screen, 303)
     if site.limits is not None:
         wait = site.limits.arrivals.wait(address_of(request.scope), now)
         if wait:
-            return too_many(wait)
+            return turned_away(request, too_many(wait))
 
-    def arrive(cursor: Cursor) -> tuple[str, Annotator]:
-        token = participants.arrive(cursor, now=now, external=external).token
-        return token, known(cursor, token)
+    asked = {each.name for each in project.eligibility}
+    given = {name: request.query_params.get(name, "") for name in project.quotas if name not in asked}
+    parameters = {name: value for name, value in given.items() if value and value.isprintable()}
 
-    token, found = await site.database.write(arrive)
-    response = RedirectResponse(screens_of(project, found)[0], 303)
+    def arrive(cursor: Cursor) -> tuple[str, str]:
+        token = participants.arrive(cursor, now=now, external=external, parameters=parameters).token
+        return token, screens_of(cursor, project, known(cursor, token), now=now)[0]
+
+    token, screen_due = await site.database.write(arrive)
+    response = RedirectResponse(screen_due, 303)
     response.set_cookie(ANNOTATOR_COOKIE, token, max_age=30 * 24 * 3600, **is_secure(site))
     if "turkSubmitTo" in request.query_params:
         response.set_cookie(RETURN_COOKIE, request.query_params["turkSubmitTo"][:200], **is_secure(site))
@@ -153,11 +215,22 @@ async def due(request: Request) -> tuple[str, Annotator]:
     site, session = site_of(request), session_of(request)
     if request.method == "POST":
         await posted_form(request, session)
-    found = await site.database.read(lambda cursor: known(cursor, session))
-    screens = screens_of(site.project, found)
+    now = site.now()
+
+    def look(cursor: Cursor) -> tuple[Annotator, tuple[str, ...]]:
+        found = known(cursor, session)
+        return found, screens_of(cursor, site.project, found, now=now)
+
+    found, screens = await site.database.read(look)
     if request.url.path not in screens:
         raise NotDue(screens[0])
     return session, found
+
+
+def in_words(request: Request, name: str) -> str:
+    """A text of the project in the visitor's language."""
+    project = site_of(request).project
+    return project.told(language_of(request).code).get(name) or str(getattr(project.texts, name))
 
 
 def kind_of(project: Project) -> str:
@@ -171,7 +244,7 @@ async def small_screen(request: Request) -> Response:
     site = site_of(request)
     project, now = site.project, site.now()
     if not project.least_width:
-        return RedirectResponse(SCREENS[annotator.state][0], 303)
+        return RedirectResponse("/consent" if annotator.state == "arrived" else SCREENS[annotator.state][0], 303)
     if request.method == "POST":
         await site.database.write(
             lambda cursor: participants.break_off(cursor, annotator.id, now=now, reason="small screen")
@@ -180,18 +253,74 @@ async def small_screen(request: Request) -> Response:
     return page(request, "screen", session=session)
 
 
+async def at_the_door(request: Request) -> Response:
+    """Why nobody new is let in, before anything was asked of them, and the way back to the platform."""
+    session, annotator = await due(request)
+    site = site_of(request)
+    project, now = site.project, site.now()
+
+    def look(cursor: Cursor) -> tuple[str | None, str | None]:
+        shut = participants.door(cursor, project, annotator.id, now=now).shut
+        return shut, _platform_session(cursor, annotator.id)
+
+    shut, platform_session = await site.database.read(look)
+    if shut is None:
+        return RedirectResponse("/consent", 303)
+    code = project.recruitment.codes["full"] if project.recruitment.kind != "plain" else None
+    tongue = language_of(request)
+    heading, text = shut_out(tongue, shut)
+    _, _, purpose = ending(tongue, "no-consent", platform=project.recruitment.kind)
+    said = (heading, text, purpose)
+    return _last_page(request, session, said, code, state="door", platform_session=platform_session)
+
+
+async def eligibility(request: Request) -> Response:
+    """Questions before consent that decide who may take part."""
+    session, annotator = await due(request)
+    site = site_of(request)
+    project, now = site.project, site.now()
+    answers = [""] * len(project.eligibility)
+    if request.method == "POST":
+        answers = posted_answers(await request.form(), len(project.eligibility))
+        if all(answers):
+            given = {each.name: answer for each, answer in zip(project.eligibility, answers, strict=True)}
+            await site.database.write(
+                lambda cursor: participants.screen(cursor, project, annotator.id, now=now, answers=given)
+            )
+            return RedirectResponse("/consent", 303)
+    return page(
+        request,
+        "eligibility",
+        session=session,
+        status=422 if request.method == "POST" else 200,
+        questions=project.eligibility,
+        answers=answers,
+        said=language_of(request).say("Please answer every question.") if request.method == "POST" else "",
+    )
+
+
 async def consent(request: Request) -> Response:
     """What the project is about, and the question whether to take part."""
     session, annotator = await due(request)
     site = site_of(request)
     project = site.project
+    if (chosen := request.query_params.get("language")) in project.languages:
+        response = RedirectResponse("/consent", 303)
+        response.set_cookie(LANGUAGE_COOKIE, str(chosen), max_age=30 * 24 * 3600, **is_secure(site))
+        return response
     if request.method == "POST":
         form = await request.form()
-        agreed, now = form.get("agreed") == "yes", site.now()
-        state = await site.database.write(
-            lambda cursor: participants.consent(cursor, annotator.id, now=now, agreed=agreed)
-        )
-        return RedirectResponse(SCREENS[state][0], 303)
+        agreed, now, tongue = form.get("agreed") == "yes", site.now(), language_of(request).code
+
+        def decided(cursor: Cursor) -> str:
+            state = participants.consent(cursor, project, annotator.id, now=now, agreed=agreed)
+            if state == "consented" and len(project.languages) > 1:
+                log_event(cursor, now=now, annotator=annotator.id, kind="language", detail={"language": tongue})
+            return state
+
+        state = await site.database.write(decided)
+        # The last place may have gone to somebody else while this page was read.
+        return RedirectResponse("/door" if state == "arrived" else SCREENS[state][0], 303)
     (votes,) = await site.database.read(_vote_items)
     items = min(project.items_per_annotator, votes) + len(project.gold)
     minutes = max(1, round(items * project.cost.seconds_per_item / 60))
@@ -199,7 +328,7 @@ async def consent(request: Request) -> Response:
         request,
         "consent",
         session=session,
-        text=project.texts.consent,
+        text=in_words(request, "consent"),
         minutes=minutes,
         items=items,
         kind=kind_of(project),
@@ -207,7 +336,7 @@ async def consent(request: Request) -> Response:
 
 
 def _vote_items(cursor: Cursor) -> Any:
-    return cursor.execute("SELECT count(*) FROM item WHERE role = 'vote'").fetchone()
+    return cursor.execute("SELECT count(*) FROM item WHERE role = 'vote' AND retired_at IS NULL").fetchone()
 
 
 async def instructions(request: Request) -> Response:
@@ -220,9 +349,10 @@ async def instructions(request: Request) -> Response:
         request,
         "instructions",
         session=session,
-        text=project.texts.instructions,
-        layout=project.layout,
-        choices=choices_of(project),
+        text=in_words(request, "instructions"),
+        asked=project.asked,
+        choices={each.name: choices_of(project, unsure=each.unsure) for each in project.asked},
+        reason=project.reason,
         back=project.back,
         shortcuts=project.shortcuts,
         kind=kind_of(project),
@@ -234,7 +364,8 @@ async def practice(request: Request) -> Response:
     session, annotator = await due(request)
     site = site_of(request)
     project, now = site.project, site.now()
-    rounds = await site.database.read(lambda cursor: practice_items(cursor, site, session))
+    tongue = language_of(request)
+    rounds = await site.database.read(lambda cursor: practice_items(cursor, site, session, tongue))
     if request.method == "POST":
         form = await request.form()
         passed = is_practised(project, str(form.get("answers", "")), rounds=len(rounds))
@@ -242,7 +373,8 @@ async def practice(request: Request) -> Response:
             lambda cursor: participants.practised(cursor, project, annotator.id, now=now, passed=passed)
         )
         if state == "consented":
-            return screen(request, session, annotator, rounds=rounds, said="Some classes were left without an answer.")
+            said = language_of(request).say("Some classes were left without an answer.")
+            return screen(request, session, annotator, rounds=rounds, said=said)
         return RedirectResponse(SCREENS[state][0], 303)
     return screen(request, session, annotator, rounds=rounds)
 
@@ -253,7 +385,12 @@ async def comprehension(request: Request) -> Response:
     site = site_of(request)
     project, now = site.project, site.now()
     answers = [""] * len(project.comprehension)
-    said = "Please look at the instructions again; you can answer once more." if annotator.misunderstood else ""
+    tongue = language_of(request)
+    said = (
+        tongue.say("Please look at the instructions again; you can answer once more.")
+        if annotator.misunderstood
+        else ""
+    )
     # Nobody may be stuck here because the questions were taken out of the project after the practice.
     if request.method == "POST" or not project.comprehension:
         form = await request.form()
@@ -267,13 +404,13 @@ async def comprehension(request: Request) -> Response:
                 )
             )
             return RedirectResponse(SCREENS[state][0], 303)
-        said = "Please answer every question."
+        said = tongue.say("Please answer every question.")
     return page(
         request,
         "comprehension",
         session=session,
         status=422 if request.method == "POST" else 200,
-        text=project.texts.instructions,
+        text=in_words(request, "instructions"),
         questions=project.comprehension,
         answers=answers,
         wrong=await site.database.read(lambda cursor: participants.misunderstood(cursor, annotator.id)),
@@ -323,20 +460,38 @@ def is_practised(project: Project, answers: str, *, rounds: int) -> bool:
         given = json.loads(answers)
         for each in given:
             check_answers(project, each)
-    except (ValueError, TypeError, Refused):
+    except (ValueError, TypeError, RecursionError, Refused):
         return False
     return len(given) == rounds
 
 
-def practice_items(cursor: Cursor, site: Site, session: str) -> list[dict[str, Any]]:
+def practice_items(cursor: Cursor, site: Site, session: str, tongue: Language) -> list[dict[str, Any]]:
     """The project's practice items, or one neutral item where it names none."""
-    cursor.execute("SELECT media, text FROM item WHERE role = 'practice' ORDER BY id")
-    found = [shown(site, session, media=media, text=text) for media, text in cursor.fetchall()]
+    cursor.execute("SELECT name, media, text FROM item WHERE role = 'practice' ORDER BY id")
+    rows = cursor.fetchall()
+    found = [shown(site, session, media=media, text=text) for _, media, text in rows]
+    feedback = {each.item: each for each in site.project.feedback}
+    if found:
+        return [
+            {"item": each, "feedback": _feedback(site.project, feedback.get(name))}
+            for each, (name, _, _) in zip(found, rows, strict=True)
+        ]
     if not found and site.project.images is not None:
         found = [{"kind": "image", "src": "/static/practice.svg"}]
     elif not found:
-        found = [{"kind": "text", "text": "This is a text to practise with. It says nothing about the task."}]
-    return [{"item": each} for each in found]
+        found = [
+            {"kind": "text", "text": tongue.say("This is a text to practise with. It says nothing about the task.")}
+        ]
+    return [{"item": each, "feedback": None} for each in found]
+
+
+def _feedback(project: Project, feedback: Feedback | None) -> dict[str, Any] | None:
+    """What the browser says after a practice item: the answers that are right, where it asks for yes and no."""
+    if feedback is None:
+        return None
+    numeric = project.layout in ("rating", "points")
+    right = {place: [RESPONSES[code] for code in sorted(codes)] for place, codes in enumerate(feedback.required)}
+    return {"right": {} if numeric else right, "text": feedback.text}
 
 
 def shown(site: Site, session: str, *, media: str | None, text: str | None) -> dict[str, Any]:
@@ -357,10 +512,28 @@ def screen(
     """The item screen, for work or (with its rounds) for practice."""
     project = site_of(request).project
     order = class_order(project, annotator.id, 0)
+    names = project.all_classes
+    told = project.told(language_of(request).code)
+
+    def worded(*, unsure: bool) -> list[dict[str, str]]:
+        return [{**each, "word": told.get(each["word"], each["word"])} for each in choices_of(project, unsure=unsure)]
+
     about = {
+        "told": told,
         "layout": project.layout,
-        "values": choices_of(project),
-        "classes": [{"id": each, "name": project.classes[each]} for each in order],
+        "values": worded(unsure=project.unsure),
+        "classes": [{"id": each, "name": names[each]} for each in order],
+        "questions": [
+            {
+                "question": asked.question,
+                "layout": asked.layout,
+                "values": worded(unsure=asked.unsure),
+                "ids": list(places),
+                "scale": {"values": asked.scale.values, "low": asked.scale.low, "high": asked.scale.high},
+            }
+            for asked, places in questions_of(project)
+        ],
+        "reason": {"ask": project.reason, "question": project.reason_question},
         "shortcuts": project.shortcuts,
         "allNoKey": project.all_no_key,
         "rendering": project.rendering,
@@ -380,24 +553,50 @@ def screen(
     )
 
 
-def choices_of(project: Project) -> list[dict[str, str]]:
+def choices_of(project: Project, *, unsure: bool) -> list[dict[str, str]]:
     """The buttons of a class: the value and the word on each."""
-    return [{"value": each, "word": project.words[each]} for each in project.values]
+    values = ("yes", "no", "unsure") if unsure else ("yes", "no")
+    return [{"value": each, "word": project.words[each]} for each in values]
 
 
 async def finish(request: Request) -> Response:
     """The last page, with the code; it is shown only when every answer is on disk."""
     session, annotator = await due(request)
-    project = site_of(request).project
+    project, tongue = site_of(request).project, language_of(request)
 
-    def ending(cursor: Cursor) -> tuple[str | None, str | None]:
-        cursor.execute("SELECT session FROM identity WHERE annotator = ?", (annotator.id,))
-        row = cursor.fetchone()
-        return participants.finish_code(cursor, project, annotator.id), row[0] if row else None
+    def ended(cursor: Cursor) -> tuple[str | None, str | None]:
+        return participants.finish_code(cursor, project, annotator.id), _platform_session(cursor, annotator.id)
 
-    code, platform_session = await site_of(request).database.read(ending)
-    heading, text = ENDINGS[annotator.state]
-    recruitment = project.recruitment
+    code, platform_session = await site_of(request).database.read(ended)
+    heading, text, purpose = ending(tongue, annotator.state, platform=project.recruitment.kind)
+    if annotator.eligible is False:
+        heading = tongue.say("You cannot take part")
+        text = tongue.say(
+            "Thank you for your answers, which were not stored. This project looks for other people this time."
+        )
+    if annotator.state == "finished":
+        text = in_words(request, "finish")
+    said = (heading, text, purpose)
+    return _last_page(request, session, said, code, state=annotator.state, platform_session=platform_session)
+
+
+def _platform_session(cursor: Cursor, annotator: int) -> str | None:
+    row = cursor.execute("SELECT session FROM identity WHERE annotator = ?", (annotator,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _last_page(
+    request: Request,
+    session: str,
+    said: tuple[str, str, str],
+    code: str | None,
+    *,
+    state: str,
+    platform_session: str | None,
+) -> Response:
+    """A heading, a text, what the code is for, and the way back to the platform with it."""
+    recruitment = site_of(request).project.recruitment
+    heading, text, purpose = said
     way = way_back(
         recruitment.kind,
         code or "",
@@ -409,10 +608,11 @@ async def finish(request: Request) -> Response:
         request,
         "finish",
         session=session,
-        state=annotator.state,
+        state=state,
         heading=heading,
-        text=project.texts.finish if annotator.state == "finished" else text,
+        text=text,
         code=code,
+        purpose=purpose,
         way=way,
         platform=recruitment.kind,
     )
@@ -435,9 +635,14 @@ async def media(request: Request) -> Response:
 
 async def session(request: Request) -> Response:
     """What a browser may know about its own session."""
-    site, token = site_of(request), session_of(request)
-    found = await site.database.read(lambda cursor: known(cursor, token))
-    return JSONResponse({"state": found.state, "csrf": csrf_token(token), "screen": screens_of(site.project, found)[0]})
+    site, token, now = site_of(request), session_of(request), site_of(request).now()
+
+    def look(cursor: Cursor) -> tuple[str, str]:
+        found = known(cursor, token)
+        return found.state, screens_of(cursor, site.project, found, now=now)[0]
+
+    state, screen_due = await site.database.read(look)
+    return JSONResponse({"state": state, "csrf": csrf_token(token), "screen": screen_due})
 
 
 def after(cursor: Cursor, site: Site, annotator: int, *, now: float, tab: str, token: str) -> dict[str, Any]:
@@ -460,7 +665,7 @@ def as_json(site: Site, token: str, given: Assigned | Finished | Nothing | Elsew
             "number": given.number,
             "of": given.of,
             "item": shown(site, token, media=given.item.media, text=given.item.text),
-            "classes": [{"id": each, "name": site.project.classes[each]} for each in given.classes],
+            "classes": [{"id": each, "name": site.project.all_classes[each]} for each in given.classes],
             "layout": given.layout,
             "heartbeat_seconds": site.project.heartbeat_seconds,
             # A finished item has no lease; but the next item waits for whoever went back, for as long as this.
@@ -499,7 +704,7 @@ async def next_item(request: Request) -> Response:
     site, token, body = await call(request)
     tab, now = text_of(body, "tab", longest=64), site.now()
     if site.paused:
-        return JSONResponse(PAUSED, 503, headers={"Retry-After": str(PAUSE_SECONDS)})
+        return JSONResponse(paused(language_of(request)), 503, headers={"Retry-After": str(PAUSE_SECONDS)})
     told = await write_for(
         site, token, lambda cursor, annotator: after(cursor, site, annotator, now=now, tab=tab, token=token)
     )
@@ -515,7 +720,11 @@ async def save(request: Request) -> Response:
 
     def store(cursor: Cursor, annotator: int) -> dict[str, Any]:
         saved = assignment.save(cursor, project, annotator, now=now, assignment=asked, uuid=uuid, answers=answers)
-        told = PAUSED if site.paused else after(cursor, site, annotator, now=now, tab=tab, token=token)
+        told = (
+            paused(language_of(request))
+            if site.paused
+            else after(cursor, site, annotator, now=now, tab=tab, token=token)
+        )
         hurried = not saved.duplicate and told["state"] == "item"
         hurried = hurried and participants.reminded(cursor, project, annotator, now=now, seconds=answers.seconds)
         return {"saved": True, "duplicate": saved.duplicate, "late": saved.late, "hurried": hurried, "next": told}
@@ -575,7 +784,8 @@ async def back(request: Request) -> Response:
         site, token, lambda cursor, annotator: assignment.back(cursor, site.project, annotator, now=now)
     )
     if given is None:
-        return JSONResponse({"state": "none", "error": "There is nothing to go back to."})
+        told = language_of(request).say("There is nothing to go back to.")
+        return JSONResponse({"state": "none", "error": told})
     return JSONResponse(as_json(site, token, given))
 
 
@@ -626,6 +836,8 @@ ROUTES: Final = (
     Route("/api/event", event, methods=["POST"]),
     _page("/api/session", session, posts=False),
     _page("/", arrival, posts=False),
+    _page("/door", at_the_door, posts=False),
+    _page("/eligibility", eligibility),
     _page("/screen", small_screen),
     _page("/consent", consent),
     _page("/instructions", instructions),

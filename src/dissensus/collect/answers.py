@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from dissensus.collect.project import LONGEST_ANSWER
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from dissensus.collect.project import Project
+    from dissensus.collect.project import ItemQuestion, Project
 
 POINTS: Final = 100
 """How many points the layout `points` shares out among the classes."""
-RATINGS: Final = (1, 2, 3, 4, 5)
-"""How well a class fits: 1 not at all, 5 fully."""
 INPUTS: Final = ("key", "mouse", "touch", "mixed")
 LONGEST: Final = 30 * 86400.0
 """Seconds; a longer time means a broken clock."""
@@ -49,6 +49,7 @@ class Answers:
         input: one of `INPUTS`.
         window: width and height in CSS pixels, and device pixels per CSS pixel.
         frame_ms: milliseconds between two frames.
+        reason: why it was answered like this, in the annotator's words.
     """
 
     values: Mapping[int, int | float]
@@ -60,6 +61,7 @@ class Answers:
     input: str | None = None
     window: tuple[float, float, float] | None = None
     frame_ms: float | None = None
+    reason: str | None = None
 
 
 def check_answers(project: Project, raw: Any) -> Answers:
@@ -67,15 +69,17 @@ def check_answers(project: Project, raw: Any) -> Answers:
 
     Args:
         project: its layout and classes decide what is legal and complete.
-        raw: parsed JSON: values, first, last, changes by class; total_ms, hidden_ms, input, window, frame_ms. The
+        raw: parsed JSON: values, first, last, changes by class; total_ms, hidden_ms, input, window, frame_ms, reason.
+            Classes are numbered through where there are several questions. The
             layouts `rows` and `one-at-a-time` need "yes", "no" or "unsure" for every class; in `select-all` and
-            `single-choice` a class that is not named is "no"; `rating` needs 1 to 5 for every class; `points` needs
-            whole numbers that sum to 100.
+            `single-choice` a class that is not named is "no"; `rating` needs a step of the scale for every class;
+            `points` needs whole numbers that sum to 100.
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("values"), dict):
         raise Refused("illegal", 'answers must be an object with "values" by class')
     values = check_values(project, raw["values"])
-    _check_complete(project, values)
+    for asked, places in questions_of(project):
+        _check_complete(asked, values, places)
     window = raw.get("window")
     if window is not None and not (isinstance(window, list) and len(window) == 3):
         raise Refused("illegal", "the window must be its width, height and pixel ratio")
@@ -93,79 +97,113 @@ def check_answers(project: Project, raw: Any) -> Answers:
         input=input_kind,
         window=None if window is None else tuple(_measure(each, "window") for each in window),  # type: ignore[arg-type]
         frame_ms=None if raw.get("frame_ms") is None else _measure(raw["frame_ms"], "frame_ms"),
+        reason=_reason(project, raw.get("reason")),
     )
+
+
+def questions_of(project: Project) -> Iterator[tuple[ItemQuestion, range]]:
+    """The questions about an item, each with the numbers of its classes."""
+    first = 0
+    for asked in project.asked:
+        yield asked, range(first, first + len(asked.classes))
+        first += len(asked.classes)
 
 
 def check_values(project: Project, raw: Mapping[Any, Any]) -> dict[int, int | float]:
     """Values by class, each legal by itself; not necessarily complete (a draft)."""
-    legal = _legal(project)
+    names = project.all_classes
+    legal = [each for asked, places in questions_of(project) for each in [_legal(asked)] * len(places)]
     values: dict[int, int | float] = {}
     for key, value in raw.items():
         place = _class(project, key)
         # A JSON true is an int in Python, and a list cannot be looked up.
-        if isinstance(value, bool) or not isinstance(value, str | int | float) or value not in legal:
-            allowed = ", ".join(map(str, list(legal)[:6]))
-            raise Refused(
-                "illegal", f"'{str(value)[:40]}' is not an answer to {project.classes[place]}; answer {allowed}"
-            )
-        values[place] = legal[value]
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or value not in legal[place]:
+            allowed = ", ".join(map(str, list(legal[place])[:6]))
+            raise Refused("illegal", f"'{str(value)[:40]}' is not an answer to {names[place]}; answer {allowed}")
+        values[place] = legal[place][value]
     return values
 
 
 def responses_of(project: Project, values: Mapping[int, int | float]) -> tuple[int, ...]:
-    """(classes,) codes of no, yes and unsure.
+    """(classes,) codes of no, yes and unsure, question after question.
 
-    A rating of 4 or 5 is yes, 3 is unsure, less is no. The class with the most points is yes, others with any points
-    are unsure, and zero points are no.
+    A rating above the middle of its scale is yes, the middle is unsure, less is no. The class with the most points is
+    yes, others with any points are unsure, and zero points are no.
     """
-    given = [values[place] for place in range(len(project.classes))]
-    if project.layout == "rating":
-        return tuple(YES if value > 3 else UNSURE if value == 3 else NO for value in given)
-    if project.layout == "points":
-        return tuple(YES if value == max(given) else UNSURE if value > 0 else NO for value in given)
-    return tuple(int(value) for value in given)
+    out: list[int] = []
+    for asked, places in questions_of(project):
+        given = [values[place] for place in places]
+        if asked.layout == "rating":
+            twice = asked.scale.least + asked.scale.most
+            out += (YES if 2 * value > twice else UNSURE if 2 * value == twice else NO for value in given)
+        elif asked.layout == "points":
+            out += (YES if value == max(given) else UNSURE if value > 0 else NO for value in given)
+        else:
+            out += (int(value) for value in given)
+    return tuple(out)
 
 
 def amounts_of(project: Project, values: Mapping[int, int | float]) -> tuple[float | None, ...]:
     """(classes,) the ratings or points themselves; None in the other layouts."""
-    numeric = project.layout in ("rating", "points")
-    return tuple(float(values[place]) if numeric else None for place in range(len(project.classes)))
+    return tuple(
+        float(values[place]) if asked.layout in ("rating", "points") else None
+        for asked, places in questions_of(project)
+        for place in places
+    )
 
 
-def _legal(project: Project) -> dict[str | int | float, int | float]:
+@functools.lru_cache(maxsize=64)
+def _legal(asked: ItemQuestion) -> dict[str | int | float, int | float]:
     """What may be sent for a class, and what it is stored as."""
-    if project.layout == "rating":
-        return {rating: rating for rating in RATINGS}
-    if project.layout == "points":
+    if asked.layout == "rating":
+        return {rating: rating for rating in asked.scale.values}
+    if asked.layout == "points":
         return {points: points for points in range(POINTS + 1)}
-    unsure = project.unsure and project.layout in ("rows", "one-at-a-time")
+    unsure = asked.unsure and asked.layout in ("rows", "one-at-a-time")
     return {RESPONSES[code]: code for code in ((YES, NO, UNSURE) if unsure else (YES, NO))}
 
 
-def _check_complete(project: Project, values: dict[int, int | float]) -> None:
+def _check_complete(asked: ItemQuestion, values: dict[int, int | float], places: range) -> None:
     """Fills in what an unanswered class means in a layout, and refuses answers that are not complete."""
-    everything = range(len(project.classes))
-    if project.layout in ("select-all", "single-choice"):
-        values.update({place: NO for place in everything if place not in values})
-    missing = tuple(place for place in everything if place not in values)
+    if asked.layout in ("select-all", "single-choice"):
+        values.update({place: NO for place in places if place not in values})
+    missing = tuple(place for place in places if place not in values)
     if missing:
-        named = ", ".join(project.classes[place] for place in missing[:10])
+        named = ", ".join(asked.classes[place - places.start] for place in missing[:10])
         left = "1 class" if len(missing) == 1 else f"{len(missing)} classes"
         raise Refused("incomplete", f"{left} left: {named}", classes=missing)
-    chosen = sum(value == YES for value in values.values())
-    if project.layout == "single-choice" and chosen != 1:
+    chosen = sum(values[place] == YES for place in places)
+    if asked.layout == "single-choice" and chosen != 1:
         raise Refused("incomplete" if not chosen else "illegal", f"choose one class; {chosen} are chosen")
-    if project.layout == "points" and (total := sum(values.values())) != POINTS:
+    if asked.layout == "points" and (total := sum(values[place] for place in places)) != POINTS:
         raise Refused("incomplete", f"the points sum to {total:g}; share out all {POINTS}")
 
 
+def _reason(project: Project, given: Any) -> str | None:
+    if project.reason == "off" or given is None:
+        given = ""
+    if not isinstance(given, str) or len(given) > LONGEST_ANSWER:
+        raise Refused("illegal", f"the reason must be text of at most {LONGEST_ANSWER} characters")
+    # Databases take no NUL.
+    said = given.replace("\0", "").strip()
+    if project.reason == "required" and not said:
+        raise Refused("incomplete", "please say why in a few words")
+    return said or None
+
+
+@functools.cache
+def _places(classes: int) -> dict[str, int]:
+    """By the names that browsers give them, the places of so many classes."""
+    return {str(place): place for place in range(classes)}
+
+
 def _class(project: Project, key: Any) -> int:
-    # Digits of other scripts are digits to Python, and "007" is not a class.
-    if isinstance(key, str) and key.isascii() and key.isdigit() and len(key) < 9:
-        place = int(key)
-        if place < len(project.classes) and key == str(place):
-            return place
-    raise Refused("illegal", f"'{str(key)[:40]}' is not a class of this project")
+    # Looked up, not read as a number: "007" is no class, nor are digits of other scripts, and it is done forty times an
+    # answer.
+    place = _places(len(project.all_classes)).get(key) if isinstance(key, str) else None
+    if place is None:
+        raise Refused("illegal", f"'{str(key)[:40]}' is not a class of this project")
+    return place
 
 
 def _by_class(project: Project, raw: Mapping[str, Any], name: str) -> dict[int, Any]:

@@ -16,7 +16,8 @@ from dissensus.collect.answers import Answers, Refused, amounts_of, responses_of
 from dissensus.collect.events import log_event
 from dissensus.collect.gold import apply_gold_rule, gold_missed
 from dissensus.collect.orders import class_order, fraction, gold_places
-from dissensus.collect.slots import free_slot, take_slot
+from dissensus.collect.participants import away_since
+from dissensus.collect.slots import free_slot, retire, take_slot
 from dissensus.responses import RESPONSES
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from dissensus.collect.project import Project
 
 RETRY_SECONDS: Final = 30.0
+SET_ASIDE: Final = 3
+"""How many people must report a problem with an item before it is set aside by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +122,9 @@ class Status:
         spare: judgements that are kept but do not count, not including gold items.
         late: judgements that came after their lease.
         problems: how many were reported.
-        annotators: how many there are in each state.
+        retired: items that were set aside; they are in none of the numbers above.
+        voided: judgements that a researcher does not use.
+        annotators: how many there are in each state; those who have gone away in the middle are "left".
         excluded: annotators who do not count, not including deleted ones.
     """
 
@@ -132,6 +137,8 @@ class Status:
     spare: int
     late: int
     problems: int
+    retired: int
+    voided: int
     annotators: Mapping[str, int]
     excluded: int
 
@@ -153,7 +160,7 @@ class _Worker:
 
 _LEASE: Final = (
     "SELECT assignment.id, assignment.token, assignment.number, assignment.class_order, assignment.expires, "
-    "assignment.draft, item.id, item.media, item.text, item.role, assignment.state "
+    "assignment.draft, item.id, item.media, item.text, item.role, assignment.state, item.retired_at "
     "FROM assignment JOIN item ON item.id = assignment.item "
 )
 _OPEN_ITEM: Final = (
@@ -308,7 +315,7 @@ def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Ass
     if not project.back or worker.state != "working":
         return None
     row = cursor.execute(
-        f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state = 'done' "
+        f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state = 'done' AND item.retired_at IS NULL "
         "ORDER BY assignment.done_at DESC, assignment.number DESC LIMIT 1",
         (annotator,),
     ).fetchone()
@@ -336,10 +343,14 @@ def report_problem(cursor: Cursor, annotator: int, *, now: float, assignment: st
         "UPDATE assignment SET state = 'problem', holds = 0, draft = NULL, problem = ? WHERE id = ?",
         (reason[:500], number),
     )
-    cursor.execute("UPDATE item SET problems = problems + 1 WHERE id = ?", (item,))
+    (problems,) = cursor.execute(
+        "UPDATE item SET problems = problems + 1 WHERE id = ? RETURNING problems", (item,)
+    ).fetchone()
     log_event(cursor, now=now, annotator=annotator, kind="problem", detail={"assignment": number, "item": item})
     if holds:
         free_slot(cursor, item, now=now)
+    if problems >= SET_ASIDE:
+        retire(cursor, item, now=now, reason=f"{problems} people reported a problem with it", by="reports")
 
 
 def take_over(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
@@ -361,20 +372,28 @@ def expire_leases(cursor: Cursor, *, now: float) -> int:
     return len(expired)
 
 
-def status_of(cursor: Cursor) -> Status:
+def status_of(cursor: Cursor, project: Project, *, now: float) -> Status:
     """How far a project has come."""
-    by_votes = dict(
-        cursor.execute("SELECT counted, count(*) FROM item WHERE role = 'vote' GROUP BY counted").fetchall()
-    )
+    used = "role = 'vote' AND retired_at IS NULL"
+    by_votes = dict(cursor.execute(f"SELECT counted, count(*) FROM item WHERE {used} GROUP BY counted").fetchall())
     complete, counted, needed, leases, problems = cursor.execute(
         "SELECT coalesce(sum(CASE WHEN counted = wanted THEN 1 ELSE 0 END), 0), coalesce(sum(counted), 0), "
-        "coalesce(sum(wanted), 0), coalesce(sum(leased), 0), coalesce(sum(problems), 0) FROM item WHERE role = 'vote'"
+        f"coalesce(sum(wanted), 0), coalesce(sum(leased), 0), coalesce(sum(problems), 0) FROM item WHERE {used}"
     ).fetchone()
-    spare, late = cursor.execute(
-        "SELECT coalesce(sum(1 - assignment.counts), 0), coalesce(sum(late), 0) FROM assignment "
-        "JOIN item ON item.id = assignment.item WHERE state = 'done' AND role = 'vote'"
+    (retired,) = cursor.execute("SELECT count(*) FROM item WHERE retired_at IS NOT NULL").fetchone()
+    spare, late, voided = cursor.execute(
+        "SELECT coalesce(sum(CASE WHEN assignment.counts = 0 AND voided IS NULL THEN 1 ELSE 0 END), 0), "
+        "coalesce(sum(late), 0), count(voided) FROM assignment "
+        f"JOIN item ON item.id = assignment.item WHERE state = 'done' AND {used}"
     ).fetchone()
     (excluded,) = cursor.execute("SELECT count(*) FROM annotator WHERE counts = 0 AND state <> 'deleted'").fetchone()
+    reading, working = away_since(project, now=now)
+    annotators = cursor.execute(
+        "SELECT CASE WHEN state IN ('arrived', 'consented', 'practised') AND seen_at < ? THEN 'left' "
+        "WHEN state = 'working' AND seen_at < ? THEN 'left' ELSE state END AS now_at, count(*) FROM annotator "
+        "GROUP BY now_at",
+        (reading, working),
+    ).fetchall()
     return Status(
         items=sum(by_votes.values()),
         by_votes=dict(sorted(by_votes.items())),
@@ -385,7 +404,9 @@ def status_of(cursor: Cursor) -> Status:
         spare=int(spare),
         late=int(late),
         problems=int(problems),
-        annotators=dict(cursor.execute("SELECT state, count(*) FROM annotator GROUP BY state").fetchall()),
+        retired=retired,
+        voided=int(voided),
+        annotators=dict(annotators),
         excluded=excluded,
     )
 
@@ -427,7 +448,7 @@ def _assigned(
     draft: Mapping[str, Any] | None = None,
     done: bool = False,
 ) -> Assigned:
-    _, token, number, order, _, kept, item, media, text, _, _ = row
+    _, token, number, order, _, kept, item, media, text, *_ = row
     return Assigned(
         assignment=token,
         item=Shown(id=item, media=media, text=text),
@@ -450,7 +471,9 @@ def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -
     ).fetchall()
     expires = now + project.lease_seconds
     for row in rows:
-        assignment, item, role, state = row[0], row[6], row[9], row[10]
+        assignment, item, role, state, retired_at = row[0], row[6], row[9], row[10], row[11]
+        if retired_at is not None:
+            continue
         if state == "open":
             cursor.execute("UPDATE assignment SET expires = ? WHERE id = ?", (expires, assignment))
             return _assigned(project, worker, row, expires=expires)
@@ -510,7 +533,7 @@ def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int) -
 
 def _unseen_gold(cursor: Cursor, project: Project, worker: _Worker) -> Any:
     unseen = cursor.execute(
-        "SELECT id, media, text FROM item WHERE role = 'gold' AND NOT EXISTS "
+        "SELECT id, media, text FROM item WHERE role = 'gold' AND retired_at IS NULL AND NOT EXISTS "
         "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?)",
         (worker.id,),
     ).fetchall()
@@ -523,20 +546,26 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, n
     since = now if worker.waiting_since is None else worker.waiting_since
     if worker.done < worker.quota and now - since < project.patience_seconds:
         may_come_back = cursor.execute(
-            "SELECT 1 FROM item WHERE role = 'vote' AND leased > 0 AND NOT EXISTS "
+            "SELECT 1 FROM item WHERE role = 'vote' AND leased > 0 AND retired_at IS NULL AND NOT EXISTS "
             "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) LIMIT 1",
             (worker.id,),
         ).fetchone()
         if may_come_back:
             cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
             return Nothing(min(RETRY_SECONDS, project.patience_seconds))
-    # Somebody who comes when everything is done has done nothing to be paid for, and gets the code that says so.
-    state = "finished" if worker.done + worker.gold_done else "screened-out"
+    # Whoever was let in is paid, even if others took what was left. But reporting problems is not the task: whoever
+    # reported more items than they answered ends with the code for technical problems, and a researcher decides.
+    (reported,) = cursor.execute(
+        "SELECT count(*) FROM assignment JOIN item ON item.id = assignment.item "
+        "WHERE annotator = ? AND state = 'problem' AND retired_at IS NULL",
+        (worker.id,),
+    ).fetchone()
+    state = "finished" if reported <= worker.done else "technical"
     cursor.execute(
         "UPDATE annotator SET state = ?, paid = ?, finished_at = ?, waiting_since = NULL WHERE id = ?",
         (state, int(state == "finished"), now, worker.id),
     )
-    detail = {"done": worker.done, "gold_done": worker.gold_done}
+    detail = {"done": worker.done, "gold_done": worker.gold_done, "reported": reported}
     log_event(cursor, now=now, annotator=worker.id, kind=state, detail=detail)
     return Finished()
 
@@ -559,7 +588,7 @@ def _store(
         cursor.execute("UPDATE judgement SET current = 0 WHERE assignment = ?", (assignment,))
     (judgement,) = cursor.execute(
         "INSERT INTO judgement (assignment, uuid, revision, current, saved_at, seconds, hidden_seconds, input, "
-        "window_size, frame_ms) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?) RETURNING id",
+        "window_size, frame_ms, reason) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         (
             assignment,
             uuid,
@@ -570,6 +599,7 @@ def _store(
             answers.input,
             None if answers.window is None else json.dumps(answers.window),
             answers.frame_ms,
+            answers.reason,
         ),
     ).fetchone()
     first, last, changes = answers.first_seconds.get, answers.last_seconds.get, answers.changes.get

@@ -26,7 +26,9 @@ KEPT: Final = 48
 """How many backups are kept, the newest ones: two days of one an hour."""
 
 
-def back_up(database: Database | None, project: Project, *, clock: Callable[[], float] = time.time) -> Path:
+def back_up(
+    database: Database | None, project: Project, *, to: Path | None = None, clock: Callable[[], float] = time.time
+) -> Path:
     """Copy the database into the folder `backups` of the project, in one snapshot, and check the copy.
 
     Nobody waits for it: answers are stored meanwhile. The copy appears when it is whole and sound, or not at all; all
@@ -35,6 +37,7 @@ def back_up(database: Database | None, project: Project, *, clock: Callable[[], 
     Args:
         database: the open database; None takes the file of the project, which another process may be serving.
         project: the project.
+        to: another folder for the copy, best on another disk; by default the project's `backups`.
         clock: gives UNIX seconds, for the name of the copy.
     """
     source = project.folder / FILE if database is None else database.path
@@ -42,10 +45,12 @@ def back_up(database: Database | None, project: Project, *, clock: Callable[[], 
         raise InputError(f"{project.folder}: the project is on PostgreSQL; back it up with pg_dump")
     if not source.is_file():
         raise InputError(f"{source}: there is nothing to back up yet; start 'dissensus collect serve {project.folder}'")
-    target = project.folder / "backups" / f"collect-{_stamp(clock)}.sqlite"
+    place = project.folder / "backups" if to is None else to
+    target = place / f"collect-{_stamp(clock)}.sqlite"
     try:
-        target.parent.mkdir(exist_ok=True)
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
         with whole_file(target) as part:
+            part.touch(mode=0o600)  # it holds people's ids on recruitment platforms
             with contextlib.closing(_open(source)) as connection:
                 connection.execute("VACUUM INTO ?", (str(part),))
             found = file_integrity(part)
@@ -56,14 +61,18 @@ def back_up(database: Database | None, project: Project, *, clock: Callable[[], 
         raise InputError(
             f"{target}: the backup cannot be written ({error}); make room, or mend the database"
         ) from error
-    for old in backups(project)[KEPT:]:
+    for old in _copies(place)[KEPT:]:
         old.unlink(missing_ok=True)
     return target
 
 
-def backups(project: Project) -> list[Path]:
-    """The backups of a project, the newest first."""
-    return sorted((project.folder / "backups").glob("collect-*.sqlite"), reverse=True)
+def backups(folder: Path) -> list[Path]:
+    """The backups of the project in a folder, the newest first."""
+    return _copies(folder / "backups")
+
+
+def _copies(place: Path) -> list[Path]:
+    return sorted(place.glob("collect-*.sqlite"), reverse=True)
 
 
 def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = time.time) -> Path | None:
@@ -92,6 +101,7 @@ def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = 
     release = claim(project.folder)
     try:
         with whole_file(target) as part:
+            part.touch(mode=0o600)
             shutil.copyfile(backup, part)
             _to_disk(part)
             return _put_aside(target, stamp=_stamp(clock))
@@ -117,7 +127,9 @@ def _refuse_other_project(backup: Path, project: Project) -> None:
     from dissensus.collect.items import project_items
 
     with contextlib.closing(_open(backup)) as connection:
-        there = {row[0] for row in connection.execute("SELECT name FROM item")}
+        retired = {row[1] for row in connection.execute("PRAGMA table_info(item)")} & {"retired_at"}
+        used = "WHERE retired_at IS NULL" if retired else ""
+        there = {row[0] for row in connection.execute(f"SELECT name FROM item {used}")}
     gone = sorted(there - {item.name for item in project_items(project)})
     if gone:
         raise InputError(

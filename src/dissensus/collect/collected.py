@@ -42,7 +42,8 @@ _DONE: Final = """
     JOIN item i ON i.id = a.item
     JOIN annotator n ON n.id = a.annotator
 """
-_WHERE: Final = "WHERE a.state = 'done' AND i.role = ? AND n.exported >= ? AND a.counts >= ?"
+_USED: Final = "i.retired_at IS NULL AND a.voided IS NULL"
+"""What is neither voided nor of an item that was set aside."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,9 +113,10 @@ def snapshot(project: Project, url: str | None = None) -> Iterator[Any]:
                 f"{path}: nothing has been collected yet; start 'dissensus collect serve {project.folder}'"
             )
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
-        connection.execute("PRAGMA busy_timeout = 10000")
-        connection.execute("BEGIN")
     try:
+        if url is None:
+            connection.execute("PRAGMA busy_timeout = 10000")
+            connection.execute("BEGIN")
         yield connection.cursor()
     except sqlite3.DatabaseError as error:
         raise InputError(
@@ -126,19 +128,34 @@ def snapshot(project: Project, url: str | None = None) -> Iterator[Any]:
 
 
 def read_judgements(
-    cursor: Any, project: Project, *, role: str = "vote", exported: bool = True, counted: bool = True
+    cursor: Any,
+    project: Project,
+    *,
+    question: int = 0,
+    role: str = "vote",
+    exported: bool = True,
+    counted: bool = True,
+    used: bool = True,
 ) -> Judgements:
     """The finished judgements.
 
     Args:
         cursor: a cursor that reads the database.
         project: the project.
+        question: the place of the question among those about an item; its classes are the columns.
         role: which items: vote, gold or practice.
         exported: only those of annotators whose answers are exported.
         counted: only those that are among the k votes of their item.
+        used: those that are used; false gives the others: voided ones, and those of items that were set aside.
     """
+    first = sum(len(each.classes) for each in project.asked[:question])
+    shape_of = project.asked[question]
+    where = (
+        f"WHERE a.state = 'done' AND {_USED if used else f'NOT ({_USED})'} AND i.role = ? AND n.exported >= ? "
+        "AND a.counts >= ?"
+    )
     given = (role, int(exported), int(counted))
-    cursor.execute(f"SELECT {', '.join(_COLUMNS.values())} {_DONE} {_WHERE} ORDER BY a.done_at, a.id", given)
+    cursor.execute(f"SELECT {', '.join(_COLUMNS.values())} {_DONE} {where} ORDER BY a.done_at, a.id", given)
     columns = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(_COLUMNS)
     named: dict[str, Any] = {
         name: np.array(values, dtype=np.float64 if name in _FLOATS else np.int64)
@@ -146,12 +163,12 @@ def read_judgements(
     }
     named["counts"], named["late"] = named["counts"].astype(np.bool_), named["late"].astype(np.bool_)
     cursor.execute(
-        "SELECT r.judgement, r.class, r.value, r.amount, r.first_seconds, r.last_seconds, r.changes "
-        f"{_DONE} JOIN response r ON r.judgement = j.id {_WHERE}",
-        given,
+        f"SELECT r.judgement, r.class - {first}, r.value, r.amount, r.first_seconds, r.last_seconds, r.changes "
+        f"{_DONE} JOIN response r ON r.judgement = j.id AND r.class >= ? AND r.class < ? {where}",
+        (first, first + len(shape_of.classes), *given),
     )
     cells = np.array(cursor.fetchall(), dtype=np.float64).reshape(-1, 7)
-    shape = (named["judgement"].size, len(project.classes))
+    shape = (named["judgement"].size, len(shape_of.classes))
     order = np.argsort(named["judgement"])
     row = order[np.searchsorted(named["judgement"], cells[:, 0], sorter=order)]
     label = cells[:, 1].astype(np.int64)
@@ -180,13 +197,20 @@ def pseudonyms(cursor: Any) -> dict[int, str]:
     return dict(cursor.fetchall())
 
 
-def collected_votes(cursor: Any, project: Project) -> Votes:
+def collected_votes(cursor: Any, project: Project, *, question: int = 0) -> Votes:
     """The collected votes: judgements that count, of annotators whose answers are exported.
 
-    Items without a vote so far are left out. A layout in which people choose one class gives single choices; in the
-    others a judgement of all No is a vote for the class `none`.
+    Items without a vote so far are left out. A layout in which people choose one class gives single choices, and so
+    does a rating of one class, whose steps are then the classes, in order; in the others a judgement of all No is a
+    vote for the class `none`.
+
+    Args:
+        cursor: a cursor that reads the database.
+        project: the project.
+        question: the place of the question among those about an item.
     """
-    found = read_judgements(cursor, project)
+    found = read_judgements(cursor, project, question=question)
+    project = project.about(question)
     if not len(found):
         raise InputError(f"{project.folder}: no judgement has been collected yet; open the annotator link first")
     votes = votes_of_judgements(found, project, items=names_of_items(cursor), annotators=pseudonyms(cursor))
@@ -194,15 +218,20 @@ def collected_votes(cursor: Any, project: Project) -> Votes:
 
 
 def _attributes(cursor: Any, project: Project, ids: Ints) -> dict[str, Names]:
-    """What annotators chose when they were asked about themselves; empty text where they did not say.
+    """What is known of annotators; empty text where nothing is.
 
-    Free text is left out, since it may reveal who somebody is, and so is a question named like a column of votes.
+    It comes from what they chose when asked about themselves, the parameters of their links, and their platform.
+    Free text is left out, since it may reveal who somebody is, and so is whatever is named like a column of votes.
     """
     told = final_answers(cursor)
+    free_text = {asked.name for asked in project.questions if not asked.options}
+    known = dict.fromkeys(each.name for each in project.eligibility)
+    known |= dict.fromkeys(each.name for each in project.questions)
+    known |= dict.fromkeys(sorted({name for each in told.values() for name in each}))
     return {
-        asked.name: _text([told.get(each, {}).get(asked.name, "") for each in ids.tolist()])
-        for asked in project.questions
-        if asked.options and asked.name not in SYNONYMS
+        name: _text([told.get(each, {}).get(name, "") for each in ids.tolist()])
+        for name in known
+        if name not in free_text and name not in SYNONYMS
     }
 
 
@@ -212,7 +241,20 @@ def votes_of_judgements(
     """Judgements as `Votes`; items and annotators are those that occur, by rising id."""
     item, item_names = _coded(found.item, items)
     annotator, annotator_names = _coded(found.annotator, annotators)
-    single = project.layout == "single-choice"
+    asked = project.asked[0]
+    if asked.is_choice and asked.layout == "rating":
+        steps = np.array(asked.scale.values)
+        return Votes(
+            item=item,
+            label=np.searchsorted(steps, found.amount[:, 0]).astype(np.int32),
+            items=item_names,
+            classes=tuple(map(str, asked.scale.values)),
+            ordered=True,
+            annotator=annotator,
+            annotators=annotator_names,
+            seconds=found.seconds,
+        )
+    single = asked.is_choice
     said = found.response != NO
     if not single:
         said = np.column_stack([said, ~said.any(axis=1)])

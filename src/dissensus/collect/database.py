@@ -14,6 +14,7 @@ import queue
 import sqlite3
 import threading
 import time
+import tomllib
 from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib import resources
@@ -22,14 +23,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 from filelock import FileLock, Timeout
 
 from dissensus.collect.events import log_event
-from dissensus.collect.items import load_items
+from dissensus.collect.items import hashes_of, load_items, project_items
 from dissensus.collect.slots import fill_slots
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from dissensus.collect.items import ProjectItem
     from dissensus.collect.project import Project
 
 T = TypeVar("T")
@@ -40,6 +42,8 @@ FILE: Final = "collect.sqlite"
 LARGEST_BATCH: Final = 512
 """The most requests in one transaction, so that the first of them does not wait long."""
 READERS: Final = 4
+SCHEMA: Final = 2
+"""The version of the tables that this program writes; older ones are brought up to it when they are opened."""
 
 
 class DiskFull(InputError):  # noqa: N818
@@ -62,6 +66,9 @@ class Connection(Protocol):
 
     def cursor(self) -> Cursor: ...
     def begin(self) -> None: ...
+    def settle(self) -> None:
+        """Waits until all that was asked so far has been done, and raises what went wrong."""
+
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
     def failure(self, error: Exception) -> Exception | None:
@@ -104,10 +111,10 @@ class Database:
         self._readers: queue.SimpleQueue[Connection] = queue.SimpleQueue()
         self._closed = False
         self._closing = threading.Lock()
-        writing = connect(False)
+        self._writing = connect(False)
         for _ in range(READERS):
             self._readers.put(connect(True))
-        self._writer = threading.Thread(target=self._write_batches, args=(writing,), name="writer", daemon=True)
+        self._writer = threading.Thread(target=self._write_batches, args=(self._writing,), name="writer", daemon=True)
         self._writer.start()
 
     async def write(self, work: Callable[[Cursor], T]) -> T:
@@ -150,6 +157,8 @@ class Database:
         self._writer.join()
         for _ in range(READERS):
             self._readers.get().close()
+        # Last, because only a connection that may write can bring everything into the main file.
+        self._writing.close()
         if self._release is not None:
             self._release()
 
@@ -191,7 +200,6 @@ class Database:
             ended = len(batch) < len(taken)
             if batch:
                 _write_batch(batch, connection)
-        connection.close()
 
 
 def _write_batch(batch: list[_Request], connection: Connection) -> None:
@@ -203,9 +211,12 @@ def _write_batch(batch: list[_Request], connection: Connection) -> None:
             cursor.execute("SAVEPOINT request")
             try:
                 request.result = request.work(cursor)
+                connection.settle()
             except Exception as error:
                 if connection.failure(error) is not None:
                     raise
+                with contextlib.suppress(Exception):
+                    connection.settle()
                 request.error = error
                 cursor.execute("ROLLBACK TO SAVEPOINT request")
             cursor.execute("RELEASE SAVEPOINT request")
@@ -249,7 +260,15 @@ def open_database(project: Project, url: str | None = None) -> Database:
     else:
         database = _open_sqlite(project.folder)
     try:
-        database.write_now(lambda cursor: _prepare(cursor, project))
+        items = project_items(project)
+        hashes = hashes_of(project, items)
+        database.write_now(lambda cursor: _prepare(cursor, project, items, hashes))
+    except sqlite3.DatabaseError as error:
+        database.close()
+        raise InputError(
+            f"{project.folder / FILE} is damaged ({error}); restore a backup with 'dissensus collect restore "
+            f"{project.folder} BACKUP'"
+        ) from error
     except BaseException:
         database.close()
         raise
@@ -261,36 +280,96 @@ def schema(name: str) -> str:
     return (resources.files("dissensus.collect") / name).read_text(encoding="utf-8")
 
 
-def _prepare(cursor: Cursor, project: Project) -> None:
+def _prepare(cursor: Cursor, project: Project, items: Sequence[ProjectItem], hashes: Mapping[str, str]) -> None:
     """Records the instrument and loads the items; refuses an instrument that stored answers do not fit."""
-    latest = cursor.execute("SELECT layout, class_names, k FROM instrument ORDER BY since DESC LIMIT 1").fetchone()
-    names, now = json.dumps(project.classes, ensure_ascii=False), time.time()
+    check_schema(cursor)
+    _complete_migration(cursor)
+    latest = cursor.execute("SELECT form, k FROM instrument ORDER BY since DESC LIMIT 1").fetchone()
+    now = time.time()
     if latest is not None:
-        layout, class_names, k = latest
+        form, k = latest
         answered = cursor.execute("SELECT 1 FROM assignment LIMIT 1").fetchone()
-        if answered and (layout, class_names) != (project.layout, names):
+        if answered and form != project.form:
             raise InputError(
-                f"{project.folder}: classes or layout were changed after items had been shown; change them back, or "
-                "start a new project in another folder"
+                f"{project.folder}: classes, layout, scale or unsure were changed after items had been shown; change "
+                "them back, or start a new project in another folder"
             )
         if k != project.k:
             # Votes that count or are being given stay wanted, and so do those that a decision added to an item.
             cursor.execute(
                 "UPDATE item SET wanted = CASE WHEN counted + leased > ? THEN counted + leased ELSE ? END, "
                 "free = CASE WHEN counted + leased > ? THEN 0 ELSE ? - counted - leased END "
-                f"WHERE role = 'vote' AND wanted {'= ?' if k > project.k else '< ?'}",
+                f"WHERE role = 'vote' AND retired_at IS NULL AND wanted {'= ?' if k > project.k else '< ?'}",
                 (project.k, project.k, project.k, project.k, max(k, project.k)),
             )
             fill_slots(cursor, "SELECT id FROM item", (), now=now)
             log_event(cursor, now=now, annotator=None, kind="k changed", detail={"before": k, "k": project.k})
-    load_items(cursor, project)
-    (vote_items,) = cursor.execute("SELECT count(*) FROM item WHERE role = 'vote'").fetchone()
     cursor.execute(
-        "INSERT INTO instrument (version, text, layout, classes, class_names, k, vote_items, since) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (version) DO UPDATE SET since = excluded.since, vote_items = excluded.vote_items",
-        (project.version, project.toml, project.layout, len(project.classes), names, project.k, vote_items, now),
+        "INSERT INTO instrument (version, text, layout, classes, class_names, k, vote_items, since, form) "
+        "VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT (version) DO UPDATE SET since = excluded.since",
+        (
+            project.version,
+            project.toml,
+            project.layout,
+            len(project.all_classes),
+            json.dumps(project.all_classes, ensure_ascii=False),
+            project.k,
+            now,
+            project.form,
+        ),
     )
+    load_items(cursor, project, items, hashes=hashes, now=now)
+
+
+def _complete_migration(cursor: Cursor) -> None:
+    """Writes the form of instruments that an older version of this program stored."""
+    rows = cursor.execute("SELECT version, text, layout, class_names FROM instrument WHERE form IS NULL").fetchall()
+    for version, text, layout, class_names in rows:
+        unsure = tomllib.loads(text).get("classes", {}).get("unsure", True)
+        scale = [1, 2, 3, 4, 5] if layout == "rating" else None
+        form = json.dumps([["", layout, json.loads(class_names), unsure, scale]], ensure_ascii=False)
+        cursor.execute("UPDATE instrument SET form = ? WHERE version = ?", (form, version))
+
+
+def check_schema(cursor: Cursor) -> None:
+    """Refuses tables that this program does not know, or not any more."""
+    try:
+        (version,) = cursor.execute("SELECT max(version) FROM schema_version").fetchone()
+    except Exception as error:
+        if "schema_version" not in str(error):
+            raise
+        raise InputError(
+            "the database was made by an older version of dissensus; start 'dissensus collect serve' once, which "
+            "brings it up to date with everything in it"
+        ) from error
+    if version > SCHEMA:
+        raise InputError(
+            f"the database was made by a newer version of dissensus (tables {version}, known here: {SCHEMA}); update "
+            "dissensus"
+        )
+
+
+def write_beside(project: Project, url: str | None, work: Callable[[Cursor], T]) -> T:
+    """Runs one request even while another process serves the project on SQLite; PostgreSQL must not be served.
+
+    A transaction that writes is exclusive in SQLite, so that it cannot come between anything the server does.
+    """
+    path = project.folder / FILE
+    if url is not None or not path.is_file():
+        with open_database(project, url) as database:
+            return database.write_now(work)
+    connection = _SqliteConnection(path, read_only=False)
+    try:
+        connection.begin()
+        cursor = connection.cursor()
+        check_schema(cursor)
+        done = work(cursor)
+        connection.commit()
+    except sqlite3.DatabaseError as error:
+        raise InputError(f"{path}: cannot be written ({error}); stop the server or restore a backup") from error
+    finally:
+        connection.close()
+    return done
 
 
 class _SqliteConnection:
@@ -305,13 +384,16 @@ class _SqliteConnection:
         self.connection.execute("PRAGMA synchronous = FULL")
         # On macOS, where a plain sync leaves data in the cache of the drive; elsewhere it changes nothing.
         self.connection.execute("PRAGMA fullfsync = ON")
-        self.opening = "BEGIN" if read_only else "BEGIN IMMEDIATE"
+        self.read_only, self.opening = read_only, "BEGIN" if read_only else "BEGIN IMMEDIATE"
 
     def cursor(self) -> sqlite3.Cursor:
         return self.connection.cursor()
 
     def begin(self) -> None:
         self.connection.execute(self.opening)
+
+    def settle(self) -> None:
+        pass
 
     def commit(self) -> None:
         self.connection.execute("COMMIT")
@@ -330,6 +412,10 @@ class _SqliteConnection:
         return error if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOMEM) else None
 
     def close(self) -> None:
+        if not self.read_only:
+            # The main file alone then holds everything, for those who copy it; a full disk must not stop the closing.
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.connection.close()
 
 
@@ -339,31 +425,74 @@ def claim(folder: Path) -> Callable[[], None]:
     lock = FileLock(folder / "collect.lock", timeout=0, thread_local=False)
     try:
         lock.acquire()
-    except Timeout as error:
+    except OSError as error:
+        if isinstance(error, Timeout):
+            raise _served_already(folder) from error
         raise InputError(
-            f"{folder}: another process serves this project; stop the server first (one process is enough for all "
-            "annotators)"
+            f"{folder / 'collect.lock'} cannot be written ({error.strerror or error}); the server needs a "
+            "folder that it may write to"
         ) from error
     return lock.release
+
+
+def _served_already(folder: Path) -> InputError:
+    return InputError(
+        f"{folder}: another process serves this project; stop the server first (one process is enough for all "
+        "annotators)"
+    )
 
 
 def _open_sqlite(folder: Path) -> Database:
     path, release = folder / FILE, claim(folder)
     try:
+        _refuse_a_lost_one(path)
         try:
             _create_sqlite(path)
+            return Database(lambda read_only: _SqliteConnection(path, read_only), path=path, release=release)
         except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL):
+                raise InputError(
+                    f"{path} cannot be written ({error}); mend the rights of the folder, or make room"
+                ) from error
             raise InputError(f"{path}: not a database of this project ({error}); restore a backup") from error
-        return Database(lambda read_only: _SqliteConnection(path, read_only), path=path, release=release)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written ({error.strerror}); mend the rights of the folder") from error
     except BaseException:
         release()
         raise
 
 
+def _refuse_a_lost_one(path: Path) -> None:
+    """Refuses to begin anew where votes were collected before: the new backups would in time replace the good ones."""
+    from dissensus.collect.backup import backups
+
+    if path.exists() and (not path.is_file() or path.stat().st_size):
+        return
+    lost = "is empty" if path.exists() else "is missing"
+    kept = backups(path.parent)
+    if kept:
+        raise InputError(
+            f"{path} {lost}, but there are {len(kept)} backups of it; restore the newest with 'dissensus collect "
+            f"restore {path.parent} {kept[0]}', or move the folder backups away to begin anew"
+        )
+    log = path.with_name(f"{FILE}-wal")
+    if log.exists() and log.stat().st_size:
+        raise InputError(
+            f"{path} {lost}, but its log {log.name} is there and may hold votes; put the database back beside it, or "
+            "move the log away to begin anew"
+        )
+
+
 def _create_sqlite(path: Path) -> None:
-    path.touch(mode=0o600)  # it holds people's ids on recruitment platforms
+    # It holds people's ids on recruitment platforms; what SQLite writes beside it gets the same mode.
+    path.touch(mode=0o600)
+    path.chmod(0o600)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-            connection.executescript(f"BEGIN; {schema('schema.sql')} {schema('triggers.sql')} COMMIT;")
+            connection.executescript(
+                f"BEGIN; {schema('schema.sql')} {schema('triggers.sql')} {schema('schema_2.sql')} COMMIT;"
+            )
         connection.execute("SELECT version FROM instrument LIMIT 1")
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'").fetchone():
+            connection.executescript(f"BEGIN; {schema('schema_2.sql')} COMMIT;")

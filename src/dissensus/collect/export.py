@@ -20,7 +20,6 @@ import polars as pl
 
 from dissensus.collect.adaptive import inclusion_of_votes
 from dissensus.collect.collected import (
-    Judgements,
     collected_votes,
     names_of_items,
     pseudonyms,
@@ -49,6 +48,7 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
     "answers": {
         "annotator": "pseudonym of the person",
         "item": "name of the item",
+        "question": "name of the question about the item ([[item_questions]]); empty for the first",
         "class": "the class that was asked about",
         "response": "yes, no or unsure",
         "amount": "rating or points, where the layout asks for them",
@@ -68,6 +68,25 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
     },
     "surplus": {
         "": "as answers: finished judgements that do not count towards k, because others had filled the item first",
+    },
+    "set_aside": {
+        "": "as answers: judgements that are not used, because a researcher voided them (`voided` says why) or their "
+        "item was set aside (`retired` says why)",
+    },
+    "reasons": {
+        "annotator": "pseudonym",
+        "item": "name",
+        "reason": "why the person answered like this, in their words",
+    },
+    "payments": {
+        "annotator": "pseudonym",
+        "at": "when it was decided, UNIX seconds; the last decision about a person stands",
+        "decision": "approved or rejected",
+        "pay": "in the currency",
+        "bonus": "in the currency",
+        "currency": "of the money",
+        "reason": "as it was written with the decision",
+        "sent_at": "when it was written into a file for the platform, UNIX seconds",
     },
     "annotators": {
         "annotator": "pseudonym",
@@ -91,6 +110,9 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
         "wanted": "votes that are wanted",
         "counted": "votes that count",
         "problems": "reports of a problem with it",
+        "hash": "SHA-256 of the file or the text that was shown",
+        "retired_at": "when it was set aside, UNIX seconds",
+        "retired_reason": "why it was set aside",
     },
     "problems": {"annotator": "pseudonym", "item": "name", "problem": "what was reported, in the person's words"},
     "sessions": {"annotator": "pseudonym", "since": "when the session began, UNIX seconds"},
@@ -103,8 +125,8 @@ CODEBOOK: Final[dict[str, dict[str, str]]] = {
     },
     "final_answers": {
         "annotator": "pseudonym",
-        "name": "name of the question (collect.toml, [[questions]])",
-        "answer": "what the person chose or wrote",
+        "name": "name of the question (collect.toml), of the link's parameter, or of the platform's column",
+        "answer": "what the person chose or wrote, or what the link or the platform says",
     },
     "identities": {
         "annotator": "pseudonym",
@@ -189,11 +211,10 @@ def export_project(
 def _write_all(
     cursor: Any, project: Project, folder: Path, *, identities: bool, formats: Sequence[str]
 ) -> Votes | None:
-    counted = read_judgements(cursor, project)
-    every = read_judgements(cursor, project, counted=False)
     tables = {
-        "answers": _answers(cursor, project, counted),
-        "surplus": _answers(cursor, project, every.where(~every.counts)),
+        "answers": _answers(cursor, project),
+        "surplus": _answers(cursor, project, counting=False),
+        "set_aside": _answers(cursor, project, used=False),
         **_plain_tables(cursor),
     }
     if identities:
@@ -203,28 +224,47 @@ def _write_all(
             "JOIN annotator n ON n.id = d.annotator ORDER BY n.id",
             "identities",
         )
-    if project.questions:
-        tables["final_answers"] = _query(
-            cursor,
-            "SELECT n.pseudonym, f.name, f.answer FROM final_answer f JOIN annotator n ON n.id = f.annotator "
-            "WHERE n.exported = 1 ORDER BY n.id, f.name",
-            "final_answers",
-        )
-    votes = None
-    if len(counted):
-        votes = collected_votes(cursor, project)
-        tables |= {f"labels-{scheme}": label_table(weighted(votes, scheme)) for scheme in SCHEMES}
         for kind in formats:
-            write_votes(votes, folder / f"votes.{kind}")
+            # Made before it is written, so that nobody else can read it at any moment.
+            (folder / f"identities.{kind}").touch(mode=0o600)
+    if project.reason != "off":
+        tables["reasons"] = _query(
+            cursor,
+            "SELECT n.pseudonym, i.name, j.reason FROM judgement j JOIN assignment a ON a.id = j.assignment "
+            "JOIN annotator n ON n.id = a.annotator JOIN item i ON i.id = a.item "
+            "WHERE j.current = 1 AND j.reason IS NOT NULL AND n.exported = 1 ORDER BY a.id",
+            "reasons",
+        )
+    told = _query(
+        cursor,
+        "SELECT n.pseudonym, f.name, f.answer FROM final_answer f JOIN annotator n ON n.id = f.annotator "
+        "WHERE n.exported = 1 ORDER BY n.id, f.name",
+        "final_answers",
+    )
+    if project.questions or len(told):
+        tables["final_answers"] = told
+    first = None
+    written = []
+    for place, asked in enumerate(project.asked):
+        if not tables["answers"].height:
+            break
+        votes = collected_votes(cursor, project, question=place)
+        first = votes if first is None else first
+        ending = f"-{asked.name}" if asked.name else ""
+        tables |= {f"labels{ending}-{scheme}": label_table(weighted(votes, scheme)) for scheme in SCHEMES}
+        written.append(f"votes{ending}")
+        for kind in formats:
+            path = folder / f"votes{ending}.{kind}"
+            write_votes(votes, path)
             if kind == "csv":
-                write_guarded_csv(pl.read_csv(folder / "votes.csv", infer_schema=False), folder / "votes.csv")
+                write_guarded_csv(pl.read_csv(path, infer_schema=False), path)
     for name, table in tables.items():
         _write_table(table, folder / name, formats)
     (folder / FILE).write_text(project.toml, encoding="utf-8")
-    (folder / "codebook.md").write_text(
-        _codebook(cursor, project, [*tables, *(["votes"] if votes is not None else [])], formats), encoding="utf-8"
-    )
-    return votes
+    # The votes of the first question come last, because the codebook ends with what they are.
+    named = [*tables, *reversed(written)]
+    (folder / "codebook.md").write_text(_codebook(cursor, project, named, formats, first), encoding="utf-8")
+    return first
 
 
 def write_guarded_csv(table: pl.DataFrame, path: Path) -> None:
@@ -253,52 +293,68 @@ def _write_table(table: pl.DataFrame, stem: Path, formats: Sequence[str]) -> Non
         table.write_parquet(Path(f"{stem}.parquet"))
 
 
-def _answers(cursor: Any, project: Project, found: Judgements) -> pl.DataFrame:
-    """One row for each judgement and class."""
-    n_classes = len(project.classes)
+def _answers(cursor: Any, project: Project, *, counting: bool = True, used: bool = True) -> pl.DataFrame:
+    """One row for each judgement, question and class: those that count, those that do not, or those not used."""
     cursor.execute(
-        "SELECT a.id, a.class_order, a.version, j.input FROM assignment a "
-        "JOIN judgement j ON j.assignment = a.id AND j.current = 1 WHERE a.state = 'done' ORDER BY a.id"
+        "SELECT a.id, a.class_order, a.version, j.input, a.voided, i.retired_reason FROM assignment a "
+        "JOIN judgement j ON j.assignment = a.id AND j.current = 1 JOIN item i ON i.id = a.item "
+        "WHERE a.state = 'done' ORDER BY a.id"
     )
     shown = cursor.fetchall()
-    at = np.searchsorted(np.array([row[0] for row in shown], dtype=np.int64), found.assignment).tolist()
-    orders = np.array([json.loads(shown[row][1]) for row in at], dtype=np.int64).reshape(-1, n_classes)
-    place, inclusion = inclusion_of_votes(cursor, project, found)
-    judged = {
-        "annotator": _named(pseudonyms(cursor), found.annotator),
-        "item": _named(names_of_items(cursor), found.item),
-        "number": found.number,
-        "seconds": found.seconds,
-        "hidden_seconds": found.hidden_seconds,
-        "input": pl.Series([shown[row][3] for row in at], dtype=pl.String),
-        "done_at": found.done_at,
-        "late": found.late,
-        "vote": np.where(found.counts, place, 0),
-        "inclusion": inclusion,
-        "version": pl.Series([shown[row][2] for row in at], dtype=pl.String),
-    }
-    table = pl.DataFrame(judged)[np.repeat(np.arange(len(found)), n_classes)]
-    classes = pl.Series(project.classes, dtype=pl.String)
-    responses = pl.DataFrame(
-        {
-            "class": classes.gather(np.tile(np.arange(n_classes), len(found))),
-            "response": pl.Series(RESPONSES, dtype=pl.String).gather(found.response.ravel()),
-            "amount": found.amount.ravel(),
-            "position": np.argsort(orders, axis=1).ravel() + 1,
-            "first_seconds": found.first_seconds.ravel(),
-            "last_seconds": found.last_seconds.ravel(),
-            "changes": found.changes.ravel(),
+    ids = np.array([row[0] for row in shown], dtype=np.int64)
+    apart = [] if used else ["voided", "retired"]
+    tables = []
+    first = 0
+    for question, asked in enumerate(project.asked):
+        found = read_judgements(cursor, project, question=question, counted=counting and used, used=used)
+        if used and not counting:
+            found = found.where(~found.counts)
+        n_classes = len(asked.classes)
+        at = np.searchsorted(ids, found.assignment).tolist()
+        orders = np.array([json.loads(shown[row][1])[first : first + n_classes] for row in at], dtype=np.int64)
+        place, inclusion = inclusion_of_votes(cursor, project, found)
+        judged = {
+            "annotator": _named(pseudonyms(cursor), found.annotator),
+            "item": _named(names_of_items(cursor), found.item),
+            "number": found.number,
+            "seconds": found.seconds,
+            "hidden_seconds": found.hidden_seconds,
+            "input": pl.Series([shown[row][3] for row in at], dtype=pl.String),
+            "done_at": found.done_at,
+            "late": found.late,
+            "vote": np.where(found.counts, place, 0),
+            "inclusion": inclusion,
+            "version": pl.Series([shown[row][2] for row in at], dtype=pl.String),
+            "voided": pl.Series([shown[row][4] for row in at], dtype=pl.String),
+            "retired": pl.Series([shown[row][5] for row in at], dtype=pl.String),
         }
-    )
-    table = table.hstack(responses)
-    return table.select(*CODEBOOK["answers"]).with_columns(pl.selectors.float().fill_nan(None))
+        table = pl.DataFrame(judged)[np.repeat(np.arange(len(found)), n_classes)]
+        classes = pl.Series(asked.classes, dtype=pl.String)
+        responses = pl.DataFrame(
+            {
+                "question": pl.Series([asked.name] * (n_classes * len(found)), dtype=pl.String),
+                "class": classes.gather(np.tile(np.arange(n_classes), len(found))),
+                "response": pl.Series(RESPONSES, dtype=pl.String).gather(found.response.ravel()),
+                "amount": found.amount.ravel(),
+                "position": np.argsort(orders.reshape(-1, n_classes), axis=1).ravel() + 1,
+                "first_seconds": found.first_seconds.ravel(),
+                "last_seconds": found.last_seconds.ravel(),
+                "changes": found.changes.ravel(),
+            }
+        )
+        tables.append(table.hstack(responses).select(*CODEBOOK["answers"], *apart))
+        first += n_classes
+    return pl.concat(tables).with_columns(pl.selectors.float().fill_nan(None))
 
 
 def _plain_tables(cursor: Any) -> dict[str, pl.DataFrame]:
     queries = {
         "annotators": "SELECT pseudonym, state, paid, counts, exported, reason, done, gold_done, gold_missed, "
         "arrived_at, consented_at, finished_at FROM annotator WHERE state <> 'deleted' ORDER BY id",
-        "items": "SELECT name, role, media, text, wanted, counted, problems FROM item ORDER BY id",
+        "items": "SELECT name, role, media, text, wanted, counted, problems, hash, retired_at, retired_reason "
+        "FROM item ORDER BY id",
+        "payments": "SELECT n.pseudonym, p.at, p.decision, p.pay, p.bonus, p.currency, p.reason, p.sent_at "
+        "FROM payment p JOIN annotator n ON n.id = p.annotator ORDER BY p.id",
         "problems": "SELECT n.pseudonym, i.name, a.problem FROM assignment a JOIN item i ON i.id = a.item "
         "JOIN annotator n ON n.id = a.annotator WHERE a.problem IS NOT NULL AND n.state <> 'deleted' ORDER BY a.id",
         "sessions": "SELECT n.pseudonym, s.since FROM session s JOIN annotator n ON n.id = s.annotator "
@@ -319,21 +375,42 @@ def _named(names: dict[int, str], ids: Any) -> pl.Series:
     return pl.Series(list(names.values()), dtype=pl.String).gather(np.searchsorted(keys, ids))
 
 
-def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Sequence[str]) -> str:
+def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Sequence[str], votes: Votes | None) -> str:
     lines = [f"# Codebook of {project.name}", ""]
     if is_simulated(cursor):
         lines += ["**These answers are simulated: bots gave them, not people.**", ""]
+    for asked in project.asked:
+        lines += [
+            f"Question{f' {asked.name}' if asked.name else ''}: {asked.question}  ",
+            f"Layout: {asked.layout}; classes: {', '.join(asked.classes)}"
+            + (f"; scale: {', '.join(map(str, asked.scale.values))}" if asked.layout == "rating" else "")
+            + "  ",
+        ]
+    if project.prescreening:
+        told = "; ".join(f"{name}: {value}" for name, value in project.prescreening.items())
+        lines += [f"Prescreening on the recruitment platform: {told}  "]
     lines += [
-        f"Question: {project.question}  ",
-        f"Layout: {project.layout}; classes: {', '.join(project.classes)}; votes per item: {project.k}  ",
+        f"Votes per item: {project.k}  ",
         f"Instrument version: {project.version} (collect.toml)  ",
         f"Every table is written as {', '.join(formats)}; `sha256sum -c manifest.sha256` checks the files.",
     ]
     for name in tables:
-        columns = CODEBOOK[name]
+        # The votes and labels of a further question are what those of the first are.
+        columns = CODEBOOK.get(name) or CODEBOOK[next(each for each in _BY_QUESTION if _is_of(name, each))]
         lines += ["", f"## {name}"]
         lines += [f"- {f'`{column}`: ' if column else ''}{meaning}" for column, meaning in columns.items()]
+    if votes is not None and not is_simulated(cursor):
+        lines.append(f"- {votes.n_model_votes:,} of the {len(votes):,} votes are from models")
     return "\n".join(lines) + "\n"
+
+
+_BY_QUESTION: Final = ("votes", *(f"labels-{scheme}" for scheme in SCHEMES))
+
+
+def _is_of(name: str, table: str) -> bool:
+    """Whether a table of a further question, such as `votes-clear`, is of the same kind as one of the first."""
+    first, _, rest = table.partition("-")
+    return name.startswith(f"{first}-") and name.endswith(rest)
 
 
 def _checksums(folder: Path) -> dict[str, str]:

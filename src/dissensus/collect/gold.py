@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 
 
 def gold_missed(project: Project, item: str, responses: Sequence[int]) -> bool:
-    """Whether the responses to a gold item differ, for any class, from what is required."""
-    required = next(gold.required for gold in project.gold if gold.item == item)
-    return any(response not in right for response, right in zip(responses, required, strict=True))
+    """Whether the responses to a gold item differ, for any class of the first question, from what is required."""
+    # A gold item that was replaced has another name, and nothing is required of it any more.
+    required = next((gold.required for gold in project.gold if gold.item == item), ())
+    return any(response not in right for response, right in zip(responses, required, strict=False))
 
 
 def apply_gold_rule(cursor: Cursor, project: Project, annotator: int, *, now: float) -> None:
     """Excludes an annotator who has missed more gold items than allowed; includes one again who corrected an answer."""
     (missed,) = cursor.execute(
-        "SELECT count(*) FROM assignment WHERE annotator = ? AND state = 'done' AND missed = 1", (annotator,)
+        "SELECT count(*) FROM assignment WHERE annotator = ? AND state = 'done' AND missed = 1 AND voided IS NULL",
+        (annotator,),
     ).fetchone()
     cursor.execute("UPDATE annotator SET gold_missed = ? WHERE id = ?", (missed, annotator))
     counts, kept, reason = cursor.execute(

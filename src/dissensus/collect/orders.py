@@ -26,16 +26,25 @@ def shuffled(n: int, seed: int, *what: int | str) -> tuple[int, ...]:
 
 
 def class_order(project: Project, annotator: int, item: int) -> tuple[int, ...]:
-    """The classes in the order in which an annotator sees them for an item."""
-    n = len(project.classes)
+    """The classes in the order in which an annotator sees them for an item, question after question."""
+    order: tuple[int, ...] = ()
+    for asked in project.asked:
+        # The name of the first question is empty and left out, so that its order is that of a project with one.
+        what = (asked.name,) if asked.name else ()
+        drawn = _class_order(project, len(asked.classes), annotator, item, *what)
+        order += tuple(len(order) + place for place in drawn)
+    return order
+
+
+def _class_order(project: Project, n: int, annotator: int, item: int, *what: str) -> tuple[int, ...]:
     if project.class_order == "fixed":
         return tuple(range(n))
     if project.class_order == "rotated":
-        first = int(n * fraction(project.seed, "rotation", annotator))
+        first = int(n * fraction(project.seed, "rotation", annotator, *what))
         return (*range(first, n), *range(first))
     if project.class_order == "shuffled-per-annotator":
-        return shuffled(n, project.seed, "classes", annotator)
-    return shuffled(n, project.seed, "classes", annotator, item)
+        return shuffled(n, project.seed, "classes", annotator, *what)
+    return shuffled(n, project.seed, "classes", annotator, item, *what)
 
 
 def gold_places(project: Project, annotator: int, total: int) -> frozenset[int]:

@@ -23,6 +23,10 @@ GOLD_RULE: Final = "gold rule"
 """Given as both who excluded an annotator and why, where no researcher did it."""
 COMPREHENSION_ATTEMPTS: Final = 2
 """As Prolific demands: people may misread once."""
+READING_SECONDS: Final = 1800.0
+"""How long somebody may read a page before they count as having left."""
+PARAMETER: Final = 128
+"""The most characters of a link's parameter that are kept."""
 ENDING_OF_STATE: Final = {
     "finished": "complete",
     "no-consent": "no-consent",
@@ -59,6 +63,7 @@ class Annotator:
         pseudonym: the name in exports.
         state: "arrived", "consented", "practised", "working", "finished", "no-consent", "screened-out", "technical" or
             "deleted".
+        eligible: whether the questions before consent let them in; None if they were not asked.
         paid: whether the annotator is to be paid.
         counts: whether their votes count towards k.
         exported: whether their votes are exported.
@@ -74,6 +79,7 @@ class Annotator:
     id: int
     pseudonym: str
     state: str
+    eligible: bool | None
     paid: bool
     counts: bool
     exported: bool
@@ -87,13 +93,161 @@ class Annotator:
 
 
 _ANNOTATOR: Final = (
-    "SELECT annotator.id, pseudonym, state, paid, counts, exported, reason, done, gold_done, gold_missed, attempts, "
-    "misunderstood, asked_at IS NOT NULL FROM annotator"
+    "SELECT annotator.id, pseudonym, state, eligible, paid, counts, exported, reason, done, gold_done, gold_missed, "
+    "attempts, misunderstood, asked_at IS NOT NULL FROM annotator"
 )
 
 
-def arrive(cursor: Cursor, *, now: float, external: External | None = None) -> Arrival:
-    """A session for somebody who arrives; whoever came before under the same platform id is the same annotator."""
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """Whether somebody new may come in.
+
+    Attributes:
+        shut: why not: "paused", "closed", "full", or "group" where only the places of their group are taken; None if
+            they may.
+        places: how many votes are left that nobody in a session is expected to give.
+    """
+
+    shut: str | None
+    places: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quota:
+    """How many people of a group there may be, have finished, and are at it."""
+
+    attribute: str
+    group: str
+    most: int
+    finished: int
+    now: int
+
+
+def away_since(project: Project, *, now: float) -> tuple[float, float]:
+    """Before when a last sign of life means that somebody who was reading, or at work, has left."""
+    return now - max(READING_SECONDS, project.lease_seconds), now - project.lease_seconds
+
+
+_INSIDE: Final = (
+    "((annotator.state IN ('consented', 'practised') AND annotator.seen_at >= ?) "
+    "OR (annotator.state = 'working' AND annotator.seen_at >= ?))"
+)
+
+
+def places_left(cursor: Cursor, project: Project, *, now: float) -> int:
+    """How many votes are left that nobody in a session is expected to give.
+
+    Everybody who consented holds as many votes as they may still give, until they finish or leave.
+    """
+    items, free = cursor.execute("SELECT count(*), coalesce(sum(free), 0) FROM item WHERE free > 0").fetchone()
+    (each,) = cursor.execute(
+        "SELECT CASE WHEN vote_items < ? THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?",
+        (project.items_per_annotator, project.items_per_annotator, project.version),
+    ).fetchone()
+    # What somebody has on the screen is not free any more.
+    left = (
+        f"({each} - done - (SELECT count(*) FROM assignment WHERE assignment.annotator = annotator.id AND holds = 1))"
+    )
+    (held,) = cursor.execute(
+        f"SELECT coalesce(sum(CASE WHEN {left} > {items} THEN {items} WHEN {left} > 0 THEN {left} ELSE 0 END), 0) "
+        f"FROM annotator WHERE counts = 1 AND {_INSIDE}",
+        away_since(project, now=now),
+    ).fetchone()
+    return max(0, int(free) - int(held))
+
+
+def door(cursor: Cursor, project: Project, annotator: int | None, *, now: float) -> Door:
+    """Whether somebody who has not consented yet may come in; None for the next person to arrive."""
+    places = places_left(cursor, project, now=now)
+    shut = shut_by_researcher(cursor)
+    if shut is None and places == 0:
+        shut = "full"
+    if shut is None and annotator is not None and project.quotas:
+        told = final_answers(cursor, annotator).get(annotator, {})
+        taken = {
+            (each.attribute, each.group): each.finished + each.now >= each.most
+            for each in quotas_so_far(cursor, project, now=now)
+        }
+        if any(taken.get(mine, False) for mine in told.items()):
+            shut = "group"
+    return Door(shut=shut, places=places)
+
+
+def shut_by_researcher(cursor: Cursor) -> str | None:
+    """Whether a project is "paused" or "closed", by the last words on it in the log; None if it is neither."""
+    for kind, opposite in (("paused", "resumed"), ("closed", "reopened")):
+        row = cursor.execute(
+            "SELECT kind FROM event WHERE kind IN (?, ?) ORDER BY id DESC LIMIT 1", (kind, opposite)
+        ).fetchone()
+        if row is not None and row[0] == kind:
+            return kind
+    return None
+
+
+def quotas_so_far(cursor: Cursor, project: Project, *, now: float) -> list[Quota]:
+    """Every group that has a quota, in the order of the project file. Excluded people take no place."""
+    reading, working = away_since(project, now=now)
+    rows = cursor.execute(
+        "SELECT name, answer, sum(CASE WHEN annotator.state = 'finished' THEN 1 ELSE 0 END), "
+        f"sum(CASE WHEN {_INSIDE} THEN 1 ELSE 0 END) "
+        "FROM final_answer JOIN annotator ON annotator.id = final_answer.annotator WHERE counts = 1 "
+        "GROUP BY name, answer",
+        (reading, working),
+    ).fetchall()
+    so_far = {(name, answer): (int(finished), int(inside)) for name, answer, finished, inside in rows}
+    return [
+        Quota(attribute=name, group=group, most=most, finished=finished, now=inside)
+        for name, groups in project.quotas.items()
+        for group, most in groups.items()
+        for finished, inside in [so_far.get((name, group), (0, 0))]
+    ]
+
+
+def screen(cursor: Cursor, project: Project, annotator: int, *, now: float, answers: Mapping[str, str]) -> bool:
+    """Records the answers to the questions before consent, and returns whether they let somebody in.
+
+    The answers of those who are not let in are not kept.
+    """
+    was = annotator_by_id(cursor, annotator)
+    if was.state != "arrived" or was.eligible is not None:
+        return was.eligible is not False
+    for each in project.eligibility:
+        if answers.get(each.name) not in each.options:
+            raise Refused("illegal", "every question needs one of its answers")
+    eligible = all(answers[each.name] in each.eligible for each in project.eligibility)
+    if eligible:
+        remember(cursor, annotator, {each.name: answers[each.name] for each in project.eligibility})
+        cursor.execute("UPDATE annotator SET eligible = 1, seen_at = ? WHERE id = ?", (now, annotator))
+    else:
+        cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))
+        cursor.execute(
+            "UPDATE annotator SET eligible = 0, state = 'screened-out', seen_at = ?, finished_at = ? WHERE id = ?",
+            (now, now, annotator),
+        )
+    log_event(cursor, now=now, annotator=annotator, kind="eligible" if eligible else "ineligible")
+    return eligible
+
+
+def remember(cursor: Cursor, annotator: int, told: Mapping[str, str]) -> None:
+    """Keeps what is known of an annotator, by name; a later word replaces an earlier one."""
+    cursor.executemany(
+        "INSERT INTO final_answer (annotator, name, answer) VALUES (?, ?, ?) "
+        "ON CONFLICT (annotator, name) DO UPDATE SET answer = excluded.answer",
+        [(annotator, name, answer) for name, answer in told.items()],
+    )
+
+
+def arrive(
+    cursor: Cursor, *, now: float, external: External | None = None, parameters: Mapping[str, str] | None = None
+) -> Arrival:
+    """A session for somebody who arrives; whoever came before under the same platform id is the same annotator.
+
+    Args:
+        cursor: the writer's cursor.
+        now: the time.
+        external: who they are on a platform.
+        parameters: of the link, by which quotas are kept.
+    """
     token = secrets.token_urlsafe(24)
     known = None
     if external is not None:
@@ -112,6 +266,7 @@ def arrive(cursor: Cursor, *, now: float, external: External | None = None) -> A
                 "INSERT INTO identity (annotator, platform, external, study, session) VALUES (?, ?, ?, ?, ?)",
                 (annotator, external.platform, external.id, external.study, external.session),
             )
+        remember(cursor, annotator, {name: value[:PARAMETER] for name, value in (parameters or {}).items()})
     cursor.execute("INSERT INTO session (hash, annotator, since) VALUES (?, ?, ?)", (_hash(token), annotator, now))
     log_event(cursor, now=now, annotator=annotator, kind="arrived", detail={"returning": known is not None})
     return Arrival(annotator=annotator, token=token, returning=known is not None)
@@ -133,15 +288,25 @@ def annotator_by_id(cursor: Cursor, annotator: int) -> Annotator:
     return _annotator(row)
 
 
-def consent(cursor: Cursor, annotator: int, *, now: float, agreed: bool) -> str:
-    """Records an answer to the consent page and returns the state; the first answer stands."""
-    state = annotator_by_id(cursor, annotator).state
-    if state != "arrived":
-        return state
+def consent(cursor: Cursor, project: Project, annotator: int, *, now: float, agreed: bool) -> str:
+    """Records an answer to the consent page and returns the state; the first answer stands.
+
+    From here on a place is held. If the last one has gone meanwhile, or the project was paused or closed, nothing is
+    recorded and the state stays "arrived".
+    """
+    was = annotator_by_id(cursor, annotator)
+    if was.state != "arrived":
+        return was.state
+    if project.eligibility and was.eligible is None:
+        raise Refused("closed", "the questions about you come before consent")
+    if agreed and door(cursor, project, annotator, now=now).shut is not None:
+        return was.state
     state = "consented" if agreed else "no-consent"
+    if not agreed:
+        cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))
     cursor.execute(
-        "UPDATE annotator SET state = ?, consented_at = ?, finished_at = ? WHERE id = ?",
-        (state, now if agreed else None, None if agreed else now, annotator),
+        "UPDATE annotator SET state = ?, consented_at = ?, finished_at = ?, seen_at = ? WHERE id = ?",
+        (state, now if agreed else None, None if agreed else now, now, annotator),
     )
     log_event(cursor, now=now, annotator=annotator, kind=state)
     return state
@@ -161,8 +326,8 @@ def practised(cursor: Cursor, project: Project, annotator: int, *, now: float, p
         state = "screened-out" if attempts >= project.practice_attempts else "consented"
     ended = now if state == "screened-out" else None
     cursor.execute(
-        "UPDATE annotator SET state = ?, attempts = ?, finished_at = ? WHERE id = ?",
-        (state, attempts, ended, annotator),
+        "UPDATE annotator SET state = ?, attempts = ?, finished_at = ?, seen_at = ? WHERE id = ?",
+        (state, attempts, ended, now, annotator),
     )
     log_event(cursor, now=now, annotator=annotator, kind="practised", detail={"passed": passed, "state": state})
     return state
@@ -195,8 +360,8 @@ def understood(
     failed = was.misunderstood + bool(wrong)
     state = "working" if not wrong else "screened-out" if failed >= COMPREHENSION_ATTEMPTS else "practised"
     cursor.execute(
-        "UPDATE annotator SET state = ?, misunderstood = ?, finished_at = ? WHERE id = ?",
-        (state, failed, now if state == "screened-out" else None, annotator),
+        "UPDATE annotator SET state = ?, misunderstood = ?, finished_at = ?, seen_at = ? WHERE id = ?",
+        (state, failed, now if state == "screened-out" else None, now, annotator),
     )
     chosen = [each.options.index(given) for each, given in zip(asked, answers, strict=True)]
     detail = {"chosen": chosen, "wrong": wrong, "state": state}
@@ -214,7 +379,7 @@ def misunderstood(cursor: Cursor, annotator: int) -> tuple[int, ...]:
 
 def reminded(cursor: Cursor, project: Project, annotator: int, *, now: float, seconds: float | None) -> bool:
     """Whether an item was answered so quickly that a reminder is due; everybody gets at most one."""
-    if seconds is None or seconds >= project.least_seconds_per_class * len(project.classes):
+    if seconds is None or seconds >= project.least_seconds_per_class * len(project.all_classes):
         return False
     before = cursor.execute("SELECT 1 FROM event WHERE kind = 'reminded' AND annotator = ? LIMIT 1", (annotator,))
     if before.fetchone() is not None:
@@ -239,19 +404,17 @@ def answer_questions(
     for each in project.questions:
         if each.required and each.name not in answers:
             raise Refused("incomplete", f"'{each.question}' needs an answer")
-    cursor.executemany(
-        "INSERT INTO final_answer (annotator, name, answer) VALUES (?, ?, ?)",
-        [(annotator, name, answer) for name, answer in answers.items()],
-    )
+    remember(cursor, annotator, answers)
     cursor.execute("UPDATE annotator SET asked_at = ? WHERE id = ?", (now, annotator))
     # Only how many: what people say about themselves must not be in a log from which nothing can be deleted.
     log_event(cursor, now=now, annotator=annotator, kind="final questions", detail={"answered": len(answers)})
 
 
-def final_answers(cursor: Cursor) -> dict[int, dict[str, str]]:
-    """For each annotator, the answers to the final questions, by name."""
+def final_answers(cursor: Cursor, annotator: int | None = None) -> dict[int, dict[str, str]]:
+    """For each annotator (or one of them), what is known of them, by name."""
     told: dict[int, dict[str, str]] = {}
-    cursor.execute("SELECT annotator, name, answer FROM final_answer ORDER BY annotator, name")
+    only, given = ("WHERE annotator = ?", (annotator,)) if annotator is not None else ("", ())
+    cursor.execute(f"SELECT annotator, name, answer FROM final_answer {only} ORDER BY annotator, name", given)
     for annotator, name, answer in cursor.fetchall():
         told.setdefault(annotator, {})[name] = answer
     return told
@@ -271,8 +434,13 @@ def break_off(cursor: Cursor, annotator: int, *, now: float, reason: str) -> Non
 def finish_code(cursor: Cursor, project: Project, annotator: int) -> str | None:
     """The code for how the session ended; None as long as it has not."""
     found = annotator_by_id(cursor, annotator)
-    ending = ENDING_OF_STATE.get(found.state)
+    ending = ending_of(found.state, found.eligible)
     return None if ending is None or questions_due(project, found) else project.recruitment.codes[ending]
+
+
+def ending_of(state: str, eligible: bool | None) -> str | None:
+    """How a session ended, by the annotator's state; None as long as it has not."""
+    return "ineligible" if eligible is not None and not eligible else ENDING_OF_STATE.get(state)
 
 
 def questions_due(project: Project, annotator: Annotator) -> bool:
@@ -324,8 +492,8 @@ def delete_participant(cursor: Cursor, annotator: int, *, now: float) -> None:
     cursor.execute(f"DELETE FROM response WHERE judgement IN ({mine})", (annotator,))
     cursor.execute(f"DELETE FROM judgement WHERE id IN ({mine})", (annotator,))
     cursor.execute(
-        "UPDATE assignment SET state = 'deleted', done_at = NULL, draft = NULL, problem = NULL, missed = NULL "
-        "WHERE annotator = ?",
+        "UPDATE assignment SET state = 'deleted', done_at = NULL, draft = NULL, problem = NULL, missed = NULL, "
+        "voided = NULL WHERE annotator = ?",
         (annotator,),
     )
     cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))
@@ -363,7 +531,8 @@ def _check_there(cursor: Cursor, annotator: int) -> None:
 
 def _annotator(row: Any) -> Annotator:
     values = dict(zip((each.name for each in fields(Annotator)), row, strict=True))
-    flags = {flag: bool(values[flag]) for flag in ("paid", "counts", "exported", "asked")}
+    flags: dict[str, bool | None] = {flag: bool(values[flag]) for flag in ("paid", "counts", "exported", "asked")}
+    flags["eligible"] = None if values["eligible"] is None else bool(values["eligible"])
     return Annotator(**{**values, **flags})
 
 

@@ -7,16 +7,18 @@ import json
 import os
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError
+from dissensus.collect.language import NAMES, language
+from dissensus.errors import InputError, choices
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.toml_file import TomlFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 FILE: Final = "collect.toml"
 LAYOUTS: Final = ("rows", "one-at-a-time", "select-all", "single-choice", "rating", "points")
@@ -24,17 +26,24 @@ CLASS_ORDERS: Final = ("fixed", "rotated", "shuffled-per-annotator", "shuffled-p
 ITEM_ORDERS: Final = ("random", "fixed")
 RENDERINGS: Final = ("pixelated", "smooth")
 PLATFORMS: Final = ("plain", "prolific", "mturk")
-ENDINGS: Final = ("complete", "no-consent", "screened-out", "technical")
-"""How a session can end; each has a code of its own."""
+ENDINGS: Final = ("complete", "no-consent", "screened-out", "technical", "ineligible", "full")
+"""How a session can end; each has a code of its own. `full` is also given where a project is paused or closed."""
+REASONS: Final = ("off", "optional", "required")
+"""Whether annotators are asked for a reason in words with every item."""
+LARGEST_SCALE: Final = 21
+"""The most steps of a scale: more buttons than that are no longer told apart."""
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "": (
-        "name", "question", "layout", "k", "items_per_annotator", "seed", "back", "shortcuts", "all_no_key",
-        "items", "classes", "order", "gold", "practice", "comprehension", "questions", "lease", "screen", "speed",
-        "texts", "recruitment", "adaptive", "cost",
+        "name", "language", "question", "layout", "k", "items_per_annotator", "seed", "back", "shortcuts", "all_no_key",
+        "items", "classes", "scale", "reason", "item_questions", "order", "gold", "practice", "eligibility", "quotas",
+        "comprehension", "questions", "lease", "screen", "speed", "texts", "translations", "recruitment",
+        "prescreening", "adaptive", "cost",
     ),
     "items": ("images", "texts", "item", "text", "rendering"),
     "classes": ("names", "unsure", "words"),
+    "scale": ("least", "most", "step", "low", "high"),
+    "reason": ("ask", "question"),
     "order": ("classes", "items"),
     "gold": ("items", "misses_allowed"),
     "practice": ("items", "attempts"),
@@ -48,6 +57,8 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """The keys of a project file, by table."""
 ENTRY_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "item_questions": ("name", "question", "layout", "classes", "unsure", "scale"),
+    "eligibility": ("name", "question", "options", "eligible"),
     "comprehension": ("question", "options", "right"),
     "questions": ("name", "question", "options", "required"),
 }
@@ -69,6 +80,88 @@ class Gold:
 
     item: str
     required: tuple[frozenset[int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feedback:
+    """What is said after a practice item.
+
+    Attributes:
+        item: the item's name.
+        required: for each class, the codes of the responses that are right.
+        text: said in addition, whatever was answered.
+    """
+
+    item: str
+    required: tuple[frozenset[int], ...]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The steps of the layout `rating`.
+
+    Attributes:
+        least: the lowest step.
+        most: the highest step.
+        step: from one step to the next.
+        low: what the lowest step means.
+        high: what the highest step means.
+    """
+
+    least: int
+    most: int
+    step: int
+    low: str
+    high: str
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """All steps, rising."""
+        return tuple(range(self.least, self.most + 1, self.step))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemQuestion:
+    """A question that is asked about every item.
+
+    Attributes:
+        name: in exports; empty for the first question of a project.
+        question: as it is asked.
+        layout: one of `LAYOUTS`.
+        classes: names, in class order.
+        unsure: whether "unsure" is a possible answer.
+        scale: of the layout `rating`.
+    """
+
+    name: str
+    question: str
+    layout: str
+    classes: tuple[str, ...]
+    unsure: bool
+    scale: Scale
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether an answer is one choice: of a class, or of a step of a scale for the only class."""
+        return self.layout == "single-choice" or (self.layout == "rating" and len(self.classes) == 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eligibility:
+    """A question before consent that decides who may take part.
+
+    Attributes:
+        name: the annotator's attribute that the answer becomes.
+        question: as it is asked.
+        options: to choose from.
+        eligible: the options that let somebody in.
+    """
+
+    name: str
+    question: str
+    options: tuple[str, ...]
+    eligible: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +259,11 @@ class Project:
         layout: one of `LAYOUTS`.
         classes: names, in class order.
         unsure: whether "unsure" is a possible answer.
+        scale: of the layout `rating`.
         words: what is written on the button of each response.
+        further: more questions about every item, after the first one above.
+        reason: whether a reason in words is asked for with every item, one of `REASONS`.
+        reason_question: how it is asked for.
         k: votes that every item gets.
         items_per_annotator: the most items that one annotator is asked about, not including gold items.
         class_order: one of `CLASS_ORDERS`.
@@ -175,6 +272,11 @@ class Project:
         misses_allowed: how many gold items may be missed before an annotator no longer counts.
         practice: names of items that are shown for practice and never voted on.
         practice_attempts: how many an annotator has before being screened out.
+        feedback: what is said after practice items.
+        eligibility: questions before consent that decide who may take part.
+        quotas: by attribute and group, the most people; the attribute is the name of an eligibility question or of a
+            parameter of the link.
+        prescreening: by name, whom the recruitment platform was told to invite; kept on record only.
         comprehension: questions about the task, before the first item.
         questions: to the annotator, after the last item.
         lease_seconds: how long without a heartbeat before an item is given to somebody else.
@@ -183,6 +285,9 @@ class Project:
         least_width: the narrowest window in CSS pixels; 0 for any.
         least_seconds_per_class: time per class below which one friendly reminder is shown, once; 0 for none.
         texts: what annotators read.
+        language: of the interface and of the texts, one of `NAMES`.
+        translations: by code of a language, the texts of the project in it; those of `texts` are below their own names,
+            all others below the text as it is in the project's language.
         recruitment: where they come from.
         adaptive: votes beyond k.
         cost: what a vote costs.
@@ -204,7 +309,11 @@ class Project:
     layout: str
     classes: tuple[str, ...]
     unsure: bool
+    scale: Scale
     words: Mapping[str, str]
+    further: tuple[ItemQuestion, ...]
+    reason: str
+    reason_question: str
     k: int
     items_per_annotator: int
     class_order: str
@@ -213,6 +322,10 @@ class Project:
     misses_allowed: int
     practice: tuple[str, ...]
     practice_attempts: int
+    feedback: tuple[Feedback, ...]
+    eligibility: tuple[Eligibility, ...]
+    quotas: Mapping[str, Mapping[str, int]]
+    prescreening: Mapping[str, str]
     comprehension: tuple[Comprehension, ...]
     questions: tuple[Question, ...]
     lease_seconds: float
@@ -221,6 +334,8 @@ class Project:
     least_width: int
     least_seconds_per_class: float
     texts: Texts
+    language: str
+    translations: Mapping[str, Mapping[str, str]]
     recruitment: Recruitment
     adaptive: Adaptive
     cost: Cost
@@ -240,6 +355,55 @@ class Project:
     def values(self) -> tuple[str, ...]:
         """The responses that may be given to a class, in the order of the buttons."""
         return ("yes", "no", "unsure") if self.unsure else ("yes", "no")
+
+    @cached_property
+    def asked(self) -> tuple[ItemQuestion, ...]:
+        """All questions about an item, in their order. Their classes are numbered through, from 0."""
+        first = ItemQuestion(
+            name="",
+            question=self.question,
+            layout=self.layout,
+            classes=self.classes,
+            unsure=self.unsure,
+            scale=self.scale,
+        )
+        return (first, *self.further)
+
+    @cached_property
+    def all_classes(self) -> tuple[str, ...]:
+        """The classes of all questions about an item, numbered through."""
+        return tuple(name for each in self.asked for name in each.classes)
+
+    def about(self, question: int) -> Project:
+        """The project as if only one of its questions about an item, by its place, were asked."""
+        asked = self.asked[question]
+        return replace(
+            self,
+            question=asked.question,
+            layout=asked.layout,
+            classes=asked.classes,
+            unsure=asked.unsure,
+            scale=asked.scale,
+            further=(),
+        )
+
+    @cached_property
+    def form(self) -> str:
+        """What may be answered, as JSON: stored answers are unreadable under another form."""
+        parts = [
+            [each.name, each.layout, each.classes, each.unsure, each.scale.values if each.layout == "rating" else None]
+            for each in self.asked
+        ]
+        return json.dumps(parts, ensure_ascii=False)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that annotators can choose from, the project's own first."""
+        return (self.language, *self.translations)
+
+    def told(self, code: str) -> Mapping[str, str]:
+        """What the texts of the project are in a language, by their names or by themselves; empty in its own."""
+        return self.translations.get(code, {})
 
     @property
     def version(self) -> str:
@@ -301,10 +465,12 @@ def init_project(
     what = "text" if texts is not None else "image"
     place = source.resolve()
     written = os.path.relpath(place, folder.resolve()) if place.is_relative_to(folder.resolve()) else str(place)
+    # A layout that does not exist is refused below, with its line.
+    asks, how = _WORDED.get(layout, _WORDED["rows"])
     codes = {ending: secrets.token_hex(4).upper() for ending in ENDINGS}
     text = _TEMPLATE.format(
         name=_toml(name or folder.resolve().name),
-        question=_toml(question or f"Could this {what} show the following?"),
+        question=_toml(question or asks.format(what=what)),
         layout=_toml(layout),
         k=k,
         items_per_annotator=items_per_annotator,
@@ -313,6 +479,7 @@ def init_project(
         names="[" + ", ".join(_toml(each) for each in named) + "]",
         class_order=_toml("rotated" if numbers else "shuffled-per-annotator"),
         what=what,
+        how=how.format(what=what),
         kind=_toml(recruitment),
         codes="{ " + ", ".join(f"{ending} = {_toml(code)}" for ending, code in codes.items()) + " }",
     )
@@ -327,6 +494,31 @@ def init_project(
     return path
 
 
+_WORDED: Final = {
+    "rows": (
+        "Could this {what} show the following?",
+        "For every class, say whether the {what} could show it: yes, no, or unsure.",
+    ),
+    "one-at-a-time": (
+        "Could this {what} show the following?",
+        "For one class after the other, say whether the {what} could show it: yes, no, or unsure.",
+    ),
+    "select-all": (
+        "Which of these could this {what} show?",
+        "Tick every class that the {what} could show, or none of them.",
+    ),
+    "single-choice": ("Which of these fits this {what} best?", "Choose the one class that fits the {what} best."),
+    "rating": (
+        "How well does each of these fit this {what}?",
+        "For every class, rate how well it fits the {what}, from 1 (not at all) to 5 (completely).",
+    ),
+    "points": (
+        "How well does each of these fit this {what}?",
+        "Share out 100 points among the classes: the better a class fits the {what}, the more it gets.",
+    ),
+}
+"""By layout, the question and the instructions of a new project."""
+
 _TEMPLATE: Final = """\
 name = {name}
 question = {question}
@@ -334,6 +526,7 @@ layout = {layout}            # rows, one-at-a-time, select-all, single-choice, r
 k = {k}                      # votes that every item gets
 items_per_annotator = {items_per_annotator}
 seed = {seed}
+language = "en"              # of the pages: en, de, fr, es, ar; [translations.de] adds another (see docs/collect.md)
 back = true                  # annotators may go back one item, until the next is saved
 shortcuts = true
 all_no_key = false           # one key answers "no" to all classes that are left, which makes it like select-all
@@ -356,8 +549,20 @@ items = []                   # such as {{ item = "three.png", yes = ["3"] }}; no
 misses_allowed = 0
 
 [practice]
-items = []                   # names of items that are only for practice
+items = []                   # names of items that are only for practice; with feedback: {{ item = "a.png", yes = ["3"],
+                             # feedback = "Look at the upper half." }}
 attempts = 2
+
+[scale]                      # of the layout rating; more yes than no lies above the middle
+least = 1
+most = 5
+step = 1
+low = "not at all"
+high = "completely"
+
+[reason]
+ask = "off"                  # or "optional", "required": a reason in words with every item
+question = "Why did you answer like this?"
 
 [lease]
 seconds = 600                # without a sign of life, before an item goes to somebody else
@@ -377,8 +582,8 @@ You are invited to take part in a research project on how people see {what}s. Ta
 stop at any time. Your answers are stored without your name.
 '''
 instructions = '''
-You will see one {what} at a time. For every class, say whether the {what} could show it: yes, no, or unsure. There is
-no right or wrong answer; say what you see.
+You will see one {what} at a time. {how} There is no right or
+wrong answer; say what you see.
 '''
 contact = ""
 finish = "Thank you. Your answers are saved."
@@ -400,9 +605,33 @@ platform_fee = 0.33
 
 # Asked before the first item; write it as often as you like. A second failed attempt ends with the code screened-out:
 # [[comprehension]]
-# question = "What do you say when you cannot tell?"
-# options = ["Yes", "No", "Unsure"]
-# right = "Unsure"
+# question = "May you close the page and come back later?"
+# options = ["Yes, my answers are saved", "No, I would have to start again"]
+# right = "Yes, my answers are saved"
+
+# A further question about every item, with a layout of its own; write it as often as you like:
+# [[item_questions]]
+# name = "clear"
+# question = "How clear is it?"
+# layout = "rating"
+# classes = ["clear"]        # one class: every step of the scale becomes a class of the votes
+# scale = {{ least = 0, most = 10, step = 1, low = "not at all", high = "perfectly" }}
+
+# Asked before consent; whoever gives another answer ends with the code ineligible, and nothing is stored:
+# [[eligibility]]
+# name = "age_group"
+# question = "How old are you?"
+# options = ["Under 18", "18 to 39", "40 or older"]
+# eligible = ["18 to 39", "40 or older"]
+
+# The most people of each group, by an eligibility question or a parameter of the link:
+# [quotas]
+# age_group = {{ "18 to 39" = 20, "40 or older" = 20 }}
+
+# Whom the recruitment platform was told to invite, for the record:
+# [prescreening]
+# first_language = "English"
+# approval_rate = "at least 95 %"
 
 # Asked after the last item, before the code; the answers become attributes of the annotator:
 # [[questions]]
@@ -413,9 +642,30 @@ platform_fee = 0.33
 """
 
 
+def _wrong_classes(names: Any, *, least: int) -> str:
+    """What is wrong with a list of class names; empty if nothing is."""
+    if not isinstance(names, list) or len(names) < least:
+        return f"must be a list of at least {'two classes' if least == 2 else 'one class'}"
+    for name in names:
+        if not isinstance(name, str) or not name.strip() or len(name) > 200:
+            return f"has the name {name!r}; give 1 to 200 characters"
+        if names.count(name) > 1:
+            return f"has '{name}' twice; name each class once"
+    return ""
+
+
 def _toml(text: str) -> str:
     """A basic string of TOML, which has all the escapes of JSON."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _texts_in(given: Any) -> Iterator[str]:
+    """Every text in a parsed file."""
+    if isinstance(given, str):
+        yield given.strip()
+    elif isinstance(given, dict | list):
+        for each in given.values() if isinstance(given, dict) else given:
+            yield from _texts_in(each)
 
 
 class _ProjectFile(TomlFile):
@@ -423,25 +673,42 @@ class _ProjectFile(TomlFile):
 
     def project(self) -> Project:
         self.tables(KEYS)
-        classes = self.class_names()
+        layout = self.one_of("", "layout", LAYOUTS)
+        classes = self.class_names(least=1 if layout == "rating" else 2)
         k = self.whole("", "k", 6, least=1)
         unsure = self.truth("classes", "unsure", True)
         images, table = self.source()
+        practice = self.listed("practice", "items")
+        for each in practice:
+            if not isinstance(each, str | dict):
+                raise self.refuse("practice", "items", f"has {each!r}; write every name in quotes")
+        own = self.one_of("", "language", tuple(NAMES))
         return Project(
             name=self.words("", "name", self.path.resolve().parent.name),
             question=self.words("", "question", "Could this show the following?"),
-            layout=self.one_of("", "layout", LAYOUTS),
+            layout=layout,
             classes=classes,
             unsure=unsure,
+            scale=self.scale(self.table("scale"), lambda what: self.refuse("", "scale", what)),
             words=self.word_of_value(),
+            further=self.item_questions(classes),
+            reason=self.one_of("reason", "ask", REASONS),
+            reason_question=self.words("reason", "question", language(own).say("Why did you answer like this?")),
             k=k,
             items_per_annotator=self.whole("", "items_per_annotator", 70, least=1),
             class_order=self.one_of("order", "classes", CLASS_ORDERS),
             item_order=self.one_of("order", "items", ITEM_ORDERS),
             gold=tuple(self.gold(each, classes, unsure=unsure) for each in self.listed("gold", "items")),
             misses_allowed=self.whole("gold", "misses_allowed", 0),
-            practice=tuple(self.names("practice", "items")),
+            practice=tuple(
+                each["item"] if isinstance(each, dict) and isinstance(each.get("item"), str) else str(each)
+                for each in practice
+            ),
             practice_attempts=self.whole("practice", "attempts", 2, least=1),
+            feedback=tuple(self.feedback(each, classes, unsure=unsure) for each in practice if isinstance(each, dict)),
+            eligibility=self.eligibility(),
+            quotas=self.quotas(),
+            prescreening=self.prescreening(),
             comprehension=self.comprehension(),
             questions=self.questions(),
             lease_seconds=self.number("lease", "seconds", 600.0, above=0),
@@ -449,6 +716,8 @@ class _ProjectFile(TomlFile):
             patience_seconds=self.number("lease", "patience", 60.0),
             least_width=self.whole("screen", "least_width", 0),
             least_seconds_per_class=self.number("speed", "least_seconds_per_class", 0.0),
+            language=own,
+            translations=self.translations(own),
             texts=Texts(
                 title=self.words("texts", "title", self.words("", "name", self.path.resolve().parent.name)),
                 consent=self.words("texts", "consent", ""),
@@ -490,16 +759,90 @@ class _ProjectFile(TomlFile):
             raise self.refuse("items", "texts", f"is '{texts}', where there is no file")
         return (place, None) if images else (None, place)
 
-    def class_names(self) -> tuple[str, ...]:
+    def translations(self, own: str) -> dict[str, dict[str, str]]:
+        """The tables that are written as [translations.de], for texts that are in the file."""
+        given = self.table("translations")
+        texts = set(KEYS["texts"]) | set(
+            _texts_in({key: inside for key, inside in self.given.items() if inside is not given})
+        )
+        short = sorted(each for each in texts if 0 < len(each) <= 60)
+        for code, inside in given.items():
+            if code not in NAMES or code == own or not isinstance(inside, dict):
+                others = ", ".join(each for each in NAMES if each != own)
+                raise self.refuse("", "translations", f"has '{code}'; write [translations.CODE] with one of {others}")
+            for text, said in inside.items():
+                if text not in texts:
+                    raise self.refuse(
+                        "",
+                        "translations",
+                        f"translates '{text}' into {code}, which is not a text of this project{choices(text, short)}",
+                    )
+                if not isinstance(said, str) or not said.strip():
+                    raise self.refuse("", "translations", f"writes {said!r} for '{text}' in {code}; give a text")
+        return {str(code): dict(inside) for code, inside in given.items()}
+
+    def class_names(self, *, least: int) -> tuple[str, ...]:
         names = self.names("classes", "names")
-        if len(names) < 2:
-            raise self.refuse("classes", "names", "must be a list of at least two classes")
-        for name in names:
-            if not name.strip() or len(name) > 200:
-                raise self.refuse("classes", "names", f"has the name {name!r}; give 1 to 200 characters")
-            if names.count(name) > 1:
-                raise self.refuse("classes", "names", f"has '{name}' twice; name each class once")
+        wrong = _wrong_classes(names, least=least)
+        if wrong:
+            raise self.refuse("classes", "names", wrong)
         return tuple(names)
+
+    def item_questions(self, classes: tuple[str, ...]) -> tuple[ItemQuestion, ...]:
+        found: dict[str, ItemQuestion] = {}
+        for place, given in enumerate(self.entries("item_questions")):
+            name = self.entry_name("item_questions", place, given)
+            if name in found:
+                raise self.refuse_entry("item_questions", place, f"has the name '{name}' again; name each once")
+            layout, unsure = given.get("layout", "single-choice"), given.get("unsure", True)
+            if layout not in LAYOUTS:
+                raise self.refuse_entry(
+                    "item_questions", place, f"has the layout {layout!r}; there are {', '.join(LAYOUTS)}"
+                )
+            if not isinstance(unsure, bool):
+                raise self.refuse_entry("item_questions", place, f"has unsure = {unsure!r}; it must be true or false")
+            names = given.get("classes", list(classes))
+            wrong = _wrong_classes(names, least=1 if layout == "rating" else 2)
+            if wrong:
+                raise self.refuse_entry("item_questions", place, f"'classes' {wrong}")
+
+            def refuse(what: str, place: int = place) -> InputError:
+                return self.refuse_entry("item_questions", place, f"'scale' {what}")
+
+            written = given.get("scale", {})
+            if not isinstance(written, dict):
+                raise refuse("must be written as { least = 0, most = 10 }")
+            found[name] = ItemQuestion(
+                name=name,
+                question=given["question"],
+                layout=layout,
+                classes=tuple(names),
+                unsure=unsure,
+                scale=self.scale(written, refuse),
+            )
+        return tuple(found.values())
+
+    def scale(self, given: Mapping[str, Any], refuse: Callable[[str], InputError]) -> Scale:
+        for key in given:
+            if key not in KEYS["scale"]:
+                raise refuse(f"has '{key}', which is not one of its keys; there are {', '.join(KEYS['scale'])}")
+        numbers = {"least": 1, "most": 5, "step": 1} | {key: given[key] for key in given if key not in ("low", "high")}
+        for key, value in numbers.items():
+            if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 10_000:
+                raise refuse(f"has {key} = {value!r}; give a whole number")
+        least, most, step = numbers["least"], numbers["most"], numbers["step"]
+        if step < 1 or most <= least or (most - least) % step:
+            raise refuse(f"goes from {least} to {most} by {step}; the steps must lead from the least to the most")
+        if (most - least) // step >= LARGEST_SCALE:
+            raise refuse(f"has {(most - least) // step + 1} steps; give {LARGEST_SCALE} at most")
+        own = language(self.one_of("", "language", tuple(NAMES)))
+        ends = {"low": own.say("not at all"), "high": own.say("completely")} | {
+            key: given[key] for key in ("low", "high") if key in given
+        }
+        for key, end in ends.items():
+            if not isinstance(end, str):
+                raise refuse(f"has {key} = {end!r}; write it in quotes")
+        return Scale(least=least, most=most, step=step, **ends)
 
     def word_of_value(self) -> dict[str, str]:
         given = self.table("classes").get("words", {})
@@ -509,16 +852,30 @@ class _ProjectFile(TomlFile):
             self.known(key, RESPONSES, "classes", beside="words")
             if not isinstance(word, str) or not word.strip():
                 raise self.refuse("classes", "words", f"writes {word!r} for {key}; give a word")
-        words = {"yes": "Yes", "no": "No", "unsure": "Unsure", **given}
+        own = language(self.one_of("", "language", tuple(NAMES)))
+        words = {"yes": own.say("Yes"), "no": own.say("No"), "unsure": own.say("Unsure"), **given}
         if len(set(words.values())) < len(words):
             raise self.refuse("classes", "words", "writes two values alike; give each its own word")
         return words
 
     def gold(self, given: Any, classes: tuple[str, ...], *, unsure: bool) -> Gold:
+        required = self.required("gold", given, classes, unsure=unsure)
+        return Gold(item=given["item"], required=required)
+
+    def feedback(self, given: Any, classes: tuple[str, ...], *, unsure: bool) -> Feedback:
+        text = given.get("feedback", "")
+        if not isinstance(text, str):
+            raise self.refuse("practice", "items", f"has feedback = {text!r}; write it in quotes")
+        entry = {key: value for key, value in given.items() if key != "feedback"}
+        required = self.required("practice", entry, classes, unsure=unsure)
+        return Feedback(item=given["item"], required=required, text=text.strip())
+
+    def required(self, table: str, given: Any, classes: tuple[str, ...], *, unsure: bool) -> tuple[frozenset[int], ...]:
+        """For each class of the first question, the responses that an entry of gold or practice items calls right."""
         if not isinstance(given, dict) or not isinstance(given.get("item"), str):
-            raise self.refuse("gold", "items", f'has {given!r}; write an entry as {{ item = "a.png", yes = ["3"] }}')
+            raise self.refuse(table, "items", f'has {given!r}; write an entry as {{ item = "a.png", yes = ["3"] }}')
         for key in given:
-            self.known(key, ("item", "yes", "no", "unsure"), "gold", beside="items")
+            self.known(key, ("item", "yes", "no", "unsure"), table, beside="items")
         required = [frozenset({NO, UNSURE} if unsure else {NO})] * len(classes)
         seen: set[str] = set()
         for code in (NO, YES, UNSURE):
@@ -526,16 +883,16 @@ class _ProjectFile(TomlFile):
             named = given.get(value, [])
             if not isinstance(named, list):
                 raise self.refuse(
-                    "gold", "items", f"has {value} = {named!r} for '{given['item']}'; give a list of classes"
+                    table, "items", f"has {value} = {named!r} for '{given['item']}'; give a list of classes"
                 )
             for name in named:
                 if name not in classes:
-                    raise self.no_such("gold", "items", name, classes)
+                    raise self.no_such(table, "items", name, classes)
                 if name in seen:
-                    raise self.refuse("gold", "items", f"requires two answers to '{name}' of '{given['item']}'")
+                    raise self.refuse(table, "items", f"requires two answers to '{name}' of '{given['item']}'")
                 seen.add(name)
                 required[classes.index(name)] = frozenset({code})
-        return Gold(item=given["item"], required=tuple(required))
+        return tuple(required)
 
     def comprehension(self) -> tuple[Comprehension, ...]:
         found = []
@@ -551,12 +908,53 @@ class _ProjectFile(TomlFile):
             found.append(Comprehension(question=given["question"], options=options, right=right.strip()))
         return tuple(found)
 
+    def eligibility(self) -> tuple[Eligibility, ...]:
+        found: dict[str, Eligibility] = {}
+        asked_later = {entry.get("name") for entry in self.entries("questions")}
+        for place, given in enumerate(self.entries("eligibility")):
+            name = self.entry_name("eligibility", place, given)
+            if name in found or name in asked_later:
+                raise self.refuse_entry("eligibility", place, f"has the name '{name}' again; name each question once")
+            options, eligible = self.options(place, given, "eligibility"), given.get("eligible", [])
+            if not options:
+                raise self.refuse_entry("eligibility", place, "has no options; give the answers to choose from")
+            if not isinstance(eligible, list) or not eligible or not set(eligible) <= set(options):
+                raise self.refuse_entry(
+                    "eligibility", place, f"has eligible = {eligible!r}; give the options that let somebody in"
+                )
+            found[name] = Eligibility(name=name, question=given["question"], options=options, eligible=tuple(eligible))
+        return tuple(found.values())
+
+    def quotas(self) -> dict[str, dict[str, int]]:
+        """By attribute and group, the most people."""
+        options = {entry.get("name"): entry.get("options", []) for entry in self.entries("eligibility")}
+        for name, groups in self.table("quotas").items():
+            if not isinstance(groups, dict) or not groups:
+                raise self.refuse("quotas", name, 'must be written as { "Under 30" = 20, "60 or older" = 20 }')
+            for group, people in groups.items():
+                if not isinstance(people, int) or isinstance(people, bool) or people < 0:
+                    raise self.refuse("quotas", name, f"has {people!r} people for '{group}'; give a whole number")
+                if name in options and group not in options[name]:
+                    raise self.no_such("quotas", name, group, options[name])
+        return self.table("quotas")
+
+    def prescreening(self) -> dict[str, str]:
+        given = self.table("prescreening")
+        for name, value in given.items():
+            if not isinstance(value, str | int | float) or isinstance(value, bool):
+                raise self.refuse("prescreening", name, f"is {value!r}; write down what the platform was told")
+        return {name: str(value) for name, value in given.items()}
+
+    def entry_name(self, table: str, place: int, given: Mapping[str, Any]) -> str:
+        name = given.get("name")
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name):
+            raise self.refuse_entry(table, place, f"has the name {name!r}; write it like 'age_group'")
+        return name
+
     def questions(self) -> tuple[Question, ...]:
         found: dict[str, Question] = {}
         for place, given in enumerate(self.entries("questions")):
-            name, required = given.get("name"), given.get("required", False)
-            if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name):
-                raise self.refuse_entry("questions", place, f"has the name {name!r}; write it like 'age_group'")
+            name, required = self.entry_name("questions", place, given), given.get("required", False)
             if name in found:
                 raise self.refuse_entry("questions", place, f"has the name '{name}' again; name each question once")
             if not isinstance(required, bool):

@@ -199,7 +199,9 @@ def item_quality(cursor: Any, project: Project, *, draws: int = 200, seed: int =
         draws: how many posterior draws the interval of the entropy is made from.
         seed: of these draws.
     """
-    cursor.execute("SELECT id, name, counted, wanted, problems FROM item WHERE role = 'vote' ORDER BY id")
+    cursor.execute(
+        "SELECT id, name, counted, wanted, problems FROM item WHERE role = 'vote' AND retired_at IS NULL ORDER BY id"
+    )
     rows = cursor.fetchall()
     found = read_judgements(cursor, project)
     ids = np.array([row[0] for row in rows], dtype=np.int64)

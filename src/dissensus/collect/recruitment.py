@@ -36,7 +36,11 @@ LEEWAY: Final = 30.0
 
 
 class NotInvited(InputError):  # noqa: N818
-    """The link does not lead into this project; the sentence is for the person who followed it."""
+    """The link does not lead into this project; the sentence, with its values, is for the person who followed it."""
+
+    def __init__(self, sentence: str, **values: str) -> None:
+        super().__init__(sentence.format(**values))
+        self.sentence, self.values = sentence, values
 
 
 @dataclass(frozen=True)
@@ -108,8 +112,9 @@ def external_of(
     for name, value in zip(names, found, strict=True):
         if not NAME.fullmatch(value):
             raise NotInvited(
-                f"This link does not say who you are ({name} is missing); please open the study again from "
-                f"{'Prolific' if kind == 'prolific' else 'MTurk'}."
+                "This link does not say who you are ({name} is missing); please open the study again from {platform}.",
+                name=name,
+                platform="Prolific" if kind == "prolific" else "MTurk",
             )
     participant, study, session = found
     if study_id is not None and study != study_id:

@@ -1,4 +1,5 @@
--- The tables of a project. SQLite and PostgreSQL share this file; triggers.sql and triggers_postgres.sql guard it.
+-- The tables of a project, first version; schema_2.sql adds to them. SQLite and PostgreSQL share these files;
+-- triggers.sql and triggers_postgres.sql guard them.
 -- Times are UNIX seconds; durations are seconds; truths are 0 and 1.
 
 CREATE TABLE instrument (            -- every version of collect.toml that has been served
@@ -64,9 +65,9 @@ CREATE TABLE identity (              -- the only table that can tell who an anno
     UNIQUE (platform, external)
 ) STRICT;
 
-CREATE TABLE final_answer (          -- what annotators said about themselves after the last item
+CREATE TABLE final_answer (          -- what is known of annotators: answers about themselves, and what their link or platform says
     annotator INTEGER NOT NULL REFERENCES annotator (id),
-    name TEXT NOT NULL,              -- of the question
+    name TEXT NOT NULL,              -- of the question, the parameter or the column
     answer TEXT NOT NULL,
     PRIMARY KEY (annotator, name)
 ) STRICT;

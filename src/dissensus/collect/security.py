@@ -5,19 +5,28 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import json
+import re
 import secrets
+import time
 from collections import OrderedDict
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from filelock import FileLock
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
-from starlette.responses import JSONResponse
+
+from dissensus.errors import InputError
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ANNOTATOR_COOKIE: Final = "dissensus_session"
@@ -47,7 +56,7 @@ def csrf_token(session: str) -> str:
 
 def keyed_name(session: str, about: str) -> str:
     """A name that only the holder of ``session`` is given and that nobody can reverse: HMAC-SHA-256, 144 bits."""
-    digest = hmac.new(session.encode(), about.encode(), hashlib.sha256).digest()
+    digest = hmac.digest(session.encode(), about.encode(), "sha256")
     return base64.urlsafe_b64encode(digest[:18]).decode()
 
 
@@ -76,6 +85,35 @@ def same_origin(headers: Mapping[str, str], *, base_url: str | None) -> bool:
     return come_from.scheme in ("http", "https") and bool(come_from.netloc) and come_from.netloc == headers.get("host")
 
 
+def checked_base_url(given: str) -> str:
+    """A base URL as browsers write an origin: scheme, host in lower case, and the port unless it is the usual one.
+
+    Raises:
+        InputError: it is no address of a whole host by http or https, and every post would be refused as forged.
+    """
+    try:
+        parts = urlsplit(given)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise InputError(f"base URL '{given}': not an address; write it like https://study.example.org") from None
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        # "localhost:8000" is read as a scheme and a path.
+        bare = given.rpartition("://")[2].strip("/") or "study.example.org"
+        raise InputError(f"base URL '{given}': it does not begin with https:// or http://; write https://{bare}")
+    if not host or re.search(r"[^\w.:\[\]-]", host):
+        raise InputError(f"base URL '{given}': not an address; write it like https://study.example.org")
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    shown = f"[{host}]" if ":" in host else host
+    address = f"{parts.scheme}://{shown}{'' if port in (None, usual) else f':{port}'}"
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise InputError(
+            f"base URL '{given}': a project cannot live below a path; give it a host name of its own, such as {address}"
+        )
+    if parts.username is not None:
+        raise InputError(f"base URL '{given}': leave out the name and the password; write {address}")
+    return address
+
+
 def hash_password(password: str) -> str:
     """A password as it may be stored: salt and scrypt digest, both in hexadecimal."""
     salt = secrets.token_bytes(16)
@@ -90,52 +128,109 @@ def check_password(password: str, hashed: str) -> bool:
 
 
 @dataclass
-class Researchers:
-    """The researcher's login: a password, one-time links, and who is logged in (kept in memory only).
+class Logins:
+    """The researcher's login: a password, one-time links, and who is logged in.
+
+    They are kept in the file logins.json of the project's folder, as hashes, for its owner alone: so they survive a
+    restart, and `dissensus collect login` can make a link beside the server.
 
     Attributes:
-        password: hashed; with None there are only one-time links.
+        folder: the project's.
         clock: gives UNIX seconds.
         lasting: how many seconds a session or an unused link lasts.
     """
 
-    password: str | None
-    clock: Callable[[], float]
+    folder: Path
+    clock: Callable[[], float] = time.time
     lasting: float = 24 * 3600
-    _links: dict[str, float] = field(default_factory=dict)
-    _sessions: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def has_password(self) -> bool:
+        """Whether there is a password to log in with; otherwise there are only one-time links."""
+        return self._kept()["password"] is not None
+
+    def set_password(self, password: str | None) -> None:
+        """Set the password, or have none; if it is another one than before, everybody is logged out."""
+        before = self._kept()["password"]
+        if before is not None and password is not None and check_password(password, before):
+            return
+        with self._changed() as kept:
+            kept["password"] = None if password is None else hash_password(password)
+            if before is not None or password is not None:
+                kept["sessions"] = {}
+
+    @property
+    def address(self) -> str | None:
+        """Where the project was served last; None if it never was."""
+        address: str | None = self._kept()["address"]
+        return address
+
+    def set_address(self, address: str) -> None:
+        """Remember where the project is served."""
+        with self._changed() as kept:
+            kept["address"] = address
 
     def one_time_link(self) -> str:
         """A path that logs one person in, once."""
         token = new_token()
-        self._links[_digest(token)] = self.clock() + self.lasting
+        with self._changed() as kept:
+            kept["links"][_digest(token)] = self.clock() + self.lasting
         return f"/researcher/enter/{token}"
 
     def enter_by_link(self, token: str) -> str | None:
         """The new session, or None if the link was used, is too old or never existed."""
-        expires = self._links.pop(_digest(token), 0.0)
+        with self._changed() as kept:
+            expires = kept["links"].pop(_digest(token), 0.0)
         return self._begin() if self.clock() < expires else None
 
     def enter_by_password(self, password: str) -> str | None:
         """The new session, or None if the password is wrong (which takes as long to find out)."""
-        if self.password is None or not check_password(password, self.password):
+        hashed = self._kept()["password"]
+        if hashed is None or not check_password(password, hashed):
             return None
         return self._begin()
 
     def inside(self, session: str | None) -> bool:
         """Whether a cookie belongs to somebody who is logged in."""
-        return session is not None and self.clock() < self._sessions.get(_digest(session), 0.0)
+        return session is not None and self.clock() < self._kept()["sessions"].get(_digest(session), 0.0)
 
     def leave(self, session: str) -> None:
         """Forget a session."""
-        self._sessions.pop(_digest(session), None)
+        with self._changed() as kept:
+            kept["sessions"].pop(_digest(session), None)
 
     def _begin(self) -> str:
-        now = self.clock()
-        self._sessions = {kept: expires for kept, expires in self._sessions.items() if now < expires}
         session = new_token()
-        self._sessions[_digest(session)] = now + self.lasting
+        with self._changed() as kept:
+            kept["sessions"][_digest(session)] = self.clock() + self.lasting
         return session
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / "logins.json"
+
+    def _kept(self) -> dict[str, Any]:
+        """What is in the file, without what is over; a file that is missing or damaged logs nobody in."""
+        try:
+            kept = json.loads(self._path.read_bytes())
+            now = self.clock()
+            alive = {
+                name: {str(digest): float(end) for digest, end in kept[name].items() if now < end}
+                for name in ("links", "sessions")
+            }
+            return {"password": kept["password"], "address": kept["address"], **alive}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return {"password": None, "address": None, "links": {}, "sessions": {}}
+
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, Any]]:
+        """What is in the file, to change; other processes wait for their turn."""
+        with FileLock(self.folder / "logins.lock", timeout=10):
+            kept = self._kept()
+            yield kept
+            with whole_file(self._path, remedy="nobody can log in; mend the rights of the folder") as part:
+                part.touch(mode=0o600)
+                part.write_text(json.dumps(kept), encoding="utf-8")
 
 
 def _digest(token: str) -> str:
@@ -203,11 +298,15 @@ class Guard:
         limits: Limits | None,
         clock: Callable[[], float],
         https: bool,
+        refuse: Callable[[Scope, TurnedAway], Response],
+        heard: Callable[[str, str], None],
         framed_by: tuple[str, ...] = (),
     ) -> None:
+        """`refuse` draws a refusal; `heard` is told the address and the X-Forwarded-For of requests that have one."""
         self.app = app
         self.limits = limits
         self.clock = clock
+        self.refuse, self.heard = refuse, heard
         headers = {
             "Content-Security-Policy": content_policy(framed_by=framed_by),
             "X-Content-Type-Options": "nosniff",
@@ -236,9 +335,9 @@ class Guard:
                 message["headers"] = [*given, *(each for each in (*self.headers, kept) if each[0] not in there)]
             await send(message)
 
-        refusal = self._refusal(scope)
-        if refusal is not None:
-            await refusal(scope, receive, with_headers)
+        refused = self._refused(scope)
+        if refused is not None:
+            await self.refuse(scope, refused)(scope, receive, with_headers)
             return
         taken = 0
 
@@ -252,11 +351,14 @@ class Guard:
 
         await self.app(scope, measured, with_headers)
 
-    def _refusal(self, scope: Scope) -> JSONResponse | None:
+    def _refused(self, scope: Scope) -> TurnedAway | None:
         headers = Headers(scope=scope)
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > LARGEST_BODY:
-            return too_large()
+            return TOO_LARGE
+        forwarded = headers.get("x-forwarded-for")
+        if forwarded is not None:
+            self.heard(address_of(scope), forwarded)
         if self.limits is None:
             return None
         now = self.clock()
@@ -277,13 +379,24 @@ def address_of(scope: Scope) -> str:
     return str(client[0]) if client else "unknown"
 
 
-def too_many(wait: float) -> JSONResponse:
-    """Refused for now: 429, with the seconds to wait."""
-    sentence = f"Too many requests at once; wait {wait:.0f} s and try again, nothing is lost."
-    return JSONResponse({"error": sentence, "kind": "rate"}, 429, headers={"Retry-After": f"{max(1.0, wait):.0f}"})
+@dataclass(frozen=True)
+class TurnedAway:
+    """A request that is refused before a page has seen it.
+
+    Attributes:
+        status: of HTTP.
+        kind: for scripts.
+        wait: seconds after which it may be tried again; None for never.
+    """
+
+    status: int
+    kind: str
+    wait: int | None = None
 
 
-def too_large() -> JSONResponse:
-    """Refused for good: 413."""
-    sentence = f"The request is larger than {LARGEST_BODY // 1024} kB, which no page of this project sends."
-    return JSONResponse({"error": sentence, "kind": "size"}, 413)
+TOO_LARGE: Final = TurnedAway(413, "size")
+
+
+def too_many(wait: float) -> TurnedAway:
+    """TurnedAway for now, with the seconds to wait."""
+    return TurnedAway(429, "rate", max(1, round(wait)))

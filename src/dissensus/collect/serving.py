@@ -10,16 +10,18 @@ import socket
 import sys
 import time
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, Final
 
 from dissensus.collect.adaptive import decide, plan_allocation
 from dissensus.collect.assignment import expire_leases
 from dissensus.collect.backup import back_up
+from dissensus.collect.connections import BURST, hang_up_overdue, limited_protocol, most_connections, quiet_errors
 from dissensus.collect.database import open_database
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from types import FrameType
 
     from dissensus.collect.database import Database
@@ -27,10 +29,14 @@ if TYPE_CHECKING:
 
 EXPIRY_SECONDS: Final = 5.0
 SWITCH_SECONDS: Final = 0.0005
+SWEEP_SECONDS: Final = 2.0
 BACKUP_SECONDS: Final = 3600.0
 ROUND_SECONDS: Final = 60.0
 STOPPING_SECONDS: Final = 10.0
 """How long a server that is told to stop waits for requests to finish."""
+SHORTEST_PASSWORD: Final = 12
+"""Characters; and no fewer than five different ones."""
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +59,7 @@ def serve_project(
     port: int = 8000,
     database_url: str | None = None,
     base_url: str | None = None,
+    trusted_proxies: Sequence[str] = (),
     password: str | None = None,
     pace: float = 1.0,
     began: float | None = None,
@@ -67,6 +74,8 @@ def serve_project(
         port: to listen on; 0 takes a free one.
         database_url: of a PostgreSQL database; by default collect.sqlite in the project's folder.
         base_url: the address that people use, if there is a proxy in front.
+        trusted_proxies: addresses or networks of proxies whose word on visitors' addresses is taken; with a base URL,
+            one on this machine is.
         password: the researcher's; without one, only the one-time link logs in.
         pace: how many times faster than real time the clock of the project runs, for simulations.
         began: UNIX seconds at which both clocks showed the same time; by default now.
@@ -76,6 +85,7 @@ def serve_project(
     require_server()
     import uvicorn
 
+    from dissensus.collect.security import checked_base_url
     from dissensus.collect.server import ServerSettings, create_app, one_time_link
 
     origin = time.time() if began is None else began
@@ -83,8 +93,10 @@ def serve_project(
     def clock() -> float:
         return origin + (time.time() - origin) * pace
 
+    base_url = None if base_url is None else checked_base_url(base_url)
+    trusted = [*checked_networks(trusted_proxies), *(LOOPBACK[:2] if base_url is not None else ())]
     listening = _listen(host, port)
-    address = (base_url or _address(host, listening.getsockname()[1])).rstrip("/")
+    address = base_url or _address(host, listening.getsockname()[1])
     try:
         database = open_database(project, database_url)
     except BaseException:
@@ -93,21 +105,29 @@ def serve_project(
     try:
         settings = ServerSettings(clock=clock, rate_limits=rate_limits, base_url=base_url, password=password)
         app = create_app(project, database, settings=settings)
+        app.state.site.logins.set_address(address)
         # One process, always: the writer thread is what makes k exact.
         config = uvicorn.Config(
             app,
+            http=limited_protocol(most_connections()),
+            ws="none",
+            backlog=BURST,
             lifespan="off",
-            log_level="warning",
+            # Warnings are about what visitors send, and anybody could fill the disk with them.
+            log_level="error",
             access_log=False,
             server_header=False,
             # The address of a visitor is taken from a proxy's headers only where there is a proxy.
-            proxy_headers=base_url is not None,
+            proxy_headers=bool(trusted),
+            forwarded_allow_ips=trusted,
             timeout_graceful_shutdown=round(STOPPING_SECONDS),
         )
         server = uvicorn.Server(config)
 
         async def serve() -> None:
+            asyncio.get_running_loop().set_exception_handler(quiet_errors())
             beside = [
+                asyncio.create_task(_every(SWEEP_SECONDS, lambda: hang_up_overdue(server.server_state.connections))),
                 asyncio.create_task(_every(EXPIRY_SECONDS / pace, lambda: _expire(database, clock))),
                 asyncio.create_task(_every(BACKUP_SECONDS / pace, lambda: _back_up(project, database))),
             ]
@@ -137,13 +157,49 @@ def serve_project(
 
         before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
         try:
-            asyncio.run(serve())
+            # Not asyncio.run: it would leave uvloop aside where that is installed.
+            with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+                runner.run(serve())
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
     finally:
         database.close()
         listening.close()
+
+
+def checked_networks(given: Sequence[str]) -> list[str]:
+    """Addresses and networks of proxies, or a refusal."""
+    for each in given:
+        try:
+            ip_network(each, strict=False)
+        except ValueError:
+            raise InputError(
+                f"trusted proxy '{each}': not an address or a network; write it like 172.18.0.2 or 172.16.0.0/12"
+            ) from None
+    return list(given)
+
+
+def serving_warnings(*, host: str, base_url: str | None, password: str | None) -> list[str]:
+    """What is risky about how a project is to be served, as sentences."""
+    warnings = []
+    encrypted = base_url is not None and base_url.startswith("https://")
+    if not encrypted and (host not in LOOPBACK or base_url is not None):
+        warnings.append(
+            "people connect by plain HTTP, so that anybody on the way can read answers, cookies and the password; put "
+            "a proxy with TLS in front (see docs/deploy.md) and name it with --base-url https://..."
+        )
+    elif encrypted and host not in LOOPBACK:
+        warnings.append(
+            f"it listens on {host}, so that everybody who can reach this machine can go round the proxy and its TLS; "
+            "use --host 127.0.0.1, or let a firewall close the port"
+        )
+    if password is not None and (len(password) < SHORTEST_PASSWORD or len(set(password)) < 5):
+        warnings.append(
+            f"the researcher's password is easy to guess; take {SHORTEST_PASSWORD} characters or more, such as those "
+            "of 'openssl rand -base64 15'"
+        )
+    return warnings
 
 
 def require_server() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from dissensus.collect.items import project_items
 from dissensus.errors import InputError
+from dissensus.responses import UNSURE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,13 +53,13 @@ class Budget:
 
 def project_budget(project: Project) -> Budget:
     """Time and money that a project takes, from its seconds per item and its pay."""
-    names = {item.name for item in project_items(project)}
     apart = {gold.item for gold in project.gold} | set(project.practice)
-    items = len(names - apart)
+    wanted = [item.wanted or project.k for item in project_items(project) if item.name not in apart]
+    items = len(wanted)
     extra = min(project.adaptive.budget, items * (project.adaptive.max_k - project.k)) if project.adaptive.on else 0
-    votes = items * project.k + max(extra, 0)
+    votes = sum(wanted) + max(extra, 0)
     each = min(project.items_per_annotator, items)
-    most = project.k + (project.adaptive.max_k - project.k if extra else 0)
+    most = max(project.adaptive.max_k if extra else 0, *wanted, project.k)
     annotators = max(-(-votes // each), most) if each else 0
     seconds = project.cost.seconds_per_item
     hours = (votes + annotators * len(project.gold)) * seconds / 3600
@@ -90,8 +91,12 @@ def check_setup(project: Project, *, annotators: int | None = None) -> list[Find
 
 
 def _findings(project: Project, budget: Budget, annotators: int | None) -> Iterator[Finding]:
-    further = f" + {budget.votes - budget.items * project.k:,} adaptive" if project.adaptive.on else ""
-    demand = f"{budget.items:,} items x {project.k} votes{further} = {budget.votes:,} votes"
+    further = budget.votes - budget.items * project.k
+    if further and not project.adaptive.on:
+        demand = f"{budget.items:,} items with the votes that their table wants = {budget.votes:,} votes"
+    else:
+        more = f" + {further:,} adaptive" if project.adaptive.on else ""
+        demand = f"{budget.items:,} items x {project.k} votes{more} = {budget.votes:,} votes"
     if budget.items == 0:
         yield Finding(
             kind="error", sentence="there is no item to vote on; add items that are neither gold nor practice"
@@ -122,6 +127,17 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
                 + ("" if annotators >= project.k else f"; {annotators} people cannot give {project.k} votes per item")
             ),
         )
+    for code, told in project.translations.items():
+        named = [
+            name for name in ("title", "consent", "instructions", "finish") if getattr(project.texts, name).strip()
+        ]
+        words = [project.words[each] for each in project.values] if project.layout in ("rows", "one-at-a-time") else []
+        missing = [each for each in (*named, project.question, *project.classes, *words) if each not in told]
+        if missing:
+            yield Finding(
+                kind="warning",
+                sentence=f"[translations.{code}] leaves {len(missing)} texts as they are, such as '{missing[0]}'",
+            )
     if not project.gold:
         yield Finding(kind="warning", sentence="no gold item: nobody's attention is checked; name some under [gold]")
     elif project.misses_allowed >= len(project.gold):
@@ -131,6 +147,7 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
                 f"{project.misses_allowed} of {len(project.gold)} gold items may be missed: nobody can be excluded"
             ),
         )
+    yield from _taught(project)
     if project.k == 1:
         yield Finding(kind="warning", sentence="k is 1: one vote per item shows no disagreement; 3 or more do")
     if not project.texts.consent.strip():
@@ -159,3 +176,26 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
             kind="warning",
             sentence=f"a session takes {budget.minutes:.0f} minutes; people tire: lower items_per_annotator",
         )
+
+
+def _taught(project: Project) -> Iterator[Finding]:
+    """Where people would learn how unsure to be, which is what their votes should tell us."""
+    for each in project.feedback:
+        if any(right == {UNSURE} for right in each.required):
+            yield Finding(
+                kind="warning",
+                sentence=(
+                    f"the feedback on the practice item '{each.item}' calls unsure the right answer: it teaches people "
+                    "how unsure to be; practise with items that are clear"
+                ),
+            )
+    word = project.words["unsure"]
+    for asked in project.comprehension:
+        if project.unsure and asked.right.strip().casefold() == word.casefold():
+            yield Finding(
+                kind="warning",
+                sentence=(
+                    f"the question '{asked.question}' calls '{word}' the right answer: it teaches people when to be "
+                    "unsure; ask about something else"
+                ),
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dissensus.collect.events import is_simulated
+from dissensus.collect.pay import pay_sheet, realised
 
 if TYPE_CHECKING:
     from dissensus.collect.project import Project
@@ -33,15 +34,29 @@ def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
         if project.gold
         else "",
     ]
+    measured = realised(pay_sheet(cursor, project))
+    told = "; ".join(f"{name}: {value}" for name, value in project.prescreening.items())
+    invited = f" Prescreening: {told}." if told else ""
+    checks += [f"{len(project.eligibility)} questions before consent decided who may take part"] * bool(
+        project.eligibility
+    )
     cost, texts = project.cost, project.texts
     return {
         "collection": {
             "annotators": f"{simulated}{arrived:,} people arrived {whence[project.recruitment.kind]}; the answers of "
-            f"{kept:,} are kept.",
-            "instructions": f"Asked about every class ({', '.join(project.classes)}): {project.question} "
-            f"{texts.instructions}",
+            f"{kept:,} are kept.{invited}",
+            "instructions": " ".join(
+                f"Asked about every class ({', '.join(asked.classes)}): {asked.question}" for asked in project.asked
+            )
+            + f" {texts.instructions}",
             "pay": f"{cost.pay_per_hour:g} {cost.currency} an hour, by the project's settings; {paid:,} people are to "
             "be paid."
+            + (
+                f" Realised: a median of {measured.minutes:.1f} minutes and {measured.hourly:.2f} {cost.currency} an "
+                f"hour, over {measured.people:,} people who finished."
+                if measured is not None
+                else ""
+            )
             if cost.pay_per_hour
             else "",
             "consent": texts.consent,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.table_file import open_file, read_rows, write_table
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ItemList:
         """(items,) the values of a column; `item` and `source` are columns too."""
         found = {"item": self.items, "source": self.sources, **self.columns}
         if name not in found:
-            raise InputError(f"list of items: no column '{name}'; there are {', '.join(found)}")
+            raise InputError(f"list of items: no column '{name}'{choices(name, found)}")
         return np.asarray(found[name])
 
     def strata(self, names: Sequence[str]) -> tuple[Ints, list[tuple[str, ...]]]:

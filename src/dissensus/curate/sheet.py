@@ -169,14 +169,15 @@ def _annotation(items: ItemList, votes: Votes | None, *, resamples: int, seed: i
         return ["## Annotation", f"Annotators: {UNKNOWN}. Agreement: {UNKNOWN}."]
     from dissensus.votes.inspection import inspect
 
-    voted = {str(name) for name in votes.items.tolist()}
+    voted = {str(name) for name in votes.people.items.tolist()}
     listed_ = set(items.items.tolist())
     found = inspect(votes, resamples=resamples, seed=seed, contested=0)
+    models = "" if found.models is None else f"{found.models.sentence}. "
     said = (
         f"{'Anonymous annotators' if found.annotators is None else f'{found.annotators:,} annotators'} gave "
         f"{found.judgements:,} judgements ({found.votes:,} votes) on {found.items:,} items: "
         f"{found.judgements_per_item.mean:.2f} an item ({found.judgements_per_item.min} to "
-        f"{found.judgements_per_item.max}). {len(listed_ - voted):,} items of this set have no votes; "
+        f"{found.judgements_per_item.max}). {models}{len(listed_ - voted):,} items of this set have no votes; "
         f"{len(voted - listed_):,} items with votes are not in it."
     )
     return [

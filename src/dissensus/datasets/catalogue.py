@@ -20,7 +20,7 @@ from dissensus.datasets.snippets import read_snippets
 from dissensus.datasets.soft_digits import read_soft_digits
 from dissensus.datasets.sources import read_source
 from dissensus.datasets.words import PACKAGE, read_words
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -720,7 +720,7 @@ def cache_folder() -> Path:
 def find(name: str) -> Dataset:
     """The known set of that name."""
     if name not in DATASETS:
-        raise InputError(f"'{name}' is not a known dataset; there are {', '.join(DATASETS)}")
+        raise InputError(f"'{name}' is not a known dataset{choices(name, DATASETS)}")
     return DATASETS[name]
 
 

@@ -21,7 +21,7 @@ from dissensus.datasets.images import (
     read_idx,
     read_svhn,
 )
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.items.pictures import IMAGE_SUFFIXES, as_bytes, brought_to, image_paths, read_picture
 from dissensus.table_file import KINDS, open_file, read_rows
 
@@ -251,7 +251,7 @@ def _table(path: Path, name: str, *, item: str | None, text: str | None, label: 
 def _column(path: Path, columns: list[str], given: str | None, usual: tuple[str, ...]) -> str | None:
     if given is not None:
         if given not in columns:
-            raise InputError(f"{path}: no column '{given}'; there are {', '.join(columns)}")
+            raise InputError(f"{path}: no column '{given}'{choices(given, columns)}")
         return given
     return next((name for wanted in usual for name in columns if name.lower() == wanted), None)
 

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from dissensus.delivery.deliveries import Fixed, Mixup, Multipass, Noisy, Sampled
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
+from dissensus.labels.distribution import LabelDistribution
 from dissensus.labels.schemes import UNSURE_WEIGHT, judgement_vectors
 from dissensus.own_code import beside, own_function
 from dissensus.randomness import Purpose, stream
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Codes, Ints, Table
     from dissensus.delivery.deliveries import Delivery
-    from dissensus.labels.distribution import LabelDistribution, TieRule
+    from dissensus.labels.distribution import TieRule
     from dissensus.votes.table import Votes
 
 Device = torch.device | str
@@ -257,6 +258,11 @@ def deliver(
         >>> [sorted(delivered(epoch)[0].item() for epoch in range(3)), delivered(0)[1].item()]
         [[0, 0, 1], 1]
     """
+    if not isinstance(labels, LabelDistribution):
+        raise InputError(
+            f"delivery {name}: labels are wanted, and here is a {type(labels).__name__}; give what dis.label makes of "
+            "votes"
+        )
     known = delivery_options(name, folder=folder)
     unknown = [option for option in options if option not in known]
     if unknown:
@@ -284,9 +290,7 @@ def _maker(name: str, folder: Path | None) -> Callable[..., Delivery]:
     if name in DELIVERIES:
         return DELIVERIES[name]
     if ":" not in name:
-        raise InputError(
-            f"'{name}' is not a delivery; choose {', '.join(DELIVERIES)}, or a path such as deliveries.py:mine"
-        )
+        raise InputError(f"'{name}' is not a delivery{choices(name, DELIVERIES)}, or a path such as deliveries.py:mine")
     return own_function(name, folder=folder, kind="delivery")
 
 

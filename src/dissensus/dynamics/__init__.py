@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dissensus.dynamics.forgetting import Forgetting as Forgetting
     from dissensus.dynamics.forgetting import forgetting_events as forgetting_events
     from dissensus.dynamics.human_uncertainty import UncertaintyCorrelation as UncertaintyCorrelation
+    from dissensus.dynamics.human_uncertainty import uncertainty_by_system as uncertainty_by_system
     from dissensus.dynamics.human_uncertainty import uncertainty_correlations as uncertainty_correlations
     from dissensus.dynamics.maps import DataMap as DataMap
     from dissensus.dynamics.maps import MapMeans as MapMeans
@@ -40,6 +41,7 @@ __getattr__, __dir__ = lazy_names(
         "read_dynamics": "recorded",
         "regions_by_rank": "regions",
         "regions_by_rule": "regions",
+        "uncertainty_by_system": "human_uncertainty",
         "uncertainty_correlations": "human_uncertainty",
     },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Floats
     from dissensus.bootstrap import Estimate
@@ -67,19 +67,42 @@ def uncertainty_correlations(
         seed: of the draws.
     """
     seeds = [maps] if isinstance(maps, DataMap) else list(maps)
-    if not seeds or any(len(each) != len(human) for each in seeds):
-        sizes = ", ".join(f"{len(each):,}" for each in seeds) or "no"
-        raise InputError(
-            f"human uncertainty: maps of {sizes} items and people's answers on {len(human):,}; give the label "
-            "distributions of the mapped items, in their order"
-        )
+    return uncertainty_by_system(human, {"": seeds}, level=level, resamples=resamples, seed=seed)[""]
+
+
+def uncertainty_by_system(
+    human: LabelDistribution,
+    systems: Mapping[str, Sequence[DataMap]],
+    *,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, tuple[UncertaintyCorrelation, ...]]:
+    """As `uncertainty_correlations`, of several systems on the same resamples, which are drawn and ranked once."""
+    for maps in systems.values():
+        if not maps or any(len(each) != len(human) for each in maps):
+            sizes = ", ".join(f"{len(each):,}" for each in maps) or "no"
+            raise InputError(
+                f"human uncertainty: maps of {sizes} items and people's answers on {len(human):,}; give the label "
+                "distributions of the mapped items, in their order"
+            )
     people = _measures(human)
-    model = np.stack([getattr(each, axis) for axis in AXES for each in seeds])
+    model = np.stack([getattr(each, axis) for maps in systems.values() for axis in AXES for each in maps])
     values = resampled_spearman(np.stack(list(people.values())), model, resamples=resamples, seed=seed)
+    ends = np.cumsum([len(AXES) * len(maps) for maps in systems.values()])[:-1]
+    parts = np.split(values, ends, axis=2)
+    return {
+        name: _correlations(part, human, list(people), level=level) for name, part in zip(systems, parts, strict=True)
+    }
+
+
+def _correlations(
+    values: np.ndarray[Any, Any], human: LabelDistribution, people: Sequence[HumanMeasure], *, level: float
+) -> tuple[UncertaintyCorrelation, ...]:
+    """Of one system, from (1 + resamples, measures, axes x seeds) correlations."""
     found = []
     for row, name in enumerate(people):
-        for column, axis in enumerate(AXES):
-            by_seed = values[:, row, column * len(seeds) : (column + 1) * len(seeds)]
+        for axis, by_seed in zip(AXES, np.split(values[:, row], len(AXES), axis=1), strict=True):
             defined = bool(np.isfinite(by_seed[0]).all())
             estimate = (
                 estimate_over_seeds(by_seed, items=len(human), level=level, low=-1.0, high=1.0) if defined else None

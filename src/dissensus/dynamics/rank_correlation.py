@@ -11,7 +11,7 @@ from dissensus.evaluation.comparison.resampling import Ranking
 from dissensus.evaluation.metrics.set_level import DECIMALS
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Table
+    from dissensus.arrays import Floats, Table
     from dissensus.bootstrap import Seed
 
 
@@ -34,19 +34,22 @@ def resampled_spearman(human: Table, model: Table, *, resamples: int, seed: Seed
     return values
 
 
-def _unit_ranks(ranking: Ranking, draws: Table) -> Table:
-    """(resamples, items) average ranks minus their mean, scaled to unit length; NaN where all are tied."""
-    rank, squares = ranking(draws)
-    # Ranks are multiples of a half: where all are tied the sum is 0, not a hair beside it.
-    return np.asarray(rank / np.sqrt(np.where(squares > 0, squares, np.nan))[:, None])
-
-
 def _correlations(draws: Table, rankings: list[Ranking], *, people: int) -> np.ndarray[Any, Any]:
     """(resamples, human series, model series)."""
-    human = [_unit_ranks(ranking, draws) * draws for ranking in rankings[:people]]
+    whole = draws.astype(np.int32)
+
+    def ranked(ranking: Ranking) -> tuple[Table, Table, Floats]:
+        """(resamples, items) ranks, the same times draws, and their (resamples,) length; NaN where all are tied."""
+        rank = ranking(whole)
+        weighted = draws * rank
+        # Ranks are multiples of a half: where all are tied the sum is 0, not a hair beside it.
+        squares = np.einsum("ri,ri->r", weighted, rank)
+        return rank, weighted, np.sqrt(np.where(squares > 0, squares, np.nan))
+
+    human = [ranked(ranking)[1:] for ranking in rankings[:people]]
     out = np.empty((len(draws), people, len(rankings) - people))
     for column, ranking in enumerate(rankings[people:]):
-        ranks = _unit_ranks(ranking, draws)
-        for row, weighted in enumerate(human):
-            out[:, row, column] = np.einsum("ri,ri->r", weighted, ranks)
+        rank, _, length = ranked(ranking)
+        for row, (weighted, own) in enumerate(human):
+            out[:, row, column] = np.einsum("ri,ri->r", weighted, rank) / (own * length)
     return np.clip(out, -1.0, 1.0)

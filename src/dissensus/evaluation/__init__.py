@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from dissensus.evaluation.stand_in.answers import named_answers as named_answers
     from dissensus.evaluation.stand_in.answers import read_model_answers as read_model_answers
+    from dissensus.evaluation.stand_in.answers import voted_answers as voted_answers
     from dissensus.evaluation.stand_in.judging import judge_stand_ins as judge_stand_ins
     from dissensus.evaluation.streaming import Evaluator as Evaluator
 
@@ -60,6 +61,7 @@ __getattr__, __dir__ = lazy_names(
         "read_model_answers": "stand_in.answers",
         "read_predictions": "predictions",
         "score_submission": "people.lewidi",
+        "voted_answers": "stand_in.answers",
         "worth_in_people": "finite_panel.people_ruler",
     },
 )

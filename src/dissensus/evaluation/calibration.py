@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.probabilities import checked_human, log_probabilities
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def fit_calibrator(
         max_iterations: of L-BFGS.
     """
     if kind not in get_args(Kind):
-        raise InputError(f"calibration: '{kind}' is not a kind of calibrator; choose {', '.join(get_args(Kind))}")
+        raise InputError(f"calibration: '{kind}' is not a kind of calibrator{choices(kind, get_args(Kind))}")
     p = checked_human(human)
     log_q = log_probabilities(predictions, given=given)
     if log_q.shape != p.shape:

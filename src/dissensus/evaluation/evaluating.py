@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.baselines import MAJORITY, make_baselines
 from dissensus.evaluation.comparison.differences import Differences, differences, seed_numbers, with_holm
 from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
@@ -24,10 +24,9 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
     shared,
     with_annotators,
 )
-from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.model_outputs import NO_CLASS
-from dissensus.evaluation.predictions import MODEL, Predictions
+from dissensus.evaluation.predictions import MODEL, Predictions, hard_labels, is_hard
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 from dissensus.evaluation.scoring import (
     BY_VOTES,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from dissensus.arrays import Codes, Table
+    from dissensus.cores import Over
     from dissensus.evaluation.comparison.intervals import Spread
     from dissensus.evaluation.comparison.scores import Score
     from dissensus.evaluation.finite_panel.panel import Panel
@@ -347,6 +347,7 @@ def evaluate(
     original: Any | None = None,
     resamples: int = 1000,
     seed: int = 0,
+    over: Over = map,
 ) -> Evaluation:
     """Score predictions against people.
 
@@ -375,6 +376,8 @@ def evaluate(
         original: (items,) class indices of original labels, for accuracy against them.
         resamples: of items, behind each interval.
         seed: of everything random.
+        over: what calls a function on each of many jobs, where the bootstrap's work is: strata and systems. One that
+            shares them among machines takes the place of `map`.
 
     Examples:
         >>> import numpy as np
@@ -409,13 +412,15 @@ def evaluate(
         seed=seed,
     )
     everything = Stratum(name=ALL, items=np.ones(len(labels), dtype=np.bool_))
-    overall, resampled_overall = table.fill(everything)
+    ideas = {idea: of_idea[1:] for idea, of_idea in _strata(strata, labels).items()}
+    filled = iter(over(table.fill, [everything, *(stratum for of_idea in ideas.values() for stratum in of_idea)]))
+    overall, resampled_overall = next(filled)
     resampled, items = {(ALL, ALL): resampled_overall}, {(ALL, ALL): len(labels)}
     scores = {}
-    for idea, strata_of_idea in _strata(strata, labels).items():
+    for idea, of_idea in ideas.items():
         rows = list(overall)
-        for stratum in strata_of_idea[1:]:
-            more_rows, values = table.fill(stratum)
+        for stratum in of_idea:
+            more_rows, values = next(filled)
             rows += more_rows
             if values:
                 resampled[idea, stratum.name] = values
@@ -440,10 +445,16 @@ def evaluate(
         ruler=ruler,
         worth={}
         if isinstance(ruler, str)
-        else {
-            name: worth_in_people(ruler, system.runs, resamples=resamples, seed=seed)
-            for name, system in systems.items()
-        },
+        else dict(
+            zip(
+                systems,
+                over(
+                    partial(worth_in_people, ruler, resamples=resamples, seed=seed),
+                    [system.runs for system in systems.values()],
+                ),
+                strict=True,
+            )
+        ),
         warnings=tuple(
             dict.fromkeys(
                 [
@@ -471,7 +482,7 @@ def _reference(asked: str | None, majority: Any | None, models: Mapping[str, Run
     """The system that others are compared with: the one asked for, or trained on majority labels, or the first."""
     if asked is not None:
         if asked not in models:
-            raise InputError(f"evaluation: there is no system '{asked}' to compare with; choose {', '.join(models)}")
+            raise InputError(f"evaluation: there is no system '{asked}' to compare with{choices(asked, models)}")
         return asked
     return majority if isinstance(majority, str) and majority in models else next(iter(models))
 
@@ -550,8 +561,8 @@ def _models(
         raise InputError("evaluation: there are no predictions; give at least one system")
     own: dict[str, tuple[Runs, tuple[str, ...]]] = {}
     for name, each in given.items():
-        if _is_hard(each):
-            own[name] = _hard(str(name), each, people, stated), people.classes
+        if is_hard(each):
+            own[name] = hard_labels(str(name), each, people, stated), people.classes
         else:
             runs = each.probabilities if isinstance(each, Predictions) else checked_probabilities(each, str(name))
             own[name] = runs, _classes_of(name, each, people, stated, named_people=named_people)
@@ -584,30 +595,6 @@ def _models(
                 "which count with no votes"
             )
     return with_classes(people, classes), models, warnings
-
-
-def _is_hard(given: Any) -> bool:
-    """Whether these are labels, one for each item, and no probabilities."""
-    if isinstance(given, Predictions) or np.ndim(given) != 1 or not np.size(given):
-        return False
-    return bool(to_numpy(given).dtype.kind != "f")
-
-
-def _hard(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Runs:
-    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes."""
-    labels = to_numpy(given)
-    names = [str(each) for each in labels.tolist()]
-    if stated is not None and labels.dtype.kind in "iu":
-        unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
-        names = [str(stated[place]) for place in labels] if not unknown.size else names
-    lacking = [each for each in dict.fromkeys(names) if each not in people.classes]
-    if lacking:
-        remedy = "give a class name for each item" if labels.dtype.kind not in "iu" else "state classes="
-        raise InputError(
-            f"{name}: '{lacking[0]}' is none of the classes {', '.join(people.classes)}; {remedy}, or one row of "
-            "probabilities for each item"
-        )
-    return np.asarray(np.eye(len(people.classes))[[people.classes.index(each) for each in names]][None])
 
 
 def _classes_of(
@@ -726,7 +713,7 @@ def _metrics(names: Sequence[str] | None, labels: LabelDistribution, original: A
         names = [*DEFAULT_METRICS, *more]
     for name in names:
         if name not in METRICS:
-            raise InputError(f"evaluation: there is no metric '{name}'; choose from {', '.join(METRICS)}")
+            raise InputError(f"evaluation: there is no metric '{name}'{choices(name, METRICS)}")
         for need in METRICS[name].needs:
             if not has[need]:
                 remedy = {"ordered": "say that the classes are a scale", "original": "give the original labels"}[need]

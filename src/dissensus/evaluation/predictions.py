@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -12,9 +13,10 @@ from scipy.special import softmax
 from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
+from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.model_outputs import read_outputs
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
-from dissensus.table_file import kind_of, open_file, read_rows
+from dissensus.table_file import kind_of, open_bytes, open_file, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,6 +78,10 @@ class Predictions:
     seeds: tuple[int | str, ...]
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        seeds = f", {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
+        return f"Predictions({len(self.items):,} items, {len(self.classes)} classes{seeds}, from {self.given})"
+
 
 def read_predictions(
     path: str | Path,
@@ -92,7 +98,7 @@ def read_predictions(
     column with a list of numbers or an object (by class name). A column `seed` tells several seeds apart. An npz file
     has the arrays `items`, and `probabilities` or `logits` of shape (items, classes) or (seeds, items, classes); it may
     have `classes`, their names in order, and `seeds`. Files that `write_labels` wrote are read too. An npy file has
-    such an array alone, and its rows are items 0, 1, 2, ...
+    such an array alone, a JSON file may have it as lists of numbers, and its rows are items 0, 1, 2, ...
 
     Outputs are hard labels, sampled answers, log-probabilities of tokens and answers in words, as `model_outputs` reads
     them; what names no class counts as one more class, which nobody voted for.
@@ -128,8 +134,8 @@ def read_predictions(
         )
     if answers is not None:
         raise InputError(f"{path}: it holds numbers for each class, and no answers; leave out --answers")
-    in_arrays = kind in ("npz", "npy")
-    found = _from_arrays(path, _arrays(path, kind), names) if in_arrays else _from_table(path, names, item)
+    arrays = _arrays(path, kind)
+    found = _from_table(path, names, item) if arrays is None else _from_arrays(path, arrays, names)
     _refuse_repeated(path, found.items)
     return _settled(path, found, given)
 
@@ -200,12 +206,43 @@ def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] 
         if isinstance(each, Predictions):
             made[name] = each
             continue
-        runs = checked_probabilities(each, str(name))
-        seeds = tuple(range(len(runs)))
+        hard = is_hard(each)
+        runs = hard_labels(str(name), each, human, classes) if hard else checked_probabilities(each, str(name))
         made[name] = Predictions(
-            probabilities=runs, items=human.items, classes=names, given="probabilities", seeds=seeds
+            probabilities=runs,
+            items=human.items,
+            classes=human.classes if hard else names,
+            given="probabilities",
+            seeds=tuple(range(len(runs))),
         )
     return made
+
+
+def is_hard(given: Any) -> bool:
+    """Whether these are labels, one for each item, and no probabilities."""
+    try:
+        labels = to_numpy(given)
+    except ValueError:
+        # Rows of unequal length, which are refused as what they are not.
+        return False
+    return labels.ndim == 1 and labels.size > 0 and labels.dtype.kind in "biuUSTO"
+
+
+def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Runs:
+    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes."""
+    labels = to_numpy(given)
+    names = [str(each) for each in labels.tolist()]
+    if stated is not None and labels.dtype.kind in "iu":
+        unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
+        names = [str(stated[place]) for place in labels] if not unknown.size else names
+    lacking = [each for each in dict.fromkeys(names) if each not in people.classes]
+    if lacking:
+        remedy = "give a class name for each item" if labels.dtype.kind not in "iu" else "state classes="
+        raise InputError(
+            f"{name}: '{lacking[0]}' is none of the classes {', '.join(people.classes)}; {remedy}, or one row of "
+            "probabilities for each item"
+        )
+    return np.asarray(np.eye(len(people.classes))[[people.classes.index(each) for each in names]][None])
 
 
 def read_column(path: str | Path, column: str, items: Names, *, item: str | None = None) -> Names:
@@ -419,11 +456,23 @@ def _look(path: Path, found: _Found) -> tuple[Given, str]:
     return "probabilities", "as all rows sum to 1"
 
 
-def _arrays(path: Path, kind: str) -> Mapping[str, np.ndarray[Any, Any]]:
-    """The arrays of a file; the rows of an array that stands alone are numbered."""
+def _arrays(path: Path, kind: str) -> Mapping[str, np.ndarray[Any, Any]] | None:
+    """The arrays of a file, or None where it is a table; the rows of an array that stands alone are numbered."""
     if kind == "npz":
         return read_npz(path)
-    values = read_npy(path)
+    if kind == "npy":
+        values = read_npy(path)
+    elif kind == "JSON":
+        with open_bytes(path) as file:
+            held = json.load(file)
+        if not isinstance(held, list) or not held or not isinstance(held[0], list):
+            return None
+        try:
+            values = np.array(held)
+        except ValueError:
+            raise InputError(f"{path}: its lists are not of equal length; give one number for each class") from None
+    else:
+        return None
     return {"predictions": values, "items": np.arange(values.shape[-2] if values.ndim > 1 else 0)}
 
 

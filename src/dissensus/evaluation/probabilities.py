@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import log_softmax
@@ -11,12 +11,16 @@ from dissensus.errors import InputError
 from dissensus.evaluation.metrics.distances import FLOOR
 from dissensus.evaluation.metrics.distributions import TOLERANCE, check_distributions
 from dissensus.labels.distribution import LabelDistribution
+from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
     from dissensus.arrays import Names, Table
 
 Given: TypeAlias = Literal["probabilities", "logits"]
 """What a model's numbers are; logits become probabilities by softmax."""
+
+HALF_TOLERANCE: Final = 0.01
+"""How far from 1 the sums of float16 or bfloat16 rows may be: the latter keeps 8 bits."""
 
 Runs: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
 """(seeds, items, classes) one distribution for each seed and item."""
@@ -26,13 +30,15 @@ def checked_human(human: LabelDistribution | Any) -> Table:
     """(items, classes) probabilities of label distributions or of an array; refused where the array holds no such."""
     if isinstance(human, LabelDistribution):
         return np.asarray(human.probabilities, dtype=np.float64)
+    if isinstance(human, Votes):
+        raise InputError("human: these are votes, of which there are many for an item; give dis.label(votes)")
     runs = checked_probabilities(human, "human")
     if len(runs) != 1:
         raise InputError(f"human: shape {runs.shape} is not items by classes; give one distribution per item")
     return np.asarray(runs[0])
 
 
-def checked_probabilities(model: Any, what: str, *, items: Names | None = None, tolerance: float = TOLERANCE) -> Runs:
+def checked_probabilities(model: Any, what: str, *, items: Names | None = None, tolerance: float | None = None) -> Runs:
     """(seeds, items, classes) float64 probabilities of an array of that shape, or of (items, classes).
 
     Refuses what `check_distributions` refuses; rows are divided by their sum, which is 1 within the tolerance.
@@ -41,13 +47,19 @@ def checked_probabilities(model: Any, what: str, *, items: Names | None = None, 
         model: NumPy array, torch tensor or nested lists.
         what: its name, for a sentence.
         items: names of its rows, for a sentence.
-        tolerance: how far from 1 a row may sum.
+        tolerance: how far from 1 a row may sum; None takes what its precision allows.
     """
-    runs = numbers(model, what)
+    runs, off = numbers(model, what), tolerance_of(model) if tolerance is None else tolerance
     for each in runs:
-        check_distributions(each, what=what, items=items, tolerance=tolerance)
+        check_distributions(each, what=what, items=items, tolerance=off)
     positive = np.maximum(runs, 0.0)
     return np.asarray(positive / positive.sum(axis=-1, keepdims=True))
+
+
+def tolerance_of(values: Any) -> float:
+    """How far from 1 rows of these may sum, by the precision in which they come."""
+    half = str(getattr(values, "dtype", "")).removeprefix("torch.") in ("float16", "bfloat16")
+    return HALF_TOLERANCE if half else TOLERANCE
 
 
 def log_probabilities(predictions: Any, *, given: Given) -> Any:
@@ -80,6 +92,8 @@ def numbers(values: Any, what: str) -> Runs:
     # A tensor may sit on a GPU, carry gradients, or have a type that NumPy lacks.
     plain = values.detach().double().cpu().numpy() if hasattr(values, "detach") else values
     try:
+        if np.iscomplexobj(plain):
+            raise TypeError
         table = np.asarray(plain, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{what}: these are not numbers in rows of equal length; give items by classes") from None

@@ -38,14 +38,19 @@ class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
             dataset: one element a training item, in the order of the labels; see `loader`.
             delivery: over the same items, on the CPU.
         """
+        if not hasattr(delivery, "examples"):
+            raise InputError(
+                f"loader: a {type(delivery).__name__} is no delivery; give dis.deliver(name, labels), such as 'sls'"
+            )
         self.dataset, self.delivery, self.fresh = dataset, delivery, True
         self._item = delivery.examples
         if self._item.device.type != "cpu":
             raise InputError(f"loader: the delivery lies on {self._item.device}; make it with device='cpu'")
-        if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+        # A frame is asked for columns.
+        if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__") or hasattr(dataset, "columns"):
             raise InputError(
                 f"loader: a {type(dataset).__name__} cannot be asked for the item at a place; give a dataset with a "
-                "length and __getitem__"
+                "length and __getitem__, a tensor or an array"
             )
         items = int(self._item.max()) + 1 if len(self._item) else 0
         if len(dataset) != items:
@@ -191,6 +196,11 @@ def loader(
         >>> target[item.argsort()].tolist()
         [[0.5, 0.5], [0.0, 1.0]]
     """
+    if taken := [name for name in ("shuffle", "batch_sampler") if options.get(name)]:
+        raise InputError(
+            f"loader: {taken[0]} is not taken, since the order of an epoch comes from seed=; leave it out, or give "
+            "another order as sampler="
+        )
     delivered = Delivered(dataset, delivery)
     source = getattr(sampler, "dataset", getattr(sampler, "data_source", delivered))
     if len(source) != len(delivered):

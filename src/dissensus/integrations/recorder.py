@@ -13,8 +13,7 @@ from scipy.special import softmax
 
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.arithmetic import to_numpy
-from dissensus.evaluation.metrics.distributions import TOLERANCE
-from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
+from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities, tolerance_of
 from dissensus.training.data import TRAIN
 from dissensus.training.run import Run, RunResult
 from dissensus.training.settings import Training
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
 ITEMS: Final = "items.json"
 """The file, beside those of the run store, that says by split which item is in which row."""
-
-HALF_TOLERANCE: Final = 0.01
-"""How far from 1 the sums of float16 or bfloat16 rows may be: the latter keeps 8 bits."""
 
 
 class Recorder:
@@ -184,7 +180,6 @@ class Recorder:
     def _checked(self, outputs: Any, place: Ints) -> np.ndarray[Any, Any]:
         """(batch, classes) probabilities of a batch."""
         where = f"recorder, epoch {len(self._epochs)}"
-        half = str(getattr(outputs, "dtype", "")).removeprefix("torch.") in ("float16", "bfloat16")
         values = np.asarray(to_numpy(outputs))
         if values.ndim != 2 or len(values) != len(place):
             raise InputError(
@@ -195,9 +190,9 @@ class Recorder:
                 f"{where}: outputs for {values.shape[1]} classes after outputs for {self._probabilities.shape[1]}; "
                 "record the same classes every time"
             )
-        names, tolerance = self._names[place], HALF_TOLERANCE if half else TOLERANCE
+        names, tolerance = self._names[place], tolerance_of(outputs)
         if self.given == "probabilities":
-            return np.asarray(checked_probabilities(values, where, items=names, tolerance=tolerance)[0])
+            return np.asarray(checked_probabilities(outputs, where, items=names)[0])
         logits = checked_logits(values, where, items=names)[0]
         self._like_probabilities &= bool((logits >= 0).all() and (np.abs(logits.sum(axis=1) - 1) < tolerance).all())
         return np.asarray(softmax(logits, axis=1))

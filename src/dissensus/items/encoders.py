@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from dissensus.array_file import read_npz
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.items.ngrams import character_ngrams
 from dissensus.items.pictures import brought_to
 from dissensus.items.tfidf import fit_tfidf, tfidf
@@ -142,7 +142,7 @@ def restore_encoder(name: str, state: Mapping[str, np.ndarray[Any, Any]], *, fol
             encode=lambda items, _: _checked(function(items), items, name),
             decided_by={"source": own_source(name, folder=folder)},
         )
-    raise InputError(f"'{name}' is no encoder; choose {', '.join(NAMES)}")
+    raise InputError(f"'{name}' is no encoder{choices(name, NAMES)}")
 
 
 def encoded(

@@ -60,8 +60,8 @@ class LabelDistribution:
         >>> from dissensus.labels import label
         >>> from dissensus.votes import votes_from_counts
         >>> labels = label(votes_from_counts(np.array([[1, 1], [0, 3]])))
-        >>> labels.entropy.round(3).tolist(), labels.unanimous.tolist()
-        ([0.693, 0.0], [False, True])
+        >>> labels, labels.entropy.round(3).tolist(), labels.unanimous.tolist()
+        (LabelDistribution(2 items, 2 classes, frequency), [0.693, 0.0], [False, True])
     """
 
     probabilities: Table

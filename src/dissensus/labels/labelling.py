@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.labels.dawid_skene import dawid_skene, one_coin
 from dissensus.labels.glad import glad
 from dissensus.labels.mace import mace
 from dissensus.labels.schemes import UNSURE_WEIGHT, dirichlet, frequency, majority, weighted
 from dissensus.labels.wawa import wawa
+from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.labels.annotator_models import AnnotatorModel
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.table import Votes
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,13 @@ def label(votes: Votes, scheme: str = "frequency", **options: Any) -> LabelDistr
         >>> label(votes).probabilities.tolist()
         [[0.5, 0.5], [0.0, 1.0]]
     """
+    if not isinstance(votes, Votes):
+        raise InputError(
+            f"label: votes are wanted, and here is a {type(votes).__name__}; give what dis.read_votes makes of a file "
+            "or a table, or dissensus.votes.votes_from_counts of counts"
+        )
     if scheme not in SCHEMES:
-        raise InputError(f"'{scheme}' is not a scheme; choose {', '.join(SCHEMES)}")
+        raise InputError(f"'{scheme}' is not a scheme{choices(scheme, SCHEMES)}")
     chosen = SCHEMES[scheme]
     unknown = [name for name in options if name not in chosen.options]
     if unknown:

@@ -52,7 +52,7 @@ def read_labels(
         choose("classes", name, table.columns, path=table.path)
     if len(names) < 2:
         raise InputError(f"{table.path}: the columns {listed(table.columns)} hold fewer than two classes; name them")
-    shares = rows.table.select(pl.col(names).cast(pl.Float64, strict=False)).to_numpy().astype(np.float64)
+    shares = rows.table[names].select(pl.all().cast(pl.Float64, strict=False)).to_numpy().astype(np.float64)
     wrong = ~(np.isfinite(shares) & (shares >= 0))
     if wrong.any():
         row, k = (int(place) for place in np.argwhere(wrong)[0])

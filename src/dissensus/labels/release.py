@@ -12,6 +12,7 @@ from dissensus.errors import InputError
 from dissensus.labels.schemes import UNSURE_WEIGHT, weighted
 from dissensus.table_file import write_table
 from dissensus.votes.inspection import inspect
+from dissensus.votes.kinds import people_alone
 from dissensus.votes.writing import write_votes
 from dissensus.whole_file import whole_file
 
@@ -53,7 +54,7 @@ def write_release(votes: Votes, folder: Path, *, name: str, licence: str | None 
     """Write `labels.parquet`, the raw votes as `votes.parquet`, and `README.md` with the Hub's header.
 
     Args:
-        votes: the votes.
+        votes: the votes; labels are made from people's, and the raw votes say which are from models.
         folder: made where it is not there; it may not hold a release already.
         name: what the card calls the set.
         licence: as the Hub spells it, such as cc-by-4.0; None says other.
@@ -63,7 +64,7 @@ def write_release(votes: Votes, folder: Path, *, name: str, licence: str | None 
     if there:
         raise InputError(f"{folder}: the folder holds {', '.join(there)} already; choose another, or remove them")
     folder.mkdir(parents=True, exist_ok=True)
-    table = release_table(votes)
+    table = release_table(people_alone(votes)[0])
     write_table(table, files[0], metadata={"classes": json.dumps(votes.classes, ensure_ascii=False)})
     write_votes(votes, files[1])
     with whole_file(files[2]) as part:
@@ -73,6 +74,7 @@ def write_release(votes: Votes, folder: Path, *, name: str, licence: str | None 
 
 def _card(votes: Votes, table: pl.DataFrame, *, name: str, licence: str | None) -> str:
     found = inspect(votes, resamples=200)
+    votes = votes.people
     size = next(word for most, word in _SIZES if len(votes.items) < most)
     told = {
         "item": "name of the item",

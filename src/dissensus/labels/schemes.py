@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from scipy.special import psi
 
 from dissensus.arrays import row_sum
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.labels.distribution import LabelDistribution, TieRule, one_hot
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def judgement_weights(votes: Votes, scheme: str) -> tuple[Any, Any, Floats]:
     A judgement without weight has one more entry, for the class `none`.
     """
     if scheme not in UNSURE_WEIGHT:
-        raise InputError(f"labels: '{scheme}' is not a weighting scheme; choose {', '.join(UNSURE_WEIGHT)}")
+        raise InputError(f"labels: '{scheme}' is not a weighting scheme{choices(scheme, UNSURE_WEIGHT)}")
     judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
     if votes.judgement is None and votes.unsure is None:
         return judgement, votes.label, np.ones(len(votes))

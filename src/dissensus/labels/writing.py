@@ -11,9 +11,12 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.labels.schemes import judgement_vectors
 from dissensus.table_file import writable_kind, write_table
+from dissensus.votes.columns import KIND
+from dissensus.votes.table import KINDS
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
+    from dissensus.arrays import Mask
     from dissensus.labels.annotator_models import AnnotatorModel
     from dissensus.labels.distribution import LabelDistribution, TieRule
     from dissensus.votes.table import Votes
@@ -63,15 +66,19 @@ def label_table(labels: LabelDistribution, *, tie: TieRule = "first", seed: int 
 def judgement_table(votes: Votes, scheme: str) -> pl.DataFrame:
     """One row per judgement: item, annotator, seconds, its own label distribution under a weighting, and its doubt.
 
-    `uncertainty` is the share of the classes that the judgement answers with unsure.
+    `uncertainty` is the share of the classes that the judgement answers with unsure. Where some judgements are from
+    models, `kind` says which.
     """
     own = judgement_vectors(votes, scheme).toarray()
-    taken = [name for name in votes.classes if name in ("item", "annotator", "seconds", "uncertainty")]
+    kind = () if votes.by_model is None else (KIND,)
+    taken = [name for name in votes.classes if name in ("item", "annotator", "seconds", "uncertainty", *kind)]
     if taken:
         raise InputError(f"labels: the class '{taken[0]}' has the name of a column of the table; rename the class")
     columns: dict[str, Any] = {"item": pl.Series(votes.items[votes.judgement_item].tolist())}
     if votes.annotators is not None and votes.judgement_annotator is not None:
         columns["annotator"] = pl.Series(votes.annotators[votes.judgement_annotator].tolist())
+    if votes.judgement_by_model is not None:
+        columns[KIND] = np.array(KINDS)[votes.judgement_by_model.astype(np.int64)]
     if votes.seconds is not None:
         columns["seconds"] = pl.Series(votes.seconds).fill_nan(None)
     columns |= {name: own[:, k] for k, name in enumerate(votes.classes)}
@@ -82,9 +89,16 @@ def judgement_table(votes: Votes, scheme: str) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def annotator_table(model: AnnotatorModel) -> pl.DataFrame:
-    """One row per annotator: skill, or from a confusion matrix the accuracy on each class and overall."""
+def annotator_table(model: AnnotatorModel, *, by_model: Mask | None = None) -> pl.DataFrame:
+    """One row per annotator: skill, or from a confusion matrix the accuracy on each class and overall.
+
+    Args:
+        model: what was fitted.
+        by_model: (annotators,) which of them are models; where some are, a column `kind` says so.
+    """
     columns: dict[str, Any] = {"annotator": pl.Series(model.annotators.tolist())}
+    if by_model is not None and by_model.any():
+        columns[KIND] = np.array(KINDS)[by_model.astype(np.int64)]
     if model.skill is not None:
         columns["skill"] = model.skill
     if model.confusion is not None:

@@ -244,7 +244,10 @@ class _Order:
 
 
 def _one(of: Callable[[Sweep], Floats], in_distribution: Any, ood: Any) -> float:
-    one, other = (np.asarray(each, dtype=np.float64)[None] for each in (in_distribution, ood))
+    try:
+        one, other = (np.asarray(each, dtype=np.float64)[None] for each in (in_distribution, ood))
+    except (TypeError, ValueError):
+        raise InputError("OOD scores: these are not all numbers; give one value an item") from None
     _check(one, other)
     return float(of(_Order(one[0], other[0]).swept(np.ones((one.size + other.size, 1))))[0])
 

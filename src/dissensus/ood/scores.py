@@ -86,17 +86,24 @@ def _also_arrays(score: Callable[..., Tensor]) -> Callable[..., Any]:
 
     @wraps(score)
     def of_either(first: Any, *others: Any, **settings: Any) -> Any:
-        given = [
-            # Labels come third; all else are numbers.
-            each
-            if isinstance(each, Tensor)
-            else torch.from_numpy(np.array(each, dtype=np.float64 if k < 2 else np.int64))
-            for k, each in enumerate((first, *others))
-        ]
+        # Labels come third; all else are numbers.
+        given = [_tensor(each, score.__name__, labels=k == 2) for k, each in enumerate((first, *others))]
         found = score(*given, **settings)
         return found if isinstance(first, Tensor) else found.numpy()
 
     return of_either
+
+
+def _tensor(given: Any, name: str, *, labels: bool) -> Tensor:
+    wanted = "one class index an item" if labels else "a row of numbers an item"
+    try:
+        kind = np.int64 if labels else np.float64
+        made = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=kind))
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: these are not numbers in rows of equal length; give {wanted}") from None
+    if made.ndim < (1 if labels else 2):
+        raise InputError(f"{name}: shape {tuple(made.shape)}; give {wanted}")
+    return made
 
 
 @_also_arrays

@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.papers.quantities import QUANTITIES
 from dissensus.toml_file import TomlFile, fits, in_words
 
@@ -140,7 +140,7 @@ def read_paper(source: str | Path) -> Paper:
     if not (path.suffix or path.is_file()):
         known = shipped_papers()
         if str(source) not in known:
-            raise InputError(f"'{source}' is no paper; there are {', '.join(known)}, or give a .toml file of claims")
+            raise InputError(f"'{source}' is no paper{choices(source, known)}, or give a .toml file of claims")
         path = known[str(source)]
     return _ClaimsFile(path, kind="claims file").paper()
 

@@ -262,8 +262,8 @@ def _studies(summaries: Mapping[str, StudySummary]) -> list[Block]:
             Block("table", header=("study", "seeds", "trained", "machine hours"), rows=rows),
             Block(
                 "text",
-                f"{hours:.3g} hours of training in all; runs that two studies share are counted in both, and what was "
-                "measured after training is not counted.",
+                f"{hours:.3g} hours of training in all, by the clock, whatever else the machine did; runs that two "
+                "studies share are counted in both, and what was measured after training is not counted.",
             ),
         ]
     return blocks

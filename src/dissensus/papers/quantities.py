@@ -16,7 +16,7 @@ from dissensus.basins.summary import QUANTITIES as OF_BASINS
 from dissensus.bootstrap import Estimate
 from dissensus.dynamics import data_maps, epoch_divergence, uncertainty_correlations
 from dissensus.dynamics.rank_correlation import resampled_spearman
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.intervals import Spread, estimate_over_seeds, estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.evaluating import HEADLINES
@@ -233,7 +233,7 @@ def _gain_correlation(evidence: Evidence, about: About) -> Measured:
 def _system(evidence: Evidence, name: str) -> System:
     systems = evidence.scored.systems
     if name not in systems:
-        raise InputError(f"claims: there is no system '{name}' in this study; choose {', '.join(systems)}")
+        raise InputError(f"claims: there is no system '{name}' in this study{choices(name, systems)}")
     return systems[name]
 
 
@@ -310,7 +310,7 @@ def _early_divergence(evidence: Evidence, about: About) -> Measured:
 def _of_basins(evidence: Evidence, about: About, name: str) -> Floats:
     found = evidence.basins.systems
     if name not in found:
-        raise NotMeasuredError(f"claims: the basins of '{name}' were not measured; choose {', '.join(found)}")
+        raise NotMeasuredError(f"claims: the basins of '{name}' were not measured{choices(name, found)}")
     if about["measure"] not in OF_BASINS:
         raise InputError(f"claims: '{about['measure']}' is not measured of basins; choose {', '.join(OF_BASINS)}")
     return np.array([OF_BASINS[about["measure"]].read(basin)[0] for basin in found[name]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.papers.evidence import gather
 from dissensus.papers.summary import StudySummary, summarise, without_place, write_summary
 from dissensus.studies.labelled_sets import LABELLED_SETS
@@ -138,7 +138,7 @@ def _units(study: Study) -> list[str]:
 def on_other_data(study: Study, dataset: str) -> Study:
     """The same grid and training on a known dataset that stands in, all of its sources in their order."""
     if dataset not in LABELLED_SETS:
-        raise InputError(f"claims: '{dataset}' cannot stand in; choose {', '.join(LABELLED_SETS)}")
+        raise InputError(f"claims: '{dataset}' cannot stand in{choices(dataset, LABELLED_SETS)}")
     return replace(study, name=f"{study.name}-on-{dataset}", dataset=dataset, sources=LABELLED_SETS[dataset].sources)
 
 

@@ -2,11 +2,21 @@
 
 `dissensus.report(...)` writes a report. Python binds a room's name to the room as soon as anything imports it, so the
 room itself can be called: the name means the same whatever was imported before.
+
+Examples:
+    >>> import tempfile
+    >>> import dissensus as dis
+    >>> votes = dis.simulate_votes([[0.7, 0.3], [0.2, 0.8], [0.5, 0.5]], 4, annotators=6, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = dis.report(votes, f"{folder}/report.html", predictions=[[0.6, 0.4], [0.3, 0.7], [0.5, 0.5]])
+    ...     page.name, page.read_text(encoding="utf-8")[:15]
+    ('report.html', '<!doctype html>')
 """
 
 from __future__ import annotations
 
 import sys
+from inspect import Signature, signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +34,13 @@ class _Room(ModuleType):
         from dissensus.report.writing import write_report
 
         return write_report(*given, **options)
+
+    @property
+    def __signature__(self) -> Signature:
+        """That of `write_report`, which notebooks show while its arguments are typed."""
+        from dissensus.report.writing import write_report
+
+        return signature(write_report)
 
 
 sys.modules[__name__].__class__ = _Room

@@ -70,9 +70,9 @@ def dots(evaluation: Evaluation) -> Section:
     layers = [
         *_ruler(evaluation, apart=APART * reach),
         *_best(evaluation),
-        base.mark_rule(strokeWidth=2).encode(x=place, x2="high:Q"),
+        base.mark_rule(strokeWidth=2).encode(x=place, x2=alt.X2("high:Q")),
         base.mark_point(filled=True, size=70, opacity=1).encode(
-            x="score:Q",
+            x=alt.X("score:Q"),
             tooltip=[
                 alt.Tooltip("system:N", title="system"),
                 alt.Tooltip("score:Q", title=metric.short, format=".3f"),
@@ -139,10 +139,10 @@ def _ruler(evaluation: Evaluation, *, apart: float) -> list[Any]:
             marked.append({"at": float(ruler.values[n]), "people": "1 person" if n == 1 else str(n)})
     if ruler.most > 1:
         marked[-1]["people"] += " people"
-    base = alt.Chart(alt.InlineData(values=marked)).encode(x="at:Q")
+    base = alt.Chart(alt.InlineData(values=marked)).encode(x=alt.X("at:Q"))
     return [
         base.mark_rule(color="#8C8C8C", strokeWidth=1, opacity=0.5),
-        base.mark_text(color="#8C8C8C", baseline="bottom", dy=-4).encode(text="people:N", y=alt.value(0)),
+        base.mark_text(color="#8C8C8C", baseline="bottom", dy=-4).encode(text=alt.Text("people:N"), y=alt.value(0)),
     ]
 
 
@@ -150,10 +150,10 @@ def _best(evaluation: Evaluation) -> list[Any]:
     found = evaluation.overall.get(evaluation.systems[0], evaluation.headline).best_achievable
     if found is None or found.estimate is None:
         return []
-    base = alt.Chart(alt.InlineData(values=[{"at": found.estimate.value, "what": BEST}])).encode(x="at:Q")
+    base = alt.Chart(alt.InlineData(values=[{"at": found.estimate.value, "what": BEST}])).encode(x=alt.X("at:Q"))
     return [
         base.mark_rule(color=PALETTE[2], strokeDash=[5, 4], strokeWidth=2),
         base.mark_text(color=PALETTE[2], align="left", baseline="bottom", dx=5, dy=-4).encode(
-            text="what:N", y=alt.value("height")
+            text=alt.Text("what:N"), y=alt.value("height")
         ),
     ]

@@ -26,6 +26,9 @@ WIDTH: Final = 400
 WIDE: Final = 640
 """Of one that has a line for itself."""
 
+OPACITY: Final = 0.65
+"""Of the points of a cloud."""
+
 INK: Final = "#1d2126"
 SOFT: Final = "#59616b"
 LINE: Final = "#e2e3de"
@@ -70,13 +73,13 @@ _ILLEGAL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udf
 _TAG: Final = re.compile(r"<[a-z][^>]*>")
 _LABEL: Final = re.compile(r' aria-label="([^"]*)"')
 _NOT_NEEDED: Final = re.compile(
-    r' (?:role="graphics-[a-z]*"|aria-roledescription="[^"]*"|aria-hidden="[a-z]*"|pointer-events="none"|class="[^"]*"'
-    r'|opacity="1"|stroke-miterlimit="10"|version="1.1"|xmlns:xlink="[^"]*"|font-family="[^"]*")'
+    r' (?:role="graphics-[a-z]*"|aria-roledescription="[^"]*"|aria-hidden="[a-z]*"|pointer-events="none"'
+    r'|class="(?!cloud")[^"]*"|opacity="1"|stroke-miterlimit="10"|version="1.1"|xmlns:xlink="[^"]*"|font-family="[^"]*")'
 )
 _EMPTY: Final = re.compile(r'<path (?:d="M0,0h0v0h0Z"|d="" display="none")/>')
 _LONG: Final = re.compile(r"-?\d+\.\d{3,}")
 _SYMBOL: Final = re.compile(
-    r'<path data-tip="[^"]*" transform="translate\((-?[\d.]+),(-?[\d.]+)\)" d="([^"]*)" fill="([^"]*)"([^>]*)/>'
+    r'<path[^>]*? transform="translate\((-?[\d.]+),(-?[\d.]+)\)" d="([^"]*)" fill="([^"]*)"([^>]*)/>'
 )
 _NAMED: Final = re.compile(r'(<[^<>]* id="|url\(#)((?:gradient|clip)[\w-]*)')
 _DOT: Final = re.compile(r"^M([\d.]+),0A")
@@ -96,13 +99,20 @@ def for_page(svg: str, *, slug: str, points: bool = False) -> str:
         points: whether it is a cloud of points whose places are kept in `data-places` in the order of the data, and
             which are drawn in a few strokes, as one element a point would make the page heavy.
     """
-    text = _NAMED.sub(rf"\1{slug}-\2", _TAG.sub(_slim, svg))
+    # Points first: there are thousands, and few strokes are left of them.
+    text = _as_strokes(svg) if points else svg
+    text = _NAMED.sub(rf"\1{slug}-\2", _TAG.sub(_slim, text))
     text = _EMPTY.sub("", text)
-    text = _LONG.sub(lambda found: f"{float(found.group()):.2f}".rstrip("0").rstrip("."), text)
+    text = _LONG.sub(lambda found: _short(float(found.group())), text)
     # Groups that hold nothing any more.
     for _ in range(4):
         text = re.sub(r"<g(?: [^>]*)?></g>", "", text)
-    return _as_strokes(text) if points else text
+    return text
+
+
+def _short(number: float) -> str:
+    """With two digits after the point, or fewer."""
+    return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
 def _slim(found: Match[str]) -> str:
@@ -119,14 +129,15 @@ def _as_strokes(text: str) -> str:
         return text
     places = [(round(float(one.group(1))), round(float(one.group(2)))) for one in symbols]
     size = _DOT.match(symbols[0].group(3))
-    across = 2 * float(size.group(1)) if size else 6.0
+    across = 2 * float(_short(float(size.group(1)))) if size else 6.0
     coloured = sorted(zip((one.group(4) for one in symbols), places, strict=True))
     strokes = "".join(
         f'<path stroke="{colour}" d="{"".join(f"M{x} {y}h0" for _, (x, y) in members)}"/>'
         for colour, members in groupby(coloured, key=lambda pair: pair[0])
     )
     kept = " ".join(f"{x} {y}" for x, y in places)
-    cloud = f'<g class="cloud" opacity=".65" stroke-width="{across:g}" stroke-linecap="round" data-places="{kept}">'
+    stroke = f'stroke-width="{across:g}" stroke-linecap="round"'
+    cloud = f'<g class="cloud" opacity="{OPACITY:g}" {stroke} data-places="{kept}">'
     return text[: symbols[0].start()] + f"{cloud}{strokes}</g>" + text[symbols[-1].end() :]
 
 
@@ -138,7 +149,9 @@ def standalone(figure: Figure, rows: list[Record]) -> dict[str, Any]:
     data = [{name: row[name] for name in shown if name in row} for row in rows]
     spec = _without_tooltips(figure.spec)
     width = WIDE if figure.wide else WIDTH
-    made = {**spec, "width": width, "datasets": {**_datasets(spec), figure.data: data}, "config": CONFIG}
+    # Nobody reads thousands of points one by one; what each is stands in the page beside the drawing.
+    config = {**CONFIG, "aria": False} if figure.points else CONFIG
+    made = {**spec, "width": width, "datasets": {**_datasets(spec), figure.data: data}, "config": config}
     legal: dict[str, Any] = _legal(made)
     return legal
 

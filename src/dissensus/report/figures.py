@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import entr
 
 from dissensus.evaluation.metrics.calibration_error import calibration_curve
+from dissensus.report.drawing import OPACITY
 from dissensus.report.items import PALETTE, clipped, data_uri, images, in_words, thinned, votes_in_words
 from dissensus.report.subject import item_pictures, item_texts
 from dissensus.report.training_dynamics import last_epochs
@@ -105,9 +106,9 @@ def entropies(subject: Subject) -> Section:
         base = alt.Chart(alt.NamedData(name=f"entropy-{number}"))
         squares = base.mark_rect().encode(
             x=alt.X("x0:Q", title="entropy of people, nats").scale(domain=[0, most], nice=False),
-            x2="x1:Q",
+            x2=alt.X2("x1:Q"),
             y=alt.Y("y0:Q", title="entropy of the model, nats").scale(domain=[0, most], nice=False),
-            y2="y1:Q",
+            y2=alt.Y2("y1:Q"),
             color=alt.Color("items:Q", title="items")
             .scale(type="sqrt", domain=[0, largest], range=SHADES)
             .legend(orient="right", gradientLength=HEIGHT - 40, tickCount=4, format=",d"),
@@ -191,7 +192,7 @@ def learning_curves(scored: ScoredStudy) -> Section:
                 color=method_colours(scored.of_model(model)),
             )
             up = alt.Y("low:Q", title=title).scale(zero=False)
-            band = base.mark_area(opacity=0.18).encode(y=up, y2="high:Q")
+            band = base.mark_area(opacity=0.18).encode(y=up, y2=alt.Y2("high:Q"))
             line = base.mark_line(strokeWidth=2).encode(y=alt.Y("mean:Q", title=title))
             of = f" of {model}" if len(scored.models) > 1 else ""
             figures.append(
@@ -279,11 +280,14 @@ def data_maps(
         coloured = right if by_right else shade
         chart = (
             alt.Chart(alt.NamedData(name="map-items"))
-            .mark_circle(size=34, opacity=0.65)
+            # A whole mark's opacity would make every point a layer of its own, which takes long to draw.
+            .mark_circle(size=34, opacity=1, fillOpacity=OPACITY)
             .encode(
                 x=alt.X(f"variability{number}:Q", title="variability (sd)", scale=across),
                 y=alt.Y(f"confidence{number}:Q", title="confidence").scale(domain=[0, 1]),
-                color=coloured.legend(orient="top", gradientLength=120, format=".1f", tickCount=2),
+                color=coloured.legend(
+                    orient="top", gradientLength=120, gradientOpacity=OPACITY, format=".1f", tickCount=2
+                ),
             )
         )
         figures.append(
@@ -338,7 +342,9 @@ def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | No
         )
         height = alt.Y("jsd:Q", title="divergence from the epoch before, nats")
         band = base.mark_area(opacity=0.18).encode(
-            y=alt.Y("low:Q", title="divergence from the epoch before, nats"), y2="high:Q", detail="stratum:N"
+            y=alt.Y("low:Q", title="divergence from the epoch before, nats"),
+            y2=alt.Y2("high:Q"),
+            detail=alt.Detail("stratum:N"),
         )
         dashes = alt.StrokeDash("stratum:N", title=None).legend(orient="top")
         points = base.mark_point(filled=True, size=18, opacity=1).encode(y=height)
@@ -390,9 +396,9 @@ def panel(table: Table, *, shown: int) -> Section:
     base = alt.Chart(alt.NamedData(name="annotators")).encode(y=who)
     share = alt.X("low:Q", title="share of the others' votes that agree").scale(zero=False)
     chart = alt.layer(
-        base.mark_rule(strokeWidth=2).encode(x=share, x2="high:Q"),
-        base.mark_tick(color="#8C8C8C", thickness=2, size=12).encode(x="expected:Q"),
-        base.mark_point(filled=True, size=60, opacity=1).encode(x="agreement:Q"),
+        base.mark_rule(strokeWidth=2).encode(x=share, x2=alt.X2("high:Q")),
+        base.mark_tick(color="#8C8C8C", thickness=2, size=12).encode(x=alt.X("expected:Q")),
+        base.mark_point(filled=True, size=60, opacity=1).encode(x=alt.X("agreement:Q")),
     )
     spec = spec_of(chart, height=22 * max(len(rows), 1))
     figure = Figure(
@@ -434,7 +440,11 @@ def diagonal(most: float) -> Any:
     """A dashed line from the origin to (most, most)."""
     corners: list[Record] = [{"x": 0.0, "y": 0.0}, {"x": most, "y": most}]
     ends = alt.InlineData(values=corners)
-    return alt.Chart(ends).mark_line(color="#8C8C8C", strokeDash=[4, 4], strokeWidth=1).encode(x="x:Q", y="y:Q")
+    return (
+        alt.Chart(ends)
+        .mark_line(color="#8C8C8C", strokeDash=[4, 4], strokeWidth=1)
+        .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
+    )
 
 
 def method_colours(systems: list[System]) -> Any:

@@ -132,8 +132,8 @@ def _dots(slug: str, methods: list[str], title: str, strata: int) -> dict[str, A
     place = alt.X("low:Q", title=title)
     zero = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(color="#8C8C8C", strokeDash=[4, 4])
     layers = alt.layer(
-        zero.encode(x="at:Q"),
-        base.mark_rule(strokeWidth=2).encode(x=place, x2="high:Q"),
+        zero.encode(x=alt.X("at:Q")),
+        base.mark_rule(strokeWidth=2).encode(x=place, x2=alt.X2("high:Q")),
         base.mark_point(filled=True, size=45, opacity=1).encode(x=alt.X("difference:Q", title=title)),
     )
     return spec_of(layers, height=max(ROW, 9 * len(methods)) * max(strata, 2))

@@ -247,7 +247,7 @@ def _curves(
     lines = (
         alt.Chart(alt.NamedData(name=name))
         .mark_line(strokeWidth=1.6, opacity=0.85)
-        .encode(x=across, y=up, color=named_colours(list(found.systems)), detail="seed:N", tooltip=tooltip)
+        .encode(x=across, y=up, color=named_colours(list(found.systems)), detail=alt.Detail("seed:N"), tooltip=tooltip)
     )
     return Figure(slug=name, title=title, spec=spec_of(lines), data=name, about=about)
 
@@ -281,9 +281,9 @@ def _surfaces(found: StudyBasins) -> list[tuple[Figure, list[Record]]]:
             .mark_rect()
             .encode(
                 x=alt.X("x0:Q", title="first direction").scale(nice=False, zero=False),
-                x2="x1:Q",
+                x2=alt.X2("x1:Q"),
                 y=alt.Y("y0:Q", title="second direction").scale(nice=False, zero=False),
-                y2="y1:Q",
+                y2=alt.Y2("y1:Q"),
                 color=alt.Color("rise:Q", title="rise, nats").scale(
                     type="symlog", constant=0.05, scheme="viridis", domain=[0, most], clamp=True
                 ),
@@ -291,7 +291,7 @@ def _surfaces(found: StudyBasins) -> list[tuple[Figure, list[Record]]]:
             )
         )
         here = alt.InlineData(values=[{"x": 0.0, "y": 0.0}])
-        cross = alt.Chart(here).mark_point(shape="cross", color="white", size=60).encode(x="x:Q", y="y:Q")
+        cross = alt.Chart(here).mark_point(shape="cross", color="white", size=60).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
         figures.append(
             (
                 Figure(

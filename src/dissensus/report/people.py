@@ -89,7 +89,7 @@ def who_disagrees(subject: Subject, *, seed: int) -> WhoDisagrees | None:
     tested = {each.attribute: each for each in scored.by_group}
     apart = [name for name, each in tested.items() if each.p_votes is not None and each.p_votes <= LEVEL]
     told = [*_of_map(placed, votes), *_of_groups(scored.by_group, tests=len(tested))]
-    told += [f"{capital(each.hidden)}." for each in chosen.values() if each.hidden]
+    told += [f"{capital(sentence)}." for each in chosen.values() for sentence in each.told]
     left = [name for name in groups if name not in chosen]
     if left:
         told.append(
@@ -197,19 +197,19 @@ def _map(placed: PeopleMap, votes: Votes, groups: Groups | None) -> Section:
         named = len(rows) <= NAMED
         label = {"labelExpr": "data('people-map')[datum.value].who"} if named else {"labels": False}
         y = alt.Y("y:O", title=None).axis(ticks=False, domain=False, **label).sort("ascending")
-        reach = [base.mark_rule(strokeWidth=1.5, opacity=faint).encode(x=across, x2="x_high:Q", y=y)]
+        reach = [base.mark_rule(strokeWidth=1.5, opacity=faint).encode(x=across, x2=alt.X2("x_high:Q"), y=y)]
     else:
         y = alt.Y("y_low:Q", title="second dimension").axis(grid=False)
         reach = [
-            base.mark_rule(strokeWidth=1, opacity=faint).encode(x=across, x2="x_high:Q", y=alt.Y("y:Q")),
-            base.mark_rule(strokeWidth=1, opacity=faint).encode(x=alt.X("x:Q"), y=y, y2="y_high:Q"),
+            base.mark_rule(strokeWidth=1, opacity=faint).encode(x=across, x2=alt.X2("x_high:Q"), y=alt.Y("y:Q")),
+            base.mark_rule(strokeWidth=1, opacity=faint).encode(x=alt.X("x:Q"), y=y, y2=alt.Y2("y_high:Q")),
         ]
     tip = [alt.Tooltip("who:N", title="annotator"), alt.Tooltip("kind:N", title=title or "place")]
     points = base.mark_point(filled=True, size=36, opacity=0.9).encode(
-        x="x:Q", y=y if flat else alt.Y("y:Q"), tooltip=tip
+        x=alt.X("x:Q"), y=y if flat else alt.Y("y:Q"), tooltip=tip
     )
     middle = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(color="#8C8C8C", strokeDash=[4, 4])
-    layers = [middle.encode(x="at:Q"), *([] if flat else [middle.encode(y="at:Q")]), *reach, points]
+    layers = [middle.encode(x=alt.X("at:Q")), *([] if flat else [middle.encode(y=alt.Y("at:Q"))]), *reach, points]
     height = min(20 * len(rows), 520) if flat else 420
     figure = Figure(
         slug="people-map",
@@ -355,8 +355,8 @@ def group_dots(scored: PeopleEvaluation) -> Section:
         ),
     ]
     chart = alt.layer(
-        base.mark_rule(strokeWidth=2).encode(x=at, x2="high:Q"),
-        base.mark_point(filled=True, size=60, opacity=1).encode(x="distance:Q", tooltip=tip),
+        base.mark_rule(strokeWidth=2).encode(x=at, x2=alt.X2("high:Q")),
+        base.mark_point(filled=True, size=60, opacity=1).encode(x=alt.X("distance:Q"), tooltip=tip),
     )
     tests = ", ".join(
         f"{each.attribute} p {shown_p(each.p_distance)}" for each in scored.by_group if each.p_distance is not None

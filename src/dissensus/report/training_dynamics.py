@@ -14,7 +14,7 @@ from dissensus.dynamics import (
     epoch_divergence,
     forgetting_events,
     regions_by_rank,
-    uncertainty_correlations,
+    uncertainty_by_system,
 )
 from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.report.tables import Cell, Row, Table, estimated
@@ -143,8 +143,8 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
     """Rank correlations of human uncertainty with confidence and variability (Pavlovic et al. 2026, table 4)."""
     rows, records = [], []
     header: list[str] = []
-    for system, each in dynamics.systems.items():
-        found = uncertainty_correlations(dynamics.people, each.data_map, resamples=resamples, seed=seed)
+    maps = {system: [each.data_map] for system, each in dynamics.systems.items()}
+    for system, found in uncertainty_by_system(dynamics.people, maps, resamples=resamples, seed=seed).items():
         header = [f"{MEASURES[one.human]} with {one.model}" for one in found]
         rows.append(Row(name=system, cells=tuple(estimated(one.spearman, "spearman") for one in found)))
         records += [

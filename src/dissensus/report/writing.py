@@ -113,6 +113,8 @@ def _subject(
     people = label(about) if isinstance(about, Votes) else about
     evaluation = evaluate(people, predictions, classes=classes, votes=votes, metrics=METRICS, seed=seed)
     systems = as_predictions(predictions, people, classes)
+    if texts is not None and len(texts) != len(people):
+        raise InputError(f"report: {len(texts):,} texts for {len(people):,} items; give one for each")
     shown = None if texts is None else np.array(list(texts), dtype=np.dtypes.StringDType())
     return files_subject(evaluation, people, systems, votes=votes, title="Report", texts=shown)
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dissensus.studies.opening import OpenStudy as OpenStudy
     from dissensus.studies.opening import open_study as open_study
     from dissensus.studies.running import Plan as Plan
+    from dissensus.studies.running import Shard as Shard
     from dissensus.studies.running import plan_study as plan_study
     from dissensus.studies.running import run as run
     from dissensus.studies.running import run_plan as run_plan
@@ -26,6 +27,7 @@ __getattr__, __dir__ = lazy_names(
         "OpenStudy": "opening",
         "Plan": "running",
         "ScoredStudy": "scored",
+        "Shard": "running",
         "Study": "spec",
         "open_study": "opening",
         "plan_study": "running",

@@ -15,6 +15,7 @@ from dissensus.studies.data import USUAL_ENCODER, in_order_of_names
 from dissensus.studies.spec import SHARES
 from dissensus.studies.writing import toml_value
 from dissensus.table_file import KINDS
+from dissensus.votes.kinds import people_alone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +54,8 @@ def first_study(votes: Path, items: Path, *, path: Path) -> str:
     from dissensus.votes.reading import understand
 
     reading = understand(votes)
-    said = in_order_of_names(reading.votes)
+    people, models_left_out = people_alone(reading.votes)
+    said = in_order_of_names(people)
     given = _look(items, said)
     texts = given.items is not None and given.items.kind == "texts"
     lines = [
@@ -62,7 +64,7 @@ def first_study(votes: Path, items: Path, *, path: Path) -> str:
         'question = "Does a model that sees every vote come closer to people than one trained on their majority?"',
         "",
         "[dataset]",
-        f"votes = {_relative(votes, path)}    # {_of_votes(said)}",
+        f"votes = {_relative(votes, path)}    # {_of_votes(said, models_left_out)}",
         f"format = {toml_value(reading.format)}",
         f"{given.key} = {_relative(items, path)}    # {given.remark}",
     ]
@@ -135,11 +137,13 @@ def _relative(given: Path, study: Path) -> str:
     return toml_value(os.path.relpath(given.resolve(), study.resolve().parent).replace(os.sep, "/"))
 
 
-def _of_votes(votes: Votes) -> str:
+def _of_votes(votes: Votes, models_left_out: str) -> str:
     size = votes.panel_size
+    # A line break in a name would end the remark.
+    more = f"; {' '.join(models_left_out.split())}" if models_left_out else ""
     who = "anonymous" if votes.annotators is None else f"by {len(votes.annotators):,} annotators"
     each = str(size.min()) if size.min() == size.max() else f"{size.min()} to {size.max()}"
-    return f"{votes.n_judgements:,} judgements of {len(votes.items):,} items, {who}; {each} an item"
+    return f"{votes.n_judgements:,} judgements of {len(votes.items):,} items, {who}; {each} an item{more}"
 
 
 def _classes(votes: Votes) -> str:

@@ -20,6 +20,7 @@ from dissensus.labels.schemes import UNSURE_WEIGHT
 from dissensus.studies.labelled_sets import LABELLED_SETS
 from dissensus.studies.splitting import study_splits
 from dissensus.training.data import TRAIN, TrainingData
+from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def _known(study: Study) -> LabelledItems:
 
 def _own(study: Study) -> LabelledItems:
     """What a study's own files hold."""
-    votes = in_order_of_names(_own_votes(study))
+    people, models_left_out = people_alone(_own_votes(study))
+    votes = in_order_of_names(people)
     items = _own_items(study, votes.items)
     # People said what all their votes say; a target may be made from fewer.
     human = label(votes, "equal-weighted")
@@ -145,6 +147,7 @@ def _own(study: Study) -> LabelledItems:
         source=np.full(len(votes.items), ""),
         votes=votes,
         items=items,
+        note=models_left_out,
     )
 
 

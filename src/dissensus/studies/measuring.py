@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,16 +24,19 @@ from dissensus.basins.over_pairs import mean_over_pairs
 from dissensus.errors import InputError
 from dissensus.ood import OodResult, measure_ood
 from dissensus.studies.opening import named_references, runs_by_system
+from dissensus.training.engine import settled_device
 from dissensus.training.store import measurement_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dissensus.arrays import Ints
     from dissensus.basins import BasinSettings
     from dissensus.bootstrap import Estimate
+    from dissensus.cores import Over
     from dissensus.ood import OodSettings
     from dissensus.studies.opening import OpenStudy
+    from dissensus.training.data import TrainingData
     from dissensus.training.run import Run, RunResult
 
 BASINS = "basins"
@@ -104,6 +108,7 @@ def study_basins(
     settings: BasinSettings | None = None,
     *,
     device: str = "cpu",
+    over: Over = map,
     told: Callable[[int, int], None] | None = None,
 ) -> StudyBasins:
     """The basin of every run of a study and of runs two by two, each measured once and kept in its store.
@@ -112,6 +117,8 @@ def study_basins(
         opened: a study whose runs are all in its store.
         settings: what to measure; the study's own `[basins]` if not given.
         device: what to measure on.
+        over: what calls a function on each of many jobs, here systems and pairs of runs; one that shares them among
+            machines takes the place of `map`.
         told: called with how many measurements are there and how many there will be.
     """
     chosen = settings or opened.study.basins
@@ -129,47 +136,87 @@ def study_basins(
         if told is not None:
             told(done, total)
 
-    def loaded(run: Run) -> RunResult:
-        return opened.store.load(run.key, dynamics=False)
+    def measured(
+        kind: str, jobs: Mapping[str, Sequence[Run]], work: Callable[[list[RunResult]], Any]
+    ) -> list[dict[str, Any]]:
+        """For each key, what is in the store, or else what a function makes of runs, which is then kept."""
+        known = {key: opened.store.measurement(kind, key) for key in jobs}
+        missing = [key for key, value in known.items() if value is None]
+        tell(len(jobs) - len(missing))
+        for key, made in zip(missing, over(work, (_loaded(opened, jobs[key]) for key in missing)), strict=True):
+            known[key] = value = made.to_dict()
+            opened.store.keep_measurement(kind, key, value)
+            tell(1)
+        return [value for value in known.values() if value is not None]
 
-    basins: dict[str, tuple[Basin, ...]] = {}
-    for name, runs in systems.items():
-        keys = [_basin_key(run, chosen) for run in runs]
-        kept = {key: opened.store.measurement(BASINS, key) for key in keys}
-        waiting = [(run, key) for run, key in zip(runs, keys, strict=True) if kept[key] is None]
-        results = [loaded(run) for run, _ in waiting]
-        measured = measure_basins(results, opened.data, settings=chosen, device=device) if results else iter(())
-        for (_, key), basin in zip(waiting, measured, strict=True):
-            kept[key] = measured_basin = basin.to_dict()
-            opened.store.keep_measurement(BASINS, key, measured_basin)
-            tell(1)
-        basins[name] = tuple(Basin.from_dict(found) for found in kept.values() if found is not None)
-        tell(len(runs) - len(waiting))
-    pairs = []
-    for first, second, runs_of in matched:
-        found = []
-        for one, other in runs_of:
-            key = _pair_key(one, other, chosen)
-            known = opened.store.measurement(PAIRS, key)
-            if known is None:
-                (pair,) = compare_basins([(loaded(one), loaded(other))], opened.data, settings=chosen, device=device)
-                known = pair.to_dict()
-                opened.store.keep_measurement(PAIRS, key, known)
-            found.append(BasinPair.from_dict(known))
-            tell(1)
-        seeds = tuple((one.seed, other.seed) for one, other in runs_of)
-        pairs.append(SystemPairs(first=first, second=second, seeds=seeds, pairs=tuple(found)))
-    explained = {}
-    for name, seeds_of in _explained(systems, chosen).items():
-        key = _explanations_key(seeds_of, chosen)
-        known = opened.store.measurement(EXPLANATIONS, key)
-        if known is None:
-            results = [loaded(run) for run in seeds_of]
-            known = compare_explanations(results, opened.data, settings=chosen, device=device).to_dict()
-            opened.store.keep_measurement(EXPLANATIONS, key, known)
-        explained[name] = ExplanationStability.from_dict(known)
-        tell(1)
+    basins = _basins(opened, systems, chosen, device=device, over=over, tell=tell)
+    two = {_pair_key(*pair, chosen): pair for _, _, runs_of in matched for pair in runs_of}
+    compared = measured(PAIRS, two, partial(_compared, opened.data, chosen, device))
+    pair_of = dict(zip(two, map(BasinPair.from_dict, compared), strict=True))
+    pairs = [
+        SystemPairs(
+            first=first,
+            second=second,
+            seeds=tuple((one.seed, other.seed) for one, other in runs_of),
+            pairs=tuple(pair_of[_pair_key(*pair, chosen)] for pair in runs_of),
+        )
+        for first, second, runs_of in matched
+    ]
+    seeds_of = _explained(systems, chosen)
+    all_seeds = {_explanations_key(runs, chosen): runs for runs in seeds_of.values()}
+    found = measured(EXPLANATIONS, all_seeds, partial(_explanations, opened.data, chosen, device))
+    explained = dict(zip(seeds_of, map(ExplanationStability.from_dict, found), strict=True))
     return _study_basins(opened, chosen, basins, pairs, explained)
+
+
+def _basins(
+    opened: OpenStudy,
+    systems: Mapping[str, tuple[Run, ...]],
+    settings: BasinSettings,
+    *,
+    device: str,
+    over: Over,
+    tell: Callable[[int], None],
+) -> dict[str, tuple[Basin, ...]]:
+    """By system, the basins of its runs, which are measured together where they are not in the store."""
+    store = opened.store
+    keys = {name: {_basin_key(run, settings): run for run in runs} for name, runs in systems.items()}
+    kept = {key: store.measurement(BASINS, key) for runs in keys.values() for key in runs}
+    missing = {name: {key: run for key, run in runs.items() if kept[key] is None} for name, runs in keys.items()}
+    waiting = {name: runs for name, runs in missing.items() if runs}
+    tell(len(kept) - sum(map(len, waiting.values())))
+    jobs = (_loaded(opened, list(runs.values())) for runs in waiting.values())
+    for runs, found in zip(
+        waiting.values(), over(partial(_measured, opened.data, settings, device), jobs), strict=True
+    ):
+        for key, basin in zip(runs, found, strict=True):
+            kept[key] = value = basin.to_dict()
+            store.keep_measurement(BASINS, key, value)
+            tell(1)
+    made = {key: Basin.from_dict(value) for key, value in kept.items() if value is not None}
+    return {name: tuple(made[key] for key in runs) for name, runs in keys.items()}
+
+
+def _loaded(opened: OpenStudy, runs: Sequence[Run]) -> list[RunResult]:
+    return [opened.store.load(run.key, dynamics=False) for run in runs]
+
+
+def _measured(
+    data: TrainingData, settings: BasinSettings, device: str, results: Sequence[RunResult]
+) -> Iterator[Basin]:
+    return measure_basins(results, data, settings=settings, device=settled_device(device))
+
+
+def _compared(data: TrainingData, settings: BasinSettings, device: str, pair: Sequence[RunResult]) -> BasinPair:
+    one, other = pair
+    (found,) = compare_basins([(one, other)], data, settings=settings, device=settled_device(device))
+    return found
+
+
+def _explanations(
+    data: TrainingData, settings: BasinSettings, device: str, results: Sequence[RunResult]
+) -> ExplanationStability:
+    return compare_explanations(results, data, settings=settings, device=settled_device(device))
 
 
 def stored_basins(opened: OpenStudy) -> StudyBasins | None:
@@ -293,7 +340,7 @@ def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device:
         opened.data,
         chosen,
         split=opened.data.held_out,
-        device=device,
+        device=settled_device(device),
     )
     opened.store.keep_measurement(OOD, key, result.to_dict())
     return result

@@ -57,6 +57,13 @@ def open_study(
         study: one that has no parts; or its file, or the name of a shipped one.
         store: the folder of its runs.
         told: called with how many items are encoded, and how many there are.
+
+    Examples:
+        >>> opened = open_study("words", "no-such-folder")
+        >>> opened
+        OpenStudy(words, 0 of 24 runs stored in no-such-folder)
+        >>> len(opened.data.splits["test"]), opened.runs[0].model
+        (1132, 'simple-ffn')
     """
     if not isinstance(study, Study):
         study = read_study(study)

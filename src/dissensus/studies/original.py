@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.datasets.labelled import ORIGINAL
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.mode_audit import mode_shift
@@ -122,7 +122,7 @@ def scores_against(
     data = scored.opened.data
     if target not in data.targets:
         raise InputError(
-            f"study {scored.opened.study.name}: it has no target '{target}'; choose {', '.join(data.targets)}, or add "
+            f"study {scored.opened.study.name}: it has no target '{target}'{choices(target, data.targets)}, or add "
             "it to targets under [grid]"
         )
     return evaluate(

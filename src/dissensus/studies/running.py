@@ -5,8 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import torch
+
+from dissensus.cores import available_cores
+from dissensus.errors import InputError
 from dissensus.studies.opening import STORE, OpenStudy, open_study
 from dissensus.studies.scored import ScoredStudy, score_study
 from dissensus.studies.spec import Study, read_study
@@ -24,7 +28,50 @@ if TYPE_CHECKING:
     from dissensus.training.data import TrainingData
     from dissensus.training.engine import Choice
     from dissensus.training.events import EpochEnded
+    from dissensus.training.on_ray import Cluster
     from dissensus.training.run import Run
+
+
+LOOK_AGAIN: Final = 1.0
+"""Seconds between looks at what other processes have finished, or have left by dying."""
+
+FLEET: Final = 16
+"""Runs that a process of a shard claims at once for a GPU, at least: fewer train no faster together."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several processes, on any hosts, that share the runs of a study through one folder.
+
+    Each begins with its own part of the runs, and then helps with what others have neither claimed nor finished.
+
+    Attributes:
+        number: which, from 1.
+        of: how many there are.
+    """
+
+    number: int
+    of: int
+
+    @classmethod
+    def named(cls, text: str) -> Shard:
+        """The shard that `3/16` means."""
+        number, _, of = text.partition("/")
+        if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+            raise InputError(f"--shard {text}: give which of how many, such as 1/4, 2/4, 3/4 and 4/4")
+        return cls(int(number), int(of))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def order(self, runs: Sequence[Run]) -> list[Run]:
+        """The runs in the order in which this shard claims them: its own, then the next shard's, and so on."""
+        return [run for part in range(self.of) for run in runs[(self.number - 1 + part) % self.of :: self.of]]
+
+    def share(self, left: int, *, device: str) -> int:
+        """How many runs to claim at once: half of an even share of what is left, and enough to fill the machine."""
+        fill = FLEET * torch.cuda.device_count() if device.startswith("cuda") else available_cores()
+        return max(fill, -(-left // (2 * self.of)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +80,17 @@ class Plan:
 
     Attributes:
         opened: the study, its data and its store.
-        waiting: the runs that were not in the store when it was planned.
+        waiting: the runs that were not in the store when it was planned, the first seeds of every method first.
         writer: what results are written by.
         choice: engine and device, with the reason.
+        shard: where others work on the same study, which of them this process is.
     """
 
     opened: OpenStudy
     waiting: tuple[Run, ...]
     writer: RunWriter
     choice: Choice
+    shard: Shard | None = None
 
 
 def plan_study(
@@ -50,6 +99,8 @@ def plan_study(
     *,
     engine: str = "auto",
     device: str = "auto",
+    shard: Shard | None = None,
+    cluster: Cluster | None = None,
     told: Callable[[int, int], None] | None = None,
 ) -> Plan:
     """Read the data, check that every model, target and delivery fits it, and see what is left to do.
@@ -59,16 +110,21 @@ def plan_study(
         store: the folder that results are kept in.
         engine: how runs are trained.
         device: what they are trained on.
+        shard: where several processes work on the study, which of them this one is.
+        cluster: of the engine `ray`; None takes the one that Ray finds.
         told: called with how many items are encoded, and how many there are.
     """
     opened = open_study(study, store, told=told)
     _check(opened.runs, opened.data)
-    alone = loop_only(opened.runs, opened.data, device=device)
+    # What goes together on a cluster's nodes is settled there.
+    alone = {} if engine == "ray" else loop_only(opened.runs, opened.data, device=device)
     counts = {why: len(which) for why, which in alone.items()}
-    choice = choose_engine(len(opened.runs), engine=engine, device=device, one_by_one=counts)
+    choice = choose_engine(len(opened.runs), engine=engine, device=device, one_by_one=counts, cluster=cluster)
     writer = RunWriter(opened.store.folder)
     writer.remember_study(study.name, study.path)
-    return Plan(opened, opened.waiting, writer, choice)
+    rank = {seed: number for number, seed in enumerate(study.seeds)}
+    waiting = sorted(opened.waiting, key=lambda run: rank[run.seed])
+    return Plan(opened, tuple(waiting if shard is None else shard.order(waiting)), writer, choice, shard)
 
 
 def _check(runs: Sequence[Run], data: TrainingData) -> None:
@@ -85,12 +141,15 @@ def _check(runs: Sequence[Run], data: TrainingData) -> None:
 def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -> Iterator[RunResult]:
     """Train what is left to do; each result is in the store when it is handed on.
 
+    Runs are claimed before they are trained, so that of several processes one trains each. What another has claimed is
+    waited for, and taken over where the other died; so all runs are in the store at the end.
+
     Args:
         plan: of the study.
         told: called with where the study stands when an epoch or a run has ended. The same is kept in the store, for
             whoever asks from another process.
     """
-    opened = plan.opened
+    opened, choice = plan.opened, plan.choice
     standing = Standing(
         study=opened.study.name, total=len(opened.runs), before=len(opened.runs) - len(plan.waiting), began=time.time()
     )
@@ -108,13 +167,36 @@ def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -
             say()
 
     say()
-    choice = plan.choice
-    for result in train(plan.waiting, opened.data, engine=choice.engine, device=choice.device, told=heard):
-        plan.writer.save(result)
-        with one_at_a_time:
-            standing.finish(result.run.key)
-            say()
-        yield result
+    try:
+        for batch in _claimed(plan, standing, say):
+            for result in train(
+                batch, opened.data, engine=choice.engine, device=choice.device, told=heard, cluster=choice.cluster
+            ):
+                plan.writer.save(result)
+                with one_at_a_time:
+                    standing.finish(result.run.key)
+                    say()
+                yield result
+    finally:
+        plan.writer.give_up()
+
+
+def _claimed(plan: Plan, standing: Standing, say: Callable[[], None]) -> Iterator[list[Run]]:
+    """Runs for this process to train, until all are stored or were handed out here."""
+    left = list(plan.waiting)
+    handed_out = 0
+    while left:
+        most = None if plan.shard is None else plan.shard.share(len(left), device=plan.choice.device)
+        batch = plan.writer.claim(left, most=most)
+        if batch:
+            yield batch
+            handed_out += len(batch)
+        else:
+            time.sleep(LOOK_AGAIN)
+        here = {run.key for run in batch}
+        left = [run for run in left if run.key not in here and run not in plan.opened.store]
+        standing.elsewhere = len(plan.waiting) - len(left) - handed_out
+        say()
 
 
 def run(
@@ -123,6 +205,7 @@ def run(
     *,
     engine: str = "auto",
     device: str = "auto",
+    cluster: Cluster | None = None,
     told: Callable[[Standing], None] = lambda _: None,
 ) -> ScoredStudy:
     """Train what a study has left to do, and score all of it: what `dissensus study run` does.
@@ -130,8 +213,9 @@ def run(
     Args:
         study: one that has no parts; or its file, or the name of a shipped one.
         store: the folder that results are kept in; runs that are there are not trained again.
-        engine: how runs are trained: loop, fleet, or auto.
+        engine: how runs are trained: loop, fleet, ray, or auto.
         device: cpu, cuda, or auto.
+        cluster: of the engine `ray`; None takes the one that Ray finds.
         told: called with where the study stands when an epoch or a run has ended.
 
     Examples:
@@ -156,7 +240,8 @@ def run(
         >>> list(scored.systems)
         ['soft']
     """
-    plan = plan_study(study if isinstance(study, Study) else read_study(study), store, engine=engine, device=device)
+    read = study if isinstance(study, Study) else read_study(study)
+    plan = plan_study(read, store, engine=engine, device=device, cluster=cluster)
     with plan.writer:
         for _ in run_plan(plan, told=told):
             pass

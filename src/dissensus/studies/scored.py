@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dissensus.arrays import Table
+    from dissensus.cores import Over
     from dissensus.dynamics.recorded import Recorded
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.labels.distribution import LabelDistribution
@@ -128,7 +129,12 @@ class ScoredStudy:
 
 
 def score_study(
-    opened: OpenStudy, *, strata: str | tuple[str, ...] = AGREEMENT, resamples: int = 1000, seed: int = 0
+    opened: OpenStudy,
+    *,
+    strata: str | tuple[str, ...] = AGREEMENT,
+    resamples: int = 1000,
+    seed: int = 0,
+    over: Over = map,
 ) -> ScoredStudy:
     """Read every run of a study and score it on the test split, or the last one that is not trained on.
 
@@ -137,6 +143,7 @@ def score_study(
         strata: ideas of strata, as `evaluate` takes them.
         resamples: of items and seeds, behind each interval.
         seed: of everything random.
+        over: what calls a function on each of many jobs, as `evaluate` takes it.
     """
     data = opened.data
     systems, failed = _systems(opened)
@@ -164,6 +171,7 @@ def score_study(
         validation=None if fit is None or majority is None else (fit, systems[majority].predictions[str(fitted_on)]),
         resamples=resamples,
         seed=seed,
+        over=over,
     )
     return ScoredStudy(
         opened=opened,

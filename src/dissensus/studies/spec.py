@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 from dissensus.basins import BasinSettings
 from dissensus.datasets import data_folder
 from dissensus.delivery import DELIVERIES, delivery_options
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.ood.settings import OodSettings
 from dissensus.studies.labelled_sets import LABELLED_SETS, SPLITS
 from dissensus.toml_file import TomlFile, fits, in_words
@@ -223,7 +223,7 @@ def read_study(source: str | Path) -> Study:
         for part in _StudyFile(known[name], kind="study").study().parts:
             if part.name == str(source):
                 return part
-    raise InputError(f"'{source}' is no study; there are {', '.join(known)}, or give a .toml file")
+    raise InputError(f"'{source}' is no study{choices(source, known)}, or give a .toml file")
 
 
 class _StudyFile(TomlFile):

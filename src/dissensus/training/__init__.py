@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dissensus.training.engine import train as train
     from dissensus.training.models import MODELS as MODELS
     from dissensus.training.models import build as build
+    from dissensus.training.on_ray import Cluster as Cluster
     from dissensus.training.people import People as People
     from dissensus.training.restoring import pair_probabilities as pair_probabilities
     from dissensus.training.run import Run as Run
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "Cluster": "on_ray",
         "MODELS": "models",
         "People": "people",
         "REGIMES": "settings",

@@ -62,6 +62,8 @@ class TrainingData:
 
     def __post_init__(self) -> None:
         n_items, name = len(self.human), self.name
+        if self.votes is not None:
+            self.votes.require_people()
         if self.features.shape[0] != n_items:
             raise InputError(
                 f"{name}: {self.features.shape[0]:,} rows of features for {n_items:,} labelled items; "

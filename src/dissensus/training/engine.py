@@ -1,4 +1,4 @@
-"""Engines by name: `loop`, `fleet`, and `auto`, which picks and says why."""
+"""Engines by name: `loop`, `fleet`, `ray`, and `auto`, which picks one of the first two and says why."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from dissensus.cores import available_cores
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
+from dissensus.extras import installed
 from dissensus.training.events import silent
-from dissensus.training.fleet import train_fleet, why_not_together
+from dissensus.training.fleet import alike, train_fleet, why_not_together
 from dissensus.training.loop import train_loop
+from dissensus.training.on_ray import Cluster, train_on_ray
+from dissensus.training.workers import handed_out, in_workers, place, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from dissensus.training.events import Told
     from dissensus.training.run import Run, RunResult
 
-ENGINES = ("auto", "loop", "fleet")
+ENGINES = ("auto", "loop", "fleet", "ray")
 
 
 @dataclass(frozen=True)
@@ -29,29 +32,42 @@ class Choice:
     """What runs will be trained with.
 
     Attributes:
-        engine: loop or fleet.
-        device: cpu or cuda, with its number where given.
+        engine: loop, fleet or ray.
+        device: cpu or cuda, with its number where given; on Ray also auto, as only the cluster knows its GPUs.
         why: the reason, in words.
+        cluster: where the engine is Ray, which.
     """
 
     engine: str
     device: str
     why: str
+    cluster: Cluster | None = None
 
 
 def choose_engine(
-    runs: int, *, engine: str = "auto", device: str = "auto", one_by_one: Mapping[str, int] | None = None
+    runs: int,
+    *,
+    engine: str = "auto",
+    device: str = "auto",
+    one_by_one: Mapping[str, int] | None = None,
+    cluster: Cluster | None = None,
 ) -> Choice:
     """Settle engine and device; refuses what is not there.
 
     Args:
         runs: how many.
-        engine: loop, fleet or auto.
+        engine: loop, fleet, ray or auto.
         device: auto, cpu or cuda.
         one_by_one: by reason, how many of them the fleet cannot train together (`loop_only`).
+        cluster: of the engine `ray`; None takes the one that Ray finds.
     """
     if engine not in ENGINES:
-        raise InputError(f"'{engine}' is no engine; choose {', '.join(ENGINES)}")
+        raise InputError(f"'{engine}' is no engine{choices(engine, ENGINES)}")
+    if engine == "ray":
+        installed("ray", "ray", wanted_by="--engine ray")
+        return Choice(engine, device, "as asked", cluster or Cluster())
+    if cluster is not None:
+        raise InputError(f"engine {engine}: an address or a remote folder is for a cluster; add --engine ray")
     place = settled_device(device)
     alone = one_by_one or {}
     said = "".join(f"; {number} by the loop: {why}" for why, number in alone.items())
@@ -60,7 +76,9 @@ def choose_engine(
     if runs and sum(alone.values()) == runs:
         return Choice("loop", place, "; ".join(alone))
     if place.startswith("cuda"):
-        return Choice("fleet", place, f"{runs} runs on a GPU: trained together, its launch overhead is paid once{said}")
+        gpus = len(devices_of(place))
+        where = "a GPU" if gpus == 1 else f"{gpus} GPUs"
+        return Choice("fleet", place, f"{runs} runs on {where}: trained together, launch overhead is paid once{said}")
     cores = available_cores()
     if runs == 1 or cores == 1:
         return Choice(
@@ -100,18 +118,35 @@ def settled_device(device: str) -> str:
     return device
 
 
+def devices_of(device: str) -> tuple[str, ...]:
+    """The devices that a settled one stands for: `cuda` without a number is every GPU of this machine."""
+    if device != "cuda":
+        return (device,)
+    return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count()))
+
+
 def train(
-    runs: Sequence[Run], data: TrainingData, *, engine: str = "auto", device: str = "auto", told: Told = silent
+    runs: Sequence[Run],
+    data: TrainingData,
+    *,
+    engine: str = "auto",
+    device: str = "auto",
+    told: Told = silent,
+    cluster: Cluster | None = None,
 ) -> Iterator[RunResult]:
     """Train runs; results come as they are finished, in any order.
 
     Args:
         runs: what to train.
         data: what they learn from.
-        engine: loop, fleet or auto. What the fleet cannot train together is trained by the loop.
-        device: auto, cpu or cuda.
-        told: called when an epoch of a run has ended, in this process.
+        engine: loop, fleet, ray or auto. What the fleet cannot train together is trained by the loop.
+        device: auto, cpu or cuda; on a machine with several GPUs, `cuda` takes them all, each in its own process.
+        told: called when an epoch of a run has ended, in this process; Ray does not tell of epochs.
+        cluster: of the engine `ray`; None takes the one that Ray finds.
     """
+    if engine == "ray":
+        yield from train_on_ray(runs, data, device=device, cluster=cluster or Cluster())
+        return
     alone = loop_only(runs, data, device=device)
     choice = choose_engine(
         len(runs), engine=engine, device=device, one_by_one={why: len(which) for why, which in alone.items()}
@@ -119,7 +154,11 @@ def train(
     single = list(runs) if choice.engine == "loop" else [run for which in alone.values() for run in which]
     kept_apart = {run.key for run in single}
     together = [run for run in runs if run.key not in kept_apart]
+    devices = devices_of(choice.device)
     try:
+        if len(devices) > 1 and len(runs) > 1:
+            yield from train_on_devices(together, single, data, devices=devices, told=told)
+            return
         if together:
             yield from train_fleet(together, data, device=choice.device, told=told)
     except BrokenProcessPool as error:
@@ -129,3 +168,32 @@ def train(
         ) from error
     for run in single:
         yield train_loop(run, data, device=choice.device, told=told)
+
+
+def train_on_devices(
+    together: Sequence[Run], single: Sequence[Run], data: TrainingData, *, devices: Sequence[str], told: Told = silent
+) -> Iterator[RunResult]:
+    """Train runs on several devices of this machine, a process for each.
+
+    Args:
+        together: runs for the fleet; those that go together are divided among the devices.
+        single: runs for the loop.
+        data: what they learn from.
+        devices: their names.
+        told: called when an epoch of a run has ended, in this process.
+    """
+    jobs = [("fleet", runs) for group in alike(together, data) for runs in _divided(group, len(devices))]
+    jobs += [("loop", [run]) for run in single]
+    for _, results in in_workers(_train_there, jobs, shared=handed_out(data), told=told, places=devices):
+        yield from results
+
+
+def _divided(runs: list[Run], parts: int) -> list[list[Run]]:
+    """Runs in their order, in so many parts of about one size, or in fewer where there are fewer runs."""
+    size = -(-len(runs) // parts)
+    return [runs[first : first + size] for first in range(0, len(runs), size)]
+
+
+def _train_there(data: TrainingData, job: tuple[str, Sequence[Run]]) -> list[RunResult]:
+    engine, runs = job
+    return list(train(runs, data, engine=engine, device=place(), told=tell))

@@ -4,9 +4,15 @@ A target is delivered as distributions p, (..., items, classes), or as class ind
 probability on one class.
 
 Examples:
-    >>> logits, people = torch.zeros(1, 2), torch.tensor([[0.5, 0.5]])
-    >>> cross_entropy(logits, people).tolist(), kl(logits, people).tolist()
-    ([0.6931471824645996], [0.0])
+    >>> import dissensus as dis
+    >>> logits, people = torch.zeros(1, 2), torch.tensor([[0.75, 0.25]])
+    >>> for loss in (dis.losses.cross_entropy, dis.losses.kl, dis.losses.jsd, dis.losses.brier, dis.losses.emd):
+    ...     print(loss.__name__, round(loss(logits, people).item(), 4))
+    cross_entropy 0.6931
+    kl 0.1308
+    jsd 0.0338
+    brier 0.125
+    emd 0.25
 """
 
 from __future__ import annotations
@@ -27,6 +33,13 @@ if TYPE_CHECKING:
     from dissensus.training.settings import Training
 
     Loss = Callable[[Tensor, Tensor], Tensor]
+
+__all__ = ["brier", "cross_entropy", "emd", "jsd", "kl"]
+
+
+def __dir__() -> list[str]:
+    # `dis.losses.` offers losses for completion, not what the engines do with them.
+    return __all__
 
 
 def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
@@ -65,8 +78,15 @@ def emd(logits: Tensor, target: Tensor) -> Tensor:
 
 def spread(target: Tensor, logits: Tensor) -> Tensor:
     """(..., items, classes) a delivered target as distributions, whichever way it was delivered."""
-    if target.ndim == logits.ndim:
+    if others := [type(each).__name__ for each in (logits, target) if not isinstance(each, Tensor)]:
+        raise InputError(f"loss: logits and target are tensors, and here is a {others[0]}; give torch.as_tensor(...)")
+    if target.shape == logits.shape:
         return target
+    if target.shape != logits.shape[:-1] or target.is_floating_point():
+        raise InputError(
+            f"loss: a target of shape {tuple(target.shape)} and {target.dtype} for logits of shape "
+            f"{tuple(logits.shape)}; give a distribution over as many classes, or a whole number, for each item"
+        )
     return F.one_hot(target, logits.shape[-1]).to(logits.dtype)
 
 

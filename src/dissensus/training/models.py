@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.own_code import beside, own_function, own_source
 from dissensus.randomness import Purpose, stream
 from dissensus.training.data import TRAIN
@@ -227,7 +227,7 @@ def model_source(name: str, folder: Path | None = None) -> str:
 def _own(name: str, folder: Path | None) -> Callable[..., Any]:
     if ":" not in name:
         raise InputError(
-            f"'{name}' is no model; choose {', '.join(MODELS)}, or give the path of a factory such as nets.py:net"
+            f"'{name}' is no model{choices(name, MODELS)}, or give the path of a factory such as nets.py:net"
         )
     return own_function(name, folder=folder, kind="model")
 

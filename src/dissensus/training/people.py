@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dissensus.arrays import places_of
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.toml_file import fits
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class People:
 
     def __post_init__(self) -> None:
         if self.kind not in SHRINKAGE:
-            raise InputError(f"people: '{self.kind}' is no way to know people; choose {', '.join(SHRINKAGE)}, or group")
+            raise InputError(f"people: '{self.kind}' is no way to know people{choices(self.kind, SHRINKAGE)}, or group")
         strength = SHRINKAGE[self.kind] if self.shrinkage is None else self.shrinkage
         if not 0 <= strength < float("inf"):
             raise InputError(f"people: shrinkage is {strength}; give a number of 0 or more")

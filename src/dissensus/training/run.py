@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from dissensus.cores import available_cores
 from dissensus.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.own_code import own_source
 from dissensus.training.data import TRAIN
 from dissensus.training.models import model_source, panel_in
@@ -304,7 +304,7 @@ def _target(data: TrainingData, name: str) -> LabelDistribution:
     if name == VOTES:
         return data.human
     if name not in data.targets:
-        raise InputError(f"'{name}' is no target of {data.name}; choose {', '.join(data.targets)}")
+        raise InputError(f"'{name}' is no target of {data.name}{choices(name, data.targets)}")
     return data.targets[name]
 
 

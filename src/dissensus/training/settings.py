@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args, get_type_hints
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.toml_file import fits, in_words
 
 
@@ -69,10 +69,10 @@ class Training:
         for name, hint in _HINTS.items():
             if not fits(getattr(self, name), hint):
                 raise InputError(f"training: {name} is {getattr(self, name)!r}; give {in_words(hint)}")
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
                 raise InputError(
-                    f"training: {name} is '{getattr(self, name)}'; choose {' or '.join(str(c) for c in choices)}"
+                    f"training: {name} is '{getattr(self, name)}'; choose {' or '.join(str(c) for c in allowed)}"
                 )
         for name, least in _LEAST.items():
             value = getattr(self, name)
@@ -82,7 +82,7 @@ class Training:
             value = getattr(self, name)
             if value not in known and (not isinstance(value, str) or ":" not in value):
                 raise InputError(
-                    f"training: {name} is '{value}'; choose {', '.join(known)}, or give a path such as {_PATHS[name]}"
+                    f"training: {name} is '{value}'{choices(value, known)}, or give a path such as {_PATHS[name]}"
                 )
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise InputError(f"training: clip_norm is {self.clip_norm}; it must be a number above 0")

@@ -22,6 +22,7 @@ class Standing:
         before: how many of them were in the store when this process began.
         began: when that was, in seconds since 1970.
         finished: how many this process has finished.
+        elsewhere: how many other processes have finished since.
         now: by run, the last epoch that it told, of those that are being trained.
         loss: mean training loss of the epoch that ended last.
         best: the best selection metric so far, lower is better; None where nothing is selected.
@@ -32,6 +33,7 @@ class Standing:
     before: int
     began: float
     finished: int = 0
+    elsewhere: int = 0
     now: dict[str, EpochEnded] = field(default_factory=dict)
     loss: float | None = None
     best: float | None = None
@@ -55,7 +57,7 @@ class Standing:
     @property
     def done(self) -> int:
         """Runs that are whole."""
-        return self.before + self.finished
+        return self.before + self.finished + self.elsewhere
 
     @property
     def epochs(self) -> tuple[int, int]:

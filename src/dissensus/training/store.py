@@ -8,11 +8,12 @@ STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions, why it fai
                weights.npz      by name
 STORE/measured/KIND/KEY.json     what was measured of a run after its training: basins, ood
 STORE/studies.json              the studies whose runs these are, and where their files lie
-STORE/partial/WRITER/           what a writer has not finished, held by the lock WRITER.lock while the writer lives
+STORE/claims/KEY.0               the writer that trains a run now (see `claims`)
+STORE/partial/WRITER/           what a writer has not finished, while the writer lives (see `presence`)
                progress.json    how far the writer is
 
-Reading (`RunStore`) needs no right to write, and several processes may read and write one store at the same time: a
-writer (`RunWriter`) sweeps only what dead writers left, which is what nobody holds the lock of.
+Reading (`RunStore`) needs no right to write, and several processes, on several hosts, may read and write one store at
+the same time: a writer (`RunWriter`) sweeps only what dead writers left, and trains only what it has claimed.
 """
 
 from __future__ import annotations
@@ -23,27 +24,38 @@ import math
 import os
 import shutil
 import time
-import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError
+from dissensus.training.claims import (
+    NOBODY,
+    give_up_claim,
+    last_claims,
+    make_claim,
+    owner_of,
+    remove_claims,
+)
 from dissensus.training.people import People
+from dissensus.training.presence import GONE_AFTER, Presence
 from dissensus.training.run import Run, RunResult
 from dissensus.training.settings import Training
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 REMEDY: Final = "delete this folder and run the study again"
 """Of a stored run that cannot be read."""
 
+
+LAST: Final = "run.json"
+"""The file by which a run is known to be whole."""
 
 PROGRESS: Final = "progress.json"
 """Where a writer says, in its own folder, how far it is."""
@@ -107,11 +119,11 @@ class RunStore:
         return sorted((each for each in found if isinstance(each, dict) and "at" in each), key=lambda each: each["at"])
 
     def __contains__(self, run: Run) -> bool:
-        return (self._runs / run.key / "run.json").is_file()
+        return (self._runs / run.key / LAST).is_file()
 
     def keys(self) -> list[str]:
         """The keys of all whole runs, sorted."""
-        return sorted(path.parent.name for path in self._runs.glob("*/run.json"))
+        return sorted(path.parent.name for path in self._runs.glob(f"*/{LAST}"))
 
     def size(self, key: str) -> int:
         """The bytes that a run takes."""
@@ -121,7 +133,7 @@ class RunStore:
         """Read a run; its large parts only where asked for."""
         folder = self._runs / key
         try:
-            about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+            about = json.loads((folder / LAST).read_text(encoding="utf-8"))
             history = json.loads((folder / "history.json").read_text(encoding="utf-8"))
             return RunResult(
                 run=_run_from(about["run"]),
@@ -157,8 +169,8 @@ class RunStore:
 class RunWriter:
     """Writes to a run store; several may write to one at the same time, in this process or in others.
 
-    What is not finished lies in a folder of the writer's own under `partial`, held by a lock for as long as the process
-    lives. A new writer sweeps the folders that nobody holds.
+    What is not finished lies in a folder under `partial` that is this writer's for as long as its process lives
+    (`Presence`). A new writer sweeps the folders of those that ended.
 
     Attributes:
         store: what is written to.
@@ -167,31 +179,28 @@ class RunWriter:
     def __init__(self, folder: Path) -> None:
         self.store = RunStore(folder)
         self._noted = -math.inf
-        partial = folder / "partial"
+        partial, self._claims = folder / "partial", folder / "claims"
+        self._claimed: dict[str, int] = {}
         # One at a time may come or sweep, so that no folder is swept between its making and the lock on it.
         self._door = FileLock(partial / "door.lock")
-        name = f"writer-{os.getpid()}-{uuid.uuid4().hex}"
-        self._own, self._lock = partial / name, FileLock(partial / f"{name}.lock")
+        self._presence = Presence(partial)
+        self._own = partial / self._presence.name
         try:
             (folder / "runs").mkdir(parents=True, exist_ok=True)
             partial.mkdir(exist_ok=True)
+            self._claims.mkdir(exist_ok=True)
             with self._door:
-                _sweep(partial)
-                self._lock.acquire()
+                self._presence.begin()
+                self._sweep()
                 self._own.mkdir()
         except OSError as error:
             raise self._cannot_write(error) from error
 
     def close(self) -> None:
         """Leave nothing behind."""
+        self.give_up()
         shutil.rmtree(self._own, ignore_errors=True)
-        self._lock.release()
-        with suppress(OSError):
-            self._lock_path.unlink(missing_ok=True)
-
-    @property
-    def _lock_path(self) -> Path:
-        return self._own.with_name(f"{self._own.name}.lock")
+        self._presence.end()
 
     def __enter__(self) -> Self:
         return self
@@ -217,7 +226,7 @@ class RunWriter:
         replaced = self._own / f"{result.run.key}-replaced"
         try:
             partial.mkdir(parents=True)
-            _write_run(partial, result)
+            write_run(partial, result)
             for name, text in (beside or {}).items():
                 (partial / name).write_text(text, encoding="utf-8")
             if replace and final.exists():
@@ -228,12 +237,72 @@ class RunWriter:
         except OSError as error:
             if replaced.exists() and not final.exists():
                 replaced.replace(final)
-            if not replace and result.run in self.store:
-                return
-            raise self._cannot_write(error) from error
+            if replace or result.run not in self.store:
+                raise self._cannot_write(error) from error
         finally:
             for left in (partial, replaced):
                 shutil.rmtree(left, ignore_errors=True)
+        self._end_claim(result.run.key)
+
+    def claim(self, runs: Sequence[Run], *, most: int | None = None) -> list[Run]:
+        """Of these runs, in their order, those that are now this writer's to train: nobody else will.
+
+        Left out is what is stored, and what a living writer has claimed. A claim lasts until the run is saved
+        (`save`), until it is given up, or until this process ends, however it does.
+
+        Args:
+            runs: what is wanted.
+            most: how many at most; None takes all there are.
+        """
+        try:
+            return self._claim(runs, most)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
+    def _claim(self, runs: Sequence[Run], most: int | None) -> list[Run]:
+        last, gone, taken = last_claims(self._claims), dict[str, bool](), list[Run]()
+        for run in runs:
+            if len(taken) == most:
+                break
+            key, number = run.key, last.get(run.key, -1)
+            if number >= 0:
+                owner = owner_of(self._claims, key, number=number)
+                if not owner or owner not in gone:
+                    gone[owner] = self._is_gone(owner, key, number)
+                if not gone[owner]:
+                    continue
+            if not make_claim(self._claims, key, number=number + 1, owner=self._presence.name):
+                continue
+            self._claimed[key] = number + 1
+            if run in self.store:
+                # Its writer saved it and ended its claim after we had looked.
+                self._end_claim(key)
+            else:
+                taken.append(run)
+        return taken
+
+    def _is_gone(self, owner: str, key: str, number: int) -> bool:
+        if not owner:
+            # Killed between making the file and writing to it, unless it was made just now.
+            try:
+                return time.time() - (self._claims / f"{key}.{number}").stat().st_mtime > GONE_AFTER
+            except FileNotFoundError:
+                return True
+        return owner == NOBODY or self._presence.is_gone(owner)
+
+    def _end_claim(self, key: str) -> None:
+        """A run that was claimed is stored."""
+        number = self._claimed.pop(key, None)
+        if number is not None:
+            with suppress(OSError):
+                remove_claims(self._claims, key, number=number)
+
+    def give_up(self) -> None:
+        """Let others have what was claimed and is not stored."""
+        while self._claimed:
+            key, number = self._claimed.popitem()
+            with suppress(OSError):
+                give_up_claim(self._claims, key, number=number)
 
     def note_progress(self, standing: Mapping[str, Any]) -> None:
         """Keep where the work stands for other processes to read; at most once a second, and a failure is no matter."""
@@ -257,6 +326,16 @@ class RunWriter:
         with self._door, whole_file(self.store.folder / "studies.json", within=self._own) as part:
             _write_json(part, {known: path for known, path in self.store.studies().items() if known != name})
 
+    def _sweep(self) -> None:
+        """Remove what dead writers left."""
+        partial = self._own.parent
+        left = {path.name.removesuffix(".lock") for path in partial.iterdir()} - {"door", self._presence.name}
+        for name in left:
+            if self._presence.is_gone(name):
+                shutil.rmtree(partial / name, ignore_errors=True)
+                with suppress(OSError):
+                    (partial / f"{name}.lock").unlink(missing_ok=True)
+
     def _cannot_write(self, error: OSError) -> InputError:
         return InputError(
             f"{self.store.folder}: the run store cannot be written "
@@ -265,21 +344,8 @@ class RunWriter:
         )
 
 
-def _sweep(partial: Path) -> None:
-    """Remove what dead writers left: every folder whose lock nobody holds."""
-    left = {path.name.removesuffix(".lock") for path in partial.iterdir()} - {"door"}
-    for name in left:
-        lock = FileLock(partial / f"{name}.lock", timeout=0)
-        try:
-            with lock:
-                shutil.rmtree(partial / name, ignore_errors=True)
-        except Timeout:
-            continue
-        with suppress(OSError):
-            (partial / f"{name}.lock").unlink(missing_ok=True)
-
-
-def _write_run(folder: Path, result: RunResult) -> None:
+def write_run(folder: Path, result: RunResult) -> None:
+    """The files of a run, into an empty folder."""
     about = {
         "run": result.run.spec(),
         "chosen_epoch": result.chosen_epoch,
@@ -287,7 +353,7 @@ def _write_run(folder: Path, result: RunResult) -> None:
         "versions": dict(result.versions),
         "failed": result.failed,
     }
-    _write_json(folder / "run.json", about)
+    _write_json(folder / LAST, about)
     _write_json(folder / "history.json", {name: v.tolist() for name, v in result.history.items()})
     np.savez(folder / "predictions.npz", **result.predictions)  # type: ignore[arg-type]
     if result.by_vote:

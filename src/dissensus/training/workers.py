@@ -46,17 +46,19 @@ _LAZY: Final = ("torch._dynamo",)
 
 _shared: Any = None
 _words: Any = None
+_place: str | None = None
 
 
 def train_in_workers(runs: Sequence[Run], data: TrainingData, *, told: Told = silent) -> Iterator[RunResult]:
     """Train runs side by side; results come as they are finished, not in order."""
     together = worker_count(len(runs))
-    # Normalised once and shared, in place of a copy of all features in every worker; nothing here holds on to it.
-    found = in_workers(
-        _train, runs, shared=replace(data, features=data.normalised(), normalise=False, encoder=None), told=told
-    )
-    for _, result in found:
+    for _, result in in_workers(_train, runs, shared=handed_out(data), told=told):
         yield replace(result, timing={**result.timing, "engine": "fleet", "together": together})
+
+
+def handed_out(data: TrainingData) -> TrainingData:
+    """What workers need of data: normalised once, in place of a copy of all features in every worker."""
+    return replace(data, features=data.normalised(), normalise=False, encoder=None)
 
 
 def worker_count(jobs: int) -> int:
@@ -70,6 +72,7 @@ def in_workers(
     *,
     shared: Shared,
     told: Callable[[Any], None] | None = None,
+    places: Sequence[str] = (),
 ) -> Iterator[tuple[int, Result]]:
     """Do jobs side by side; each result comes with its job's number when it is finished, not in order.
 
@@ -79,16 +82,21 @@ def in_workers(
         shared: what every job needs. Its arrays are in memory once, whatever the number of workers; a worker that
             writes to one changes its own copy.
         told: called in a thread of this process with what a job says by `tell`, as it says it.
+        places: where given, there is a worker for each in place of one a core, and it asks for its own by `place`.
     """
     context = clean_processes("dissensus.training.loop", *_LAZY)
     path = _in_file(shared)
     # The file holds it now.
     del shared
+    free = context.SimpleQueue()
+    for each in places:
+        free.put(each)
+    workers = min(len(places), len(jobs)) or worker_count(len(jobs))
     try:
         with (
             _listening(context, told) as words,
             ProcessPoolExecutor(
-                worker_count(len(jobs)), mp_context=context, initializer=_begin, initargs=(path, words)
+                workers, mp_context=context, initializer=_begin, initargs=(path, words, free if places else None)
             ) as pool,
         ):
             # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
@@ -166,9 +174,16 @@ def tell(word: Any) -> None:
         _words.put(word)
 
 
-def _begin(path: Path, words: Any) -> None:
-    global _shared, _words
+def place() -> str:
+    """Where this worker is to compute."""
+    assert _place is not None, "places were given"
+    return _place
+
+
+def _begin(path: Path, words: Any, free: Any) -> None:
+    global _shared, _words, _place
     _shared, _words = _from_file(path), words
+    _place = None if free is None else free.get()
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, args=(path,), daemon=True).start()
 

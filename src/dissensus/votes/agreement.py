@@ -181,7 +181,8 @@ def single_choice(votes: Votes) -> bool:
 
 
 def vote_weights(votes: Votes) -> Floats:
-    """(votes,) 1 / (votes of the vote's judgement), so that every judgement weighs 1."""
+    """(votes,) 1 / (votes of the vote's judgement), so that every judgement of a person weighs 1."""
+    votes.require_people()
     if votes.judgement is None:
         return np.ones(len(votes))
     size = np.bincount(votes.judgement, minlength=votes.n_judgements)

@@ -57,8 +57,10 @@ class AnnotatorAgreement:
 
         By the agreement itself, those who judged little would come first: a few judgements say little about anybody.
         """
-        order = np.argsort(self.high, kind="stable")
-        columns = {each.name: getattr(self, each.name)[order] for each in fields(self) if each.name != "level"}
+        return self._rows(np.argsort(self.high, kind="stable"))
+
+    def _rows(self, chosen: Any) -> AnnotatorAgreement:
+        columns = {each.name: getattr(self, each.name)[chosen] for each in fields(self) if each.name != "level"}
         return AnnotatorAgreement(**columns, level=self.level)
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -83,12 +85,49 @@ def annotator_agreement(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreem
             "annotators: the votes are anonymous, so nobody can be compared with the rest; "
             "read them from a file with a column of annotators"
         )
-    n_annotators, n_classes = len(votes.annotators), len(votes.classes)
-    weight = vote_weights(votes)
-    own_class, own_total = _own_share(votes, weight)
+    own_class, own_total = _own_share(votes, vote_weights(votes))
     others = votes.panel_size[votes.item] - own_total
-    together = others > 0
     same = class_mass(votes)[votes.item, votes.label] - own_class
+    return _compared(votes, others=others, same=same, rest=None, level=level)
+
+
+def models_beside_people(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreement | None:
+    """How far each model agrees with people: as `annotator_agreement`, where the others are people and nobody else.
+
+    None where no vote is from a model, or nobody says from which.
+    """
+    if votes.judgement_by_model is None or votes.annotators is None:
+        return None
+    everybody = votes.models_as_people()
+    theirs = everybody.take_judgements(np.flatnonzero(votes.judgement_by_model))
+    people = everybody.take_judgements(np.flatnonzero(~votes.judgement_by_model))
+    said = class_mass(people)
+    found = _compared(
+        theirs,
+        others=people.panel_size[theirs.item].astype(np.float64),
+        same=said[theirs.item, theirs.label],
+        rest=said.sum(axis=0, keepdims=True),
+        level=level,
+    )
+    return found._rows(np.flatnonzero(votes.model_annotators))
+
+
+def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None, level: float) -> AnnotatorAgreement:
+    """Annotators beside others.
+
+    Args:
+        votes: of these annotators.
+        others: (votes,) judgements of the vote's item by others.
+        same: (votes,) how many of these name the vote's class.
+        rest: (1, classes) what others said about any item, for the agreement by chance; None takes, for each, what
+            the other annotators said.
+        level: of the intervals.
+    """
+    assert votes.annotator is not None
+    assert votes.annotators is not None
+    assert votes.judgement_annotator is not None
+    n_annotators, n_classes = len(votes.annotators), len(votes.classes)
+    weight, together = vote_weights(votes), others > 0
     agreeing = np.divide(weight * same, others, out=np.zeros(len(votes)), where=together)
     trials = np.bincount(votes.annotator, weights=weight * together, minlength=n_annotators)
     compared = np.rint(trials).astype(np.int64)
@@ -108,7 +147,7 @@ def annotator_agreement(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreem
         agreement=agreement,
         low=low,
         high=high,
-        expected=_chance(said.reshape(n_annotators, n_classes).astype(np.float64)),
+        expected=_chance(said.reshape(n_annotators, n_classes).astype(np.float64), rest),
         seconds=np.full(n_annotators, np.nan)
         if votes.seconds is None
         else group_medians(votes.seconds, by, groups=n_annotators),
@@ -167,9 +206,9 @@ def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
     return same[choice], total[person]
 
 
-def _chance(said: Table) -> Floats:
+def _chance(said: Table, rest: Table | None) -> Floats:
     """sum_k p_k q_k with p each annotator's shares of the classes and q those of all the others."""
-    rest = said.sum(axis=0) - said
+    rest = said.sum(axis=0) - said if rest is None else rest
     return _ratio((said * rest).sum(axis=1), said.sum(axis=1) * rest.sum(axis=1))
 
 

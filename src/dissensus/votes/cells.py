@@ -14,12 +14,13 @@ from dissensus.errors import InputError
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.votes.columns import listed
 from dissensus.votes.encoding import encode, to_names
+from dissensus.votes.table import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Codes, Floats, Names, Times
+    from dissensus.arrays import Codes, Floats, Mask, Names, Times
 
     Where = Callable[[int], str]
     """The file and the line of a row, for a sentence."""
@@ -159,6 +160,41 @@ def encode_responses(cells: pl.Series, *, where: Where) -> Codes:
             f"a response is {', '.join(RESPONSES[:-1])} or {RESPONSES[-1]}"
         )
     return np.array(meaning, dtype=np.int32)[codes]
+
+
+def holds_kinds(cells: pl.Series, *, where: Where) -> bool:
+    """Whether a column that nobody named says of each row that a person or a model gave it.
+
+    Refuses one that says so of some rows: were it passed over, one damaged cell would mix models with people.
+    """
+    said = _kind_words(cells)
+    known = said.is_in(KINDS).fill_null(value=False)
+    if known.all() or not (said == KINDS[1]).any():
+        return bool(known.all()) and len(cells) > 0
+    row = int((~known).to_numpy().argmax())
+    raise InputError(
+        f"{where(row)}: column '{cells.name}' says '{cells[row]}' here, and elsewhere that a model gave the vote; "
+        f"write {' or '.join(KINDS)} in each row, or, where it is about something else, name it with --keep or "
+        "--attribute"
+    )
+
+
+def parse_kinds(cells: pl.Series, *, where: Where) -> Mask:
+    """(rows,) true where a model gave the vote, false where a person did."""
+    said = _kind_words(cells)
+    wrong = ~said.is_in(KINDS).fill_null(value=False)
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        raise InputError(
+            f"{where(row)}: '{cells[row]}' in column '{cells.name}' is no kind of annotator; give {' or '.join(KINDS)}"
+        )
+    return (said == KINDS[1]).to_numpy()
+
+
+def _kind_words(cells: pl.Series) -> pl.Series:
+    if cells.dtype.is_nested() or cells.dtype in (pl.Binary, pl.Object):
+        return pl.repeat(None, len(cells), dtype=pl.String, eager=True)
+    return cells.cast(pl.String).str.strip_chars().str.to_lowercase()
 
 
 def parse_seconds(cells: pl.Series, *, where: Where) -> Floats:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -42,6 +42,9 @@ SYNONYMS: Final = {
 }
 """For each role, the names of columns that are taken for it, the surest first."""
 
+KIND: Final = "kind"
+"""The column that says whether a person or a model gave a vote: taken for it only where its cells say so."""
+
 ABOUT_ITEMS: Final = frozenset(
     _words(
         "text sentence sentence1 sentence2 comment tweet post content premise hypothesis title url image_url dialogue "
@@ -70,6 +73,7 @@ class Columns:
         response: yes, no or unsure, where a row is one response.
         seconds: how long the judgement took, in seconds.
         time: when the judgement was given.
+        kind: whether a person or a model gave it.
         attributes: columns that describe the annotator.
         item_attributes: columns that describe the item.
     """
@@ -80,12 +84,13 @@ class Columns:
     response: str | None = None
     seconds: str | None = None
     time: str | None = None
+    kind: str | None = None
     attributes: tuple[str, ...] = ()
     item_attributes: tuple[str, ...] = ()
 
     def roles(self) -> dict[str, str]:
         """The column of each role that the file has."""
-        named = {role: getattr(self, role) for role in SYNONYMS}
+        named = {role: getattr(self, role) for role in (*SYNONYMS, KIND)}
         return {role: column for role, column in named.items() if column is not None}
 
     def names(self) -> list[str]:
@@ -122,6 +127,15 @@ def choose(role: str, given: str | None, available: Sequence[str], *, path: obje
     if given not in available:
         raise InputError(f"{path}: there is no column '{given}' for --{role}; choose one of {listed(available)}")
     return given
+
+
+def kind_column(
+    given: str | None, available: Sequence[str], *, taken: Collection[str | None], path: object
+) -> str | None:
+    """The column that may say whether a person or a model gave a row: the one given, or a free one called `kind`."""
+    if given is not None:
+        return choose(KIND, given, available, path=path)
+    return next((column for column in available if plain(column) == KIND and column not in taken), None)
 
 
 def require(role: str, given: str | None, available: Sequence[str], *, path: object) -> str:

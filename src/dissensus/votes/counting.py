@@ -27,12 +27,14 @@ from dissensus.votes.cells import (
     arrange_classes,
     class_names,
     encode_names,
+    holds_kinds,
     in_order,
     name_like,
+    parse_kinds,
     refuse_missing,
     separator_of,
 )
-from dissensus.votes.columns import guess, require
+from dissensus.votes.columns import guess, kind_column, require
 from dissensus.votes.encoding import first_appearances, to_names
 from dissensus.votes.grid import NPY
 from dissensus.votes.own import read_own
@@ -62,12 +64,14 @@ class CountedVotes:
         classes: names, in class order.
         counts: (items, classes) votes.
         ordered: whether the classes are a scale, lowest first.
+        left_out: votes of models, which are not among them.
     """
 
     items: Names
     classes: tuple[str, ...]
     counts: Counts
     ordered: bool = False
+    left_out: int = 0
 
 
 def count_votes(
@@ -75,8 +79,10 @@ def count_votes(
     *,
     item: str | None = None,
     label: str | None = None,
+    kind: str | None = None,
     classes: Sequence[str] | None = None,
     ordered: bool | None = None,
+    with_models: bool = False,
 ) -> CountedVotes:
     """Count the votes of a long file (one row per vote) in one pass, with memory for the counts only.
 
@@ -87,8 +93,10 @@ def count_votes(
         path: a CSV, TSV, Parquet or JSONL file.
         item: the column of items; None guesses each column from its name.
         label: the column of labels.
+        kind: the column that says whether a person or a model gave a row, as in `read_votes`.
         classes: class names in order; None sorts the labels, numbers by size and others by alphabet.
         ordered: whether the classes are a scale; None says so for labels in a column named like a rating.
+        with_models: count each model as one more person; else votes of models are left out.
 
     Examples:
         >>> import tempfile
@@ -118,8 +126,10 @@ def count_votes(
             f"{path}: the column '{response}' says that rows are responses, which have a meaning only in whole "
             "judgements; read the file without streaming"
         )
+    taken = {item, label, *(() if own is None else (*own.attributes, *own.item_attributes))}
+    kind, left_out = _models(path, kind_column(kind, available, taken=taken, path=path), given=kind is not None)
     with explained(path):
-        rows = _name_like(scan(path).select(item, label))
+        rows = _name_like(scan(path).select(item, label, *([] if kind is None or with_models else [kind])))
         schema, n_rows = rows.collect_schema(), rows.select(pl.len()).collect().item()
     if ordered is None and classes is not None:
         ordered = is_scale(label, classes, known=True, place=lambda _: str(path))
@@ -140,7 +150,21 @@ def count_votes(
         counts = arranged
     if ordered is None:
         ordered = is_scale(label, order, known=False, place=lambda name: place(path, labels.get(name, 0)))
-    return CountedVotes(to_names(items), order, counts, ordered)
+    return CountedVotes(to_names(items), order, counts, ordered, 0 if with_models else left_out)
+
+
+def _models(path: Path, column: str | None, *, given: bool) -> tuple[str | None, int]:
+    """The column that says which rows are from models, where some are, and how many."""
+    if column is None:
+        return None, 0
+    with explained(path):
+        found = scan(path).group_by(pl.col(column).cast(pl.String).str.strip_chars()).len().collect()
+    # A blank line has no cells; a row without a kind is refused where it is counted.
+    said = found.drop_nulls()
+    if not given and not holds_kinds(said[column], where=lambda _: str(path)):
+        return None, 0
+    left_out = int(said["len"].filter(parse_kinds(said[column], where=lambda _: str(path))).sum())
+    return column if left_out else None, left_out
 
 
 def _name_like(rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -158,6 +182,9 @@ def _batches(path: Path, rows: pl.LazyFrame, size: int | None) -> Iterator[Rows]
     with explained(path):
         for table in rows.collect_batches(chunk_size=size, maintain_order=True):
             batch = without_blank(Rows(path, table, np.arange(start, start + table.height)))
+            if table.width > 2 and batch.numbers is not None:
+                people = ~parse_kinds(batch.table[:, 2], where=batch.where)
+                batch = Rows(path, batch.table[:, :2].filter(people), batch.numbers[people])
             if batch.table.height:
                 yield batch
             start += table.height

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.table_file import columns_of, kind_of, scan
+from dissensus.votes.columns import KIND
+from dissensus.votes.kinds import share_of_models
 from dissensus.votes.own import OWN
 from dissensus.votes.writing import TIME
 
@@ -79,6 +81,7 @@ def croissant(
     what = {
         "item": "The item that was judged.",
         "annotator": "Who judged it.",
+        **({} if votes.by_model is None else {KIND: "Whether a person or a model gave the vote."}),
         "label": "The class that was chosen, or the classes.",
         "response": "Yes, no or unsure to the class in `label`.",
         "seconds": "How long the judgement took, in seconds.",
@@ -89,7 +92,8 @@ def croissant(
         path,
         record_set("votes", path, what, times=(TIME,)),
         name=name,
-        description=f"{len(votes):,} votes on {len(votes.items):,} items in {len(votes.classes)} classes.",
+        description=f"{len(votes):,} votes on {len(votes.items):,} items in {len(votes.classes)} classes."
+        + (f" {share_of_models(votes)}." if votes.by_model is not None else ""),
         license=licence,
         url=url,
         citeAs=citation,
@@ -164,12 +168,14 @@ def _data_type(dtype: pl.DataType) -> str:
 
 def _responsible(votes: Votes) -> dict[str, Any]:
     """The responsible-AI fields that votes can fill: who annotated, and how many times an item."""
+    models = [] if votes.models is None else [share_of_models(votes)]
+    votes = votes.people if len(votes.people) else votes
     per = votes.panel_size
     asked = "Every class was answered with yes, no or unsure." if votes.none is not None else "People chose classes."
     found: dict[str, Any] = {
         "rai:dataAnnotationProtocol": f"{asked} Classes: {', '.join(votes.classes)}.",
         "rai:annotationsPerItem": f"{per.min()} to {per.max()}, {per.mean():.2f} in the mean",
-        "rai:machineAnnotationTools": [],
+        "rai:machineAnnotationTools": models,
     }
     if votes.time is not None and not np.isnat(votes.time).all():
         known = votes.time[~np.isnat(votes.time)].astype("datetime64[s]")

@@ -121,7 +121,7 @@ def votes_from_count_rows(
     missing = [name for name in classes or () if name not in table.columns]
     if missing:
         raise InputError(f"{rows.path}: there is no column for class '{missing[0]}'; correct --classes")
-    table = table.select(classes or table.columns)
+    table = table[list(classes or table.columns)]
     if not table.width:
         raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column per class")
     counts = np.empty(table.shape)

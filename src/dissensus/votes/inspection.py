@@ -18,13 +18,19 @@ from dissensus.votes.agreement import (
     single_choice,
     vote_weights,
 )
-from dissensus.votes.annotators import AnnotatorAgreement, annotator_agreement, unsure_judgements
+from dissensus.votes.annotators import (
+    AnnotatorAgreement,
+    annotator_agreement,
+    models_beside_people,
+    unsure_judgements,
+)
+from dissensus.votes.kinds import people_alone
 from dissensus.votes.reliability import SplitHalf, split_half_reliability
+from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Table
     from dissensus.bootstrap import Estimate, Seed
-    from dissensus.votes.table import Votes
 
 FEWEST: Final = 20
 """An annotator with fewer compared judgements is not shown as one to look at."""
@@ -135,9 +141,28 @@ class Period:
     agreement: float | None
 
 
+@dataclass(frozen=True, eq=False)
+class ModelVotes:
+    """The votes of models, which stand beside those of people and are not among them.
+
+    Attributes:
+        votes: how many there are.
+        sentence: how many, from which models, and what was left out with them.
+        agreement: each model beside people; None where nobody says which model gave a vote.
+    """
+
+    votes: int
+    sentence: str
+    agreement: AnnotatorAgreement | None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per model that judged an item which people judged, too."""
+        return [] if self.agreement is None else [row for row in self.agreement.to_rows() if row["compared"]]
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Inspection:
-    """What `inspect` found. A statistic that the votes cannot give is None, and `notes` says why.
+    """What `inspect` found of people's votes. A statistic that these cannot give is None, and `notes` says why.
 
     Attributes:
         votes: number of votes.
@@ -165,6 +190,7 @@ class Inspection:
         unsure_rate: share of judgements with at least one unsure.
         contested: the items of highest entropy; among equals those with more judgements, then in item order.
         notes: why something is missing.
+        models: the votes of models, which are in none of the numbers above; None where there are none.
     """
 
     votes: int
@@ -191,6 +217,7 @@ class Inspection:
     unsure_rate: float | None
     contested: tuple[Contested, ...]
     notes: tuple[str, ...]
+    models: ModelVotes | None = None
 
     def __repr__(self) -> str:
         return f"Inspection({self.votes:,} votes, {self.items:,} items, {len(self.classes)} classes)"
@@ -203,9 +230,10 @@ class Inspection:
         panel = self.annotator_agreement
         return [] if panel is None else [row for row in panel.to_rows() if row["compared"] >= FEWEST]
 
-    def sentences(self) -> tuple[str, str, str]:
-        """How much people agree, how many majorities more votes would change, and whom to look at."""
-        return _agree(self), _change(self), _look(self)
+    def sentences(self) -> tuple[str, ...]:
+        """How much people agree, how many majorities more votes would change, whom to look at, and what models gave."""
+        models = () if self.models is None else (f"{self.models.sentence}. All numbers are of people.",)
+        return _agree(self), _change(self), _look(self), *models
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON: plain numbers, names, lists and dictionaries, and None for what is missing."""
@@ -236,6 +264,7 @@ class Inspection:
             "unsure_rate": self.unsure_rate,
             "contested": [asdict(each) for each in self.contested],
             "notes": list(self.notes),
+            **({} if self.models is None else {"models": _models_dict(self.models)}),
         }
 
 
@@ -243,7 +272,7 @@ def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: i
     """Sizes, classes, ties, entropy, agreement, annotators, seconds and the most contested items of a panel's votes.
 
     Args:
-        votes: the votes.
+        votes: the votes; those of models are told apart, and stand beside people.
         resamples: bootstrap resamples of items for the intervals; 0 for none.
         seed: of the bootstrap and of the split halves.
         contested: how many of the most contested items to list.
@@ -254,8 +283,14 @@ def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: i
         >>> inspect(votes_from_counts(np.array([[2, 1], [0, 3]])), resamples=0).unanimous_share
         0.5
     """
+    if not isinstance(votes, Votes):
+        raise InputError(
+            f"inspect: votes are wanted, and here is a {type(votes).__name__}; give what dis.read_votes makes of a "
+            "file or a table"
+        )
     if not len(votes):
         raise InputError("votes: there are no votes to inspect; give at least one")
+    given, (votes, left_out) = votes, people_alone(votes)
     notes: list[str] = []
     mass, panel = class_mass(votes), votes.panel_size
     total = np.maximum(panel, 1)
@@ -296,6 +331,7 @@ def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: i
         unsure_rate=_unsure_rate(votes, notes),
         contested=_contested(votes, entropy, contested),
         notes=tuple(notes),
+        models=ModelVotes(given.n_model_votes, left_out, models_beside_people(given)) if left_out else None,
     )
 
 
@@ -340,6 +376,10 @@ def _spread(size: Ints) -> Spread:
             for b in np.flatnonzero(count)
         ]
     return Spread(low, float(np.median(size)), float(size.mean()), high, tuple(bins))
+
+
+def _models_dict(models: ModelVotes) -> dict[str, Any]:
+    return {"votes": models.votes, "sentence": models.sentence, "agreement_with_people": models.rows()}
 
 
 def _spread_dict(spread: Spread) -> dict[str, Any]:
@@ -497,6 +537,10 @@ def _summary(found: Inspection) -> list[str]:
     def say(title: str, what: str) -> None:
         lines.append(f"  {title:<32}{what}")
 
+    def compare(row: dict[str, Any]) -> None:
+        what = f"{row['agreement']:.3f} [{row['low']:.3f}, {row['high']:.3f}], {row['expected']:.3f} by chance"
+        say(str(row["annotator"]), f"{what}, {row['judgements']:,} judgements")
+
     per = found.votes_per_item
     say("votes per item", f"{per.mean:.2f} (median {per.median:g}, {per.min:,} to {per.max:,})")
     if found.judgements != found.votes:
@@ -530,8 +574,11 @@ def _summary(found: Inspection) -> list[str]:
     if found.annotator_agreement is not None and len(found.annotator_agreement):
         lines.append(f"least agreement with the rest ({FEWEST} judgements or more)")
         for row in found.doubtful()[:5]:
-            what = f"{row['agreement']:.3f} [{row['low']:.3f}, {row['high']:.3f}], {row['expected']:.3f} by chance"
-            say(str(row["annotator"]), f"{what}, {row['judgements']:,} judgements")
+            compare(row)
+    if found.models is not None and found.models.rows():
+        lines.append("models beside people")
+        for row in found.models.rows():
+            compare(row)
     if found.contested:
         lines.append("most contested items")
         for item in found.contested[:5]:

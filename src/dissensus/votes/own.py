@@ -30,6 +30,7 @@ class Own:
         item_attributes: columns that describe items.
         text: item, annotator or columns of attributes whose names are text, though all may look like numbers.
         separator: what stands between the labels of one cell.
+        models: the annotators of a wide table who are models.
     """
 
     format: str
@@ -39,10 +40,12 @@ class Own:
     item_attributes: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     separator: str | None = None
+    models: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        """As it stands in a file."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        """As it stands in a file; models are named only where there are any."""
+        said = {name: value for name, value in asdict(self).items() if name != "models" or value}
+        return json.dumps(said, ensure_ascii=False)
 
 
 def read_own(table: Table) -> Own | None:
@@ -69,6 +72,7 @@ def read_own(table: Table) -> Own | None:
             item_attributes=_names(own["item_attributes"]),
             text=_names(own["text"]),
             separator=None if own["separator"] is None else str(own["separator"]),
+            models=_names(own.get("models", [])),
         )
     except (ValueError, KeyError, TypeError):
         return None

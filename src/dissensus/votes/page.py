@@ -31,6 +31,7 @@ _STYLE: Final = (
 
 def write_page(found: Inspection, votes: Votes, path: Path, *, title: str) -> None:
     """Write the page, whole or not at all; it needs nothing from elsewhere."""
+    models = [] if found.models is None else found.models.rows()
     sections = [
         f"<h1>{escape(title)}</h1>",
         *(f'<p class="lead">{escape(each)}</p>' for each in found.sentences()),
@@ -44,8 +45,9 @@ def write_page(found: Inspection, votes: Votes, path: Path, *, title: str) -> No
         ),
         *(
             f"<h2>{escape(heading)}</h2><p>{escape(about)}</p>{_svg(spec)}"
-            for heading, about, spec in figures(found, votes)
+            for heading, about, spec in figures(found, votes.people)
         ),
+        *(["<h2>Models beside people</h2>", _models(models)] if models else []),
         "<h2>Most contested items</h2>",
         _table(
             ("item", "entropy", "votes"),
@@ -59,6 +61,22 @@ def write_page(found: Inspection, votes: Votes, path: Path, *, title: str) -> No
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     with whole_file(path) as part:
         part.write_text(head + "\n".join(sections) + "</html>\n", encoding="utf-8")
+
+
+def _models(rows: Sequence[dict[str, Any]]) -> str:
+    return _table(
+        ("model", "judgements", "agreement with people", "95 % interval", "by chance"),
+        [
+            (
+                str(row["annotator"]),
+                f"{row['judgements']:,}",
+                f"{row['agreement']:.3f}",
+                f"{row['low']:.3f} to {row['high']:.3f}",
+                f"{row['expected']:.3f}",
+            )
+            for row in rows
+        ],
+    )
 
 
 def figures(found: Inspection, votes: Votes) -> list[tuple[str, str, dict[str, Any]]]:

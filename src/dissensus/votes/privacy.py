@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
+from bisect import bisect_right
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
+from dissensus.votes.columns import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dissensus.arrays import Codes, Mask
     from dissensus.votes.table import Votes
 
@@ -22,29 +28,39 @@ LEAST_PEOPLE: Final = 5
 UNKNOWN: Final = "unknown"
 """The group of people of whom an attribute is not known."""
 
+AGES: Final = (18, 25, 35, 45, 55, 65)
+"""The ages in years at which the bands of ages begin, after the first."""
+
 _DIGITS: Final = 10
+_AGE: Final = re.compile(r"(^|_)ages?(_|$)")
+_YEARS: Final = re.compile(r"1?[0-9]?[0-9]")
+
+
+def pseudonyms_of(names: Sequence[str], key: str) -> list[str]:
+    """A pseudonym for each name, such as `person-3f9a2c71d0`.
+
+    It is the beginning of the HMAC-SHA256 of the name under the key: with the same key a person has the same pseudonym
+    in every file, and without the key nobody can compute the pseudonym of a name they know, or the name from it. The
+    key is as secret as the names: it is written nowhere.
+    """
+    if not key:
+        raise InputError("pseudonyms: the key is empty, so that anybody could find the names; give a secret text")
+    made = [f"person-{hmac.new(key.encode(), name.encode(), hashlib.sha256).hexdigest()[:_DIGITS]}" for name in names]
+    if len(set(made)) < len(made):
+        raise InputError("pseudonyms: two people would have the same under this key; give another key")
+    return made
 
 
 def pseudonymous(votes: Votes, key: str) -> Votes:
-    """The same votes by people with pseudonyms, such as `person-3f9a2c71d0`.
-
-    A pseudonym is the beginning of the HMAC-SHA256 of the name under the key: with the same key a person has the same
-    pseudonym in every file, and without the key nobody can compute the pseudonym of a name they know, or the name from
-    it. The key is as secret as the names: it is written nowhere.
-    """
+    """The same votes by people with pseudonyms (`pseudonyms_of`); models keep their names."""
     if votes.annotators is None:
         return votes
-    if not key:
-        raise InputError("pseudonyms: the key is empty, so that anybody could find the names; give a secret text")
-    made = [
-        f"person-{hmac.new(key.encode(), str(name).encode(), hashlib.sha256).hexdigest()[:_DIGITS]}"
-        for name in votes.annotators.tolist()
-    ]
-    if len(set(made)) < len(made):
-        raise InputError("pseudonyms: two people would have the same under this key; give another key")
     import numpy as np
 
-    return replace(votes, annotators=np.array(made, dtype=np.dtypes.StringDType()))
+    named = votes.annotators.astype(np.dtypes.StringDType())
+    people = ~votes.model_annotators
+    named[people] = pseudonyms_of(named[people].tolist(), key)
+    return replace(votes, annotators=named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +73,7 @@ class Groups:
         group: (annotators,) the group of each person, as an index into `names`.
         shown: (groups,) whether numbers of the group may be shown.
         least: how many people that takes.
+        banded: whether the values are bands of ages, which were given in years.
     """
 
     attribute: str
@@ -64,6 +81,13 @@ class Groups:
     group: Codes
     shown: Mask
     least: int
+    banded: bool = False
+
+    @property
+    def told(self) -> list[str]:
+        """Sentences on ages in bands, and on the groups that are not shown."""
+        bands = f"{self.attribute}: years are in bands, under {AGES[0]}, {AGES[0]}-{AGES[1] - 1} and so on"
+        return [*([bands] if self.banded else []), *([self.hidden] if self.hidden else [])]
 
     @property
     def hidden(self) -> str:
@@ -79,7 +103,8 @@ class Groups:
 def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Groups:
     """The people who voted, by one of their attributes; the groups of too few people are marked.
 
-    Where the people of all such groups together are still fewer than `least`, the next smallest group is hidden with
+    Ages in years are put into bands (`AGES`): by single years, groups would be of few people and say little. Where the
+    people of all such groups together are still fewer than `least`, the next smallest group is hidden with
     them: else the number of everybody less those of the other groups would be theirs.
     """
     if attribute not in votes.attributes or votes.annotator is None or votes.annotators is None:
@@ -90,6 +115,9 @@ def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Gro
     import numpy as np
 
     text = votes.attributes[attribute].astype(np.dtypes.StringDType())
+    bands = _age_bands(attribute, text.tolist())
+    if bands is not None:
+        text = np.array(bands, dtype=np.dtypes.StringDType())
     values, code = np.unique(text, return_inverse=True)
     voted = np.zeros(len(votes.annotators), dtype=np.bool_)
     voted[votes.annotator] = True
@@ -103,4 +131,13 @@ def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Gro
     so_far = np.cumsum(upwards) - upwards
     shown = ((upwards >= least) & ((so_far == 0) | (so_far >= least)))[::-1]
     names = tuple(str(values[k]) or UNKNOWN for k in order.tolist())
-    return Groups(attribute, names, rank[code].astype(np.int32), shown, least)
+    return Groups(attribute, names, rank[code].astype(np.int32), shown, least, bands is not None)
+
+
+def _age_bands(attribute: str, values: list[str]) -> list[str] | None:
+    """Ages in years as bands, unknown ones as they are; None for an attribute that is something else."""
+    years = [value for value in values if value]
+    if not (_AGE.search(plain(attribute)) and years and all(map(_YEARS.fullmatch, years))):
+        return None
+    called = [f"under {AGES[0]}", *(f"{low}-{high - 1}" for low, high in pairwise(AGES)), f"{AGES[-1]} and over"]
+    return [called[bisect_right(AGES, int(value))] if value else value for value in values]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -17,6 +18,7 @@ from dissensus.votes.cells import (
     MISSING,
     SEPARATORS,
     describe,
+    holds_kinds,
     holds_no_times,
     holds_times,
     is_missing,
@@ -25,8 +27,21 @@ from dissensus.votes.cells import (
     separator_of,
     variants,
 )
-from dissensus.votes.columns import ABOUT_ITEMS, SYNONYMS, Columns, choose, guess, is_annotator, listed, plain, require
+from dissensus.votes.columns import (
+    ABOUT_ITEMS,
+    KIND,
+    SYNONYMS,
+    Columns,
+    choose,
+    guess,
+    is_annotator,
+    kind_column,
+    listed,
+    plain,
+    require,
+)
 from dissensus.votes.grid import NPY, votes_from_count_rows, votes_from_npy, votes_from_wide
+from dissensus.votes.kinds import mark_models
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.own import OWN, read_own
 from dissensus.votes.rows import Duplicates, votes_from_rows
@@ -50,7 +65,7 @@ FORMATS: Final = {
 }
 """The formats that `read_votes` knows, and what each holds."""
 
-_LONG_COLUMNS: Final = ("annotator", "label", "response", "seconds", "time", "attributes", "separator")
+_LONG_COLUMNS: Final = ("annotator", "label", "response", "seconds", "time", "kind", "attributes", "separator")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +79,11 @@ class Options:
     response: str | None = None
     seconds: str | None = None
     time: str | None = None
+    kind: str | None = None
     attributes: tuple[str, ...] = ()
     item_attributes: tuple[str, ...] = ()
     annotators: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
@@ -86,7 +103,7 @@ class Reading:
     Attributes:
         votes: the votes.
         format: the name of the format, one of `FORMATS`.
-        columns: the column of each role: item, annotator, label, response, seconds, time.
+        columns: the column of each role: item, annotator, label, response, seconds, time, kind.
         notes: sentences on what else was worked out.
     """
 
@@ -106,9 +123,11 @@ def read_votes(
     response: str | None = None,
     seconds: str | None = None,
     time: str | None = None,
+    kind: str | None = None,
     attributes: Sequence[str] = (),
     item_attributes: Sequence[str] = (),
     annotators: Sequence[str] = (),
+    models: Sequence[str] = (),
     columns: Sequence[str] | None = None,
     missing: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
@@ -135,9 +154,12 @@ def read_votes(
         response: the column of responses (yes, no, unsure) to the class in `label`.
         seconds: the column of seconds that a judgement took.
         time: the column that says when a judgement was given: dates and times as ISO 8601 writes them, or UNIX time.
+        kind: the column that says of each row whether a person or a model gave it; one called `kind` is taken for it
+            where its cells say so.
         attributes: columns that describe annotators, such as age.
         item_attributes: columns that describe items, such as the text, a source or an original label.
         annotators: the columns of a wide table that are annotators: names, or patterns such as `ann*`.
+        models: the annotators who are models, where no column says so: names, or patterns such as `gpt-*`.
         columns: the names of all columns of a file whose first line does not hold them.
         missing: what stands in place of a label that was not given; rows of it are left out. None takes the empty cell,
             NA, NaN and the like (`dissensus.votes.cells.MISSING`) for missing in a wide table, and refuses them in
@@ -158,9 +180,11 @@ def read_votes(
         response=response,
         seconds=seconds,
         time=time,
+        kind=kind,
         attributes=tuple(attributes),
         item_attributes=tuple(item_attributes),
         annotators=tuple(annotators),
+        models=tuple(models),
         columns=None if columns is None else tuple(columns),
         missing=None if missing is None else tuple(missing),
         classes=None if classes is None else tuple(classes),
@@ -180,12 +204,14 @@ def understand(source: Any, options: Options | None = None) -> Reading:
     if options.duplicates not in get_args(Duplicates):
         raise InputError(f"{shown}: --duplicates cannot be '{options.duplicates}'; choose refuse, first or last")
     if isinstance(source, str | Path):
-        return _understand_file(Path(source), options)
-    if hasattr(source, "read"):
-        return _understand_open_file(source, options)
-    if options.format in OFFICIAL:
+        reading = _understand_file(Path(source), options)
+    elif hasattr(source, "read"):
+        reading = _understand_open_file(source, options)
+    elif options.format in OFFICIAL:
         raise InputError(f"table: the format {options.format} is that of an official file; give its path")
-    return _understand_table(table_in_memory(source), options)
+    else:
+        reading = _understand_table(table_in_memory(source), options)
+    return replace(reading, votes=mark_models(reading.votes, options.models)) if options.models else reading
 
 
 def _understand_open_file(file: Any, options: Options) -> Reading:
@@ -235,7 +261,8 @@ def _understand_table(table: Table, options: Options) -> Reading:
     else:
         reading = _read_long(table, options, own)
     if own is not None:
-        return reading
+        models = [escape(name) for name in own.models]
+        return replace(reading, votes=mark_models(reading.votes, models)) if models else reading
     votes = reading.votes
     alike = []
     if options.classes is None:
@@ -316,6 +343,13 @@ def _read_long(table: Table, options: Options, own: Own | None) -> Reading:
     _refuse_options(table.path, options, options.format or "long", "annotators")
     columns = _choose_columns(table, options)
     rows = table.rows(columns.names(), as_text=() if own is None else own.text)
+    if (
+        columns.kind is not None
+        and options.kind is None
+        and not holds_kinds(rows.table[columns.kind], where=rows.where)
+    ):
+        # Some other kind, of items perhaps: a column like any other.
+        rows, columns = replace(rows, table=rows.table.drop(columns.kind)), replace(columns, kind=None)
     notes = [] if columns.annotator is not None else ["no column names the annotators; the votes are anonymous"]
     if columns.seconds is not None and options.seconds is None:
         cells = rows.table[columns.seconds]
@@ -372,6 +406,8 @@ def _choose_columns(table: Table, options: Options) -> Columns:
         taken = {*given.values(), *chosen.values(), *options.attributes, *options.item_attributes}
         free = [column for column in available if column not in taken]
         chosen[role] = choose(role, name, available if name is not None else free, path=path)
+    taken = {*chosen.values(), *options.attributes, *options.item_attributes}
+    chosen[KIND] = kind_column(options.kind, available, taken=taken, path=path)
     if chosen["label"] is None:
         chosen["label"], chosen["response"] = chosen["response"], None
     for role in ("item", "label"):
@@ -480,8 +516,13 @@ def _read_flags(table: Table, options: Options) -> Reading:
     annotator = choose("annotator", options.annotator, table.columns, path=table.path)
     seconds = choose("seconds", options.seconds, table.columns, path=table.path) if options.seconds else None
     time = choose("time", options.time, table.columns, path=table.path) if options.time else None
-    named = [name for name in (item, annotator, seconds, time) if name is not None]
     rest = [*options.attributes, *options.item_attributes]
+    taken = {item, annotator, seconds, time, *rest}
+    kind = kind_column(options.kind, table.columns, taken=taken, path=table.path)
+    if kind is not None and options.kind is None:
+        said = table.rows([kind])
+        kind = kind if holds_kinds(said.table[kind], where=said.where) else None
+    named = [name for name in (item, annotator, seconds, time, kind) if name is not None]
     flags = list(options.classes or (name for name in table.columns if name not in {*named, *rest}))
     for name in flags:
         choose("classes", name, table.columns, path=table.path)
@@ -496,7 +537,9 @@ def _read_flags(table: Table, options: Options) -> Reading:
                 "name the columns of classes with --classes"
             )
     chosen = pl.concat_list(
-        pl.when(pl.col(name).cast(pl.String).str.to_lowercase().is_in(["1", "true", "1.0"])).then(pl.lit(name))
+        pl.when(
+            pl.selectors.by_name(name).as_expr().cast(pl.String).str.to_lowercase().is_in(["1", "true", "1.0"])
+        ).then(pl.lit(name))
         for name in flags
     )
     label = rows.table.select(chosen.list.drop_nulls().alias("label")).to_series()
@@ -507,6 +550,7 @@ def _read_flags(table: Table, options: Options) -> Reading:
         label="label",
         seconds=seconds,
         time=time,
+        kind=kind,
         attributes=options.attributes,
         item_attributes=options.item_attributes,
     )
@@ -536,7 +580,7 @@ def _read_grid(table: Table, options: Options, own: Own | None) -> Reading:
     if own is None and options.classes is None:
         about += [name for name in beside if plain(name) in ABOUT_ITEMS and name not in about]
     annotators = _named_annotators(table, options.annotators, beside)
-    cells = rows.table.select(annotators or [name for name in beside if name not in about])
+    cells = rows.table[list(annotators or [name for name in beside if name not in about])]
     chosen = options.format or ("wide" if annotators else _wide_or_counts(cells, table))
     if chosen is None:
         raise _ambiguous(table, "long", "wide", "counts")
@@ -559,7 +603,7 @@ def _read_grid(table: Table, options: Options, own: Own | None) -> Reading:
     else:
         item = require("item", item, available, path=path)
         votes = votes_from_wide(
-            replace(rows, table=rows.table.select(item, *cells.columns)),
+            replace(rows, table=rows.table[[item, *cells.columns]]),
             item=item,
             classes=options.classes,
             ordered=options.ordered,

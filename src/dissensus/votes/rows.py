@@ -16,12 +16,13 @@ from dissensus.votes.cells import (
     encode_classes,
     encode_names,
     encode_responses,
+    parse_kinds,
     parse_seconds,
     parse_times,
 )
 from dissensus.votes.columns import RATING, Columns, plain
 from dissensus.votes.encoding import first_appearances
-from dissensus.votes.table import NONE, Votes
+from dissensus.votes.table import KINDS, NONE, Votes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -135,6 +136,10 @@ def votes_from_rows(
         }
     elif columns.attributes:
         raise InputError(f"{where(0)}: attributes describe annotators; name their column with --annotator")
+    by_model = None if columns.kind is None else parse_kinds(table[columns.kind], where=where)
+    if by_model is not None and annotator is not None and annotators is not None:
+        said = pl.Series(columns.kind, KINDS).gather(by_model.astype(np.int64))
+        describe(said, annotator, names=annotators, what="annotator", where=where)
     rows = _Rows(
         item=item,
         items=items,
@@ -158,8 +163,8 @@ def votes_from_rows(
     else:
         selected = _select_choices(rows)
 
-    def of_votes(column: Codes) -> Codes:
-        of_judgements: Codes = column[selected.rows]
+    def of_votes(column: Any) -> Any:
+        of_judgements = column[selected.rows]
         return of_judgements if selected.judgement is None else of_judgements[selected.judgement]
 
     return Votes(
@@ -170,6 +175,7 @@ def votes_from_rows(
         annotator=None if annotator is None else of_votes(annotator),
         annotators=annotators,
         unsure=selected.unsure,
+        by_model=None if by_model is None else of_votes(by_model),
         judgement=selected.judgement,
         seconds=selected.seconds,
         time=None if rows.time is None else rows.time[selected.rows],

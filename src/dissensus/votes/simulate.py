@@ -53,7 +53,7 @@ def simulate_votes(
         >>> simulate_votes(np.array([[0.5, 0.5], [0.9, 0.1]]), 3, annotators=4, seed=0)
         Votes(6 votes, 2 items, 2 classes, 4 annotators)
     """
-    _check_distributions(truth)
+    truth = _distributions(truth, views=False)
     n_classes = truth.shape[1]
     generator = np.random.default_rng(seed)
     item, annotator = _assign(truth.shape[0], votes_per_item, annotators=annotators, generator=generator)
@@ -131,9 +131,9 @@ def simulate_responses(
         >>> simulate_responses(np.array([[0.5, 0.5], [0.9, 0.1]]), 3, annotators=4, seed=0).classes
         ('0', '1', 'none')
     """
-    views = truth[None] if truth.ndim == 2 else truth
+    checked = _distributions(truth, views=True)
+    views = checked[None] if checked.ndim == 2 else checked
     n_views, n_items, n_classes = views.shape
-    _check_distributions(views.reshape(n_views * n_items, n_classes))
     habit = Habits() if habits is None else habits
     generator = np.random.default_rng(seed)
     item, annotator = _assign(n_items, votes_per_item, annotators=annotators, generator=generator)
@@ -218,9 +218,14 @@ def _draw(distributions: Any, row: Any, generator: np.random.Generator) -> Codes
     return np.asarray(np.minimum(step - row * n_classes, n_classes - 1), dtype=np.int32)
 
 
-def _check_distributions(truth: Table) -> None:
-    if truth.ndim != 2 or (truth < 0).any() or not np.allclose(truth.sum(axis=1), 1.0):
+def _distributions(given: Any, *, views: bool) -> np.ndarray[Any, np.dtype[np.float64]]:
+    try:
+        truth = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        truth = np.empty(0)
+    if truth.ndim not in ((2, 3) if views else (2,)) or (truth < 0).any() or not np.allclose(truth.sum(axis=-1), 1.0):
         raise InputError("simulate: truth must be items by classes, each row 0 or more and summing to 1")
+    return truth
 
 
 def _names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:

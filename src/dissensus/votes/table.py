@@ -23,6 +23,9 @@ SHOWN: Final = 5
 NONE: Final = "none"
 """The class of a judgement that says No to every class (the soft-digits paper's NaN class)."""
 
+KINDS: Final = ("person", "model")
+"""Who gave a vote, as a file of votes says it."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Votes:
@@ -39,6 +42,9 @@ class Votes:
         annotator: (votes,) an index into `annotators`, or None where votes are anonymous (a table of counts).
         annotators: (annotators,) names.
         unsure: (votes,) true where the response is unsure, false where it is yes; None where all are yes.
+        by_model: (votes,) true where a model gave the vote, false where a person did; None where all are people's.
+            What is counted is people: `counts`, and all that is made of it, refuses votes with such a mark, and
+            `people` and `models_as_people` are the two ways on.
         judgement: (votes,) which judgement a vote belongs to, 0 to judgements - 1; None where every vote is a
             judgement of its own (single choice).
         seconds: (judgements,) time that each judgement took, in seconds; NaN where unknown.
@@ -50,8 +56,9 @@ class Votes:
             None for single choices.
 
     Examples:
-        >>> votes_from_counts(np.array([[2, 1], [0, 3]]), classes=("no", "yes")).counts.tolist()
-        [[2, 1], [0, 3]]
+        >>> votes = votes_from_counts(np.array([[2, 1], [0, 3]]), classes=("no", "yes"))
+        >>> votes, votes.counts.tolist()
+        (Votes(6 votes, 2 items, 2 classes, anonymous), [[2, 1], [0, 3]])
     """
 
     item: Codes
@@ -61,6 +68,7 @@ class Votes:
     annotator: Codes | None = None
     annotators: Names | None = None
     unsure: Mask | None = None
+    by_model: Mask | None = None
     judgement: Codes | None = None
     seconds: Floats | None = None
     time: Times | None = None
@@ -70,7 +78,7 @@ class Votes:
     none: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("annotator", "unsure", "judgement", "label"):
+        for name in ("annotator", "unsure", "by_model", "judgement", "label"):
             column = getattr(self, name)
             if column is not None and column.shape != self.item.shape:
                 raise InputError(
@@ -83,6 +91,8 @@ class Votes:
         _check_codes("label", self.label, len(self.classes))
         if self.annotator is not None and self.annotators is not None:
             _check_codes("annotator", self.annotator, len(self.annotators))
+        if self.by_model is not None:
+            self._check_kinds(self.by_model)
         if len(set(self.classes)) != len(self.classes):
             raise InputError("votes: two classes have the same name; name each class once")
         for name in ("seconds", "time"):
@@ -106,12 +116,28 @@ class Votes:
             frozen = {name: _frozen(values) for name, values in getattr(self, mapping).items()}
             object.__setattr__(self, mapping, frozen)
 
+    def _check_kinds(self, by_model: Mask) -> None:
+        """Refuse an annotator, or a judgement, of both kinds; where no vote is a model's, forget the mark."""
+        if not by_model.any():
+            object.__setattr__(self, "by_model", None)
+            return
+        if self.annotator is not None and self.annotators is not None:
+            person = np.zeros(len(self.annotators), dtype=np.bool_)
+            person[self.annotator[~by_model]] = True
+            both = np.flatnonzero(person[self.annotator] & by_model)
+            if both.size:
+                who = self.annotators[self.annotator[both[0]]]
+                raise InputError(f"votes: annotator '{who}' is a person and a model; give each a name of their own")
+        elif self.judgement is not None and (self._once_a_judgement(by_model)[self.judgement] != by_model).any():
+            raise InputError("votes: a judgement has votes of a person and of a model; give each their own judgement")
+
     def __len__(self) -> int:
         return self.item.shape[0]
 
     def __repr__(self) -> str:
         panel = "anonymous" if self.annotators is None else f"{len(self.annotators):,} annotators"
-        return f"Votes({len(self):,} votes, {len(self.items):,} items, {len(self.classes)} classes, {panel})"
+        models = "" if self.by_model is None else f", {self.n_model_votes:,} votes from models"
+        return f"Votes({len(self):,} votes, {len(self.items):,} items, {len(self.classes)} classes, {panel}{models})"
 
     def _repr_html_(self) -> str:
         first = self.take_judgements(np.arange(min(self.n_judgements, SHOWN)))
@@ -143,30 +169,104 @@ class Votes:
     @cached_property
     def judgement_item(self) -> Codes:
         """(judgements,) the item of each judgement."""
-        return self._once_a_judgement(self.item)
+        found: Codes = self._once_a_judgement(self.item)
+        return found
 
     @cached_property
     def judgement_annotator(self) -> Codes | None:
         """(judgements,) the annotator of each judgement; None where votes are anonymous."""
         return None if self.annotator is None else self._once_a_judgement(self.annotator)
 
-    def _once_a_judgement(self, column: Codes) -> Codes:
+    def _once_a_judgement(self, column: Any) -> Any:
         if self.judgement is None:
             return column
         out = np.empty(self.n_judgements, dtype=column.dtype)
         out[self.judgement] = column
         return out
 
+    @property
+    def n_model_votes(self) -> int:
+        """How many votes are from models."""
+        return 0 if self.by_model is None else int(self.by_model.sum())
+
+    @cached_property
+    def judgement_by_model(self) -> Mask | None:
+        """(judgements,) true where a model gave the judgement; None where all are people's."""
+        return None if self.by_model is None else self._once_a_judgement(self.by_model)
+
+    @cached_property
+    def model_annotators(self) -> Mask:
+        """(annotators,) true for those who are models; empty where votes are anonymous."""
+        models = np.zeros(0 if self.annotators is None else len(self.annotators), dtype=np.bool_)
+        if self.by_model is not None and self.annotator is not None:
+            models[self.annotator[self.by_model]] = True
+        return models
+
+    @cached_property
+    def people(self) -> Votes:
+        """The votes of people alone, without the items that only models judged and the classes that only they chose.
+
+        >>> from dissensus.votes import read_votes
+        >>> said = [("a", "anna", "cat", "person"), ("a", "llm", "dog", "model"), ("b", "llm", "dog", "model")]
+        >>> votes = read_votes([dict(zip(("item", "annotator", "label", "kind"), row)) for row in said])
+        >>> votes.people
+        Votes(1 votes, 1 items, 2 classes, 1 annotators)
+        """
+        return self if self.by_model is None else self._of_kind(model=False)
+
+    @cached_property
+    def models(self) -> Votes | None:
+        """The votes of models alone, without the items that only people judged; None where all are people's."""
+        return None if self.by_model is None else self._of_kind(model=True)
+
+    def models_as_people(self) -> Votes:
+        """The same votes, with each model taken for one more person."""
+        return replace(self, by_model=None)
+
+    def _of_kind(self, *, model: bool) -> Votes:
+        """The votes of one kind: as a file without those of the other would be read."""
+        assert self.by_model is not None
+        mine = self.by_model == model
+        items = _without(self.item, mine, len(self.items))
+        classes = _without(self.label, mine, len(self.classes))
+        if self.none is not None and self.none not in classes:
+            classes = np.sort(np.append(classes, self.none))
+        chosen = self.take_judgements(np.flatnonzero(self.judgement_by_model == model)).take_items(items)
+        some = replace(
+            chosen,
+            label=_places(classes, len(self.classes))[chosen.label],
+            classes=tuple(self.classes[k] for k in classes),
+            none=None if self.none is None else int((classes == self.none).argmax()),
+        )
+        if some.annotator is None or self.annotator is None or self.annotators is None:
+            return some
+        kept = _without(self.annotator, mine, len(self.annotators))
+        return replace(
+            some,
+            annotator=_places(kept, len(self.annotators))[some.annotator],
+            annotators=self.annotators[kept],
+            attributes={name: values[kept] for name, values in self.attributes.items()},
+        )
+
+    def require_people(self) -> None:
+        """Refuse votes that are not all of people."""
+        if self.by_model is not None:
+            raise InputError(
+                f"votes: {self.n_model_votes:,} of {len(self):,} votes are from models, which are not counted among "
+                "people's; take votes.people, or votes.models_as_people() to count each model as one more person"
+            )
+
     @cached_property
     def panel_size(self) -> Ints:
         """(items,) the number of judgements of each item."""
-        if self.judgement is None:
+        if self.judgement is None and self.by_model is None:
             return row_sum(self.counts)
         return np.bincount(self.judgement_item, minlength=len(self.items))
 
     @cached_property
     def counts(self) -> Counts:
-        """(items, classes) the number of votes, yes and unsure alike."""
+        """(items, classes) the number of people's votes, yes and unsure alike."""
+        self.require_people()
         from scipy.sparse import coo_array  # here, because it takes longer to import than all of this module
 
         n_items, n_classes = len(self.items), len(self.classes)
@@ -212,6 +312,7 @@ class Votes:
             label=self.label[rows],
             annotator=None if self.annotator is None else self.annotator[rows],
             unsure=None if self.unsure is None else self.unsure[rows],
+            by_model=None if self.by_model is None else self.by_model[rows],
             judgement=judgement,
             seconds=None if self.seconds is None else self.seconds[chosen],
             time=None if self.time is None else self.time[chosen],
@@ -219,8 +320,7 @@ class Votes:
 
     def take_items(self, chosen: Ints) -> Votes:
         """The votes on the chosen items, which are now items 0, 1, 2, ... in that order; each at most once."""
-        place = np.full(len(self.items), -1, dtype=np.int32)
-        place[chosen] = np.arange(chosen.shape[0], dtype=np.int32)
+        place = _places(chosen, len(self.items))
         kept = self.take_judgements(np.flatnonzero(place[self.judgement_item] >= 0))
         about = {name: values[chosen] for name, values in self.item_attributes.items()}
         return replace(kept, item=place[kept.item], items=self.items[chosen], item_attributes=about)
@@ -273,6 +373,20 @@ def _refuse_rows(wrong: np.ndarray[Any, Any], table: np.ndarray[Any, Any], items
             f"counts: item {items[row]} (row {row + 1}, column {column + 1}): {table[row, column]} {what}; "
             "a count is a whole number of votes, 0 or more"
         )
+
+
+def _without(codes: Codes, mine: Mask, size: int) -> Ints:
+    """The codes that are left when votes are taken away: all but those that only the other votes have."""
+    used, other = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
+    used[codes[mine]], other[codes[~mine]] = True, True
+    return np.flatnonzero(used | ~other)
+
+
+def _places(kept: Ints, size: int) -> Codes:
+    """(size,) the place of each code among those that are kept, -1 for the others."""
+    place = np.full(size, -1, dtype=np.int32)
+    place[kept] = np.arange(kept.size, dtype=np.int32)
+    return place
 
 
 def _check_codes(name: str, codes: Codes, size: int) -> None:

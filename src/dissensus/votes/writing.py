@@ -13,10 +13,10 @@ from dissensus.errors import InputError
 from dissensus.responses import RESPONSES, UNSURE, YES
 from dissensus.table_file import is_text, writable_kind, write_table
 from dissensus.votes.cells import MISSING, SEPARATORS, class_names, in_order, variants
-from dissensus.votes.columns import SYNONYMS
+from dissensus.votes.columns import KIND, SYNONYMS
 from dissensus.votes.grid import NPY
 from dissensus.votes.own import OWN, Own
-from dissensus.votes.table import NONE
+from dissensus.votes.table import KINDS, NONE
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ WRITABLE: Final = ("long", "sets", "wide", "counts")
 def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002 - as --format
     """Write votes as CSV, TSV, Parquet, JSONL or npy, by the extension of the path.
 
-    Whatever the labels hold, `read_votes` reads them back the same, with the order of the classes, the scale and the
-    attributes: Parquet keeps what its columns cannot say in its metadata, and CSV, TSV and JSONL in the first cell of a
-    column `dissensus`, which is there only where it is needed. A long file holds no items or annotators without a vote,
-    and counts hold neither annotators nor responses; npy holds no names either. Anything else that a format cannot hold
-    is refused.
+    Whatever the labels hold, `read_votes` reads them back the same, with the order of the classes, the scale, the
+    attributes and which votes are from models: Parquet keeps what its columns cannot say in its metadata, and CSV, TSV
+    and JSONL in the first cell of a column `dissensus`, which is there only where it is needed. A long file holds no
+    items or annotators without a vote, and counts hold neither annotators nor responses, and no votes of models; npy
+    holds no names either. Anything else that a format cannot hold is refused.
 
     The file appears whole or not at all.
 
@@ -63,7 +63,7 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
     if format not in WRITABLE or (kind == "npy" and format != "counts"):
         raise InputError(f"{path}: {kind} cannot be written as '{format}'; choose one of {', '.join(WRITABLE)}")
     if kind == "npy":
-        _require_votes(votes, path)
+        _require_countable(votes, path)
         with whole_file(path) as part, part.open("wb") as file:
             np.save(file, votes.counts, allow_pickle=False)
         return
@@ -97,7 +97,14 @@ def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
         item_attributes=tuple(votes.item_attributes),
         text=tuple(name for name, values in text.items() if values is not None and values.dtype.kind != "i"),
         separator=_separator(votes) if format == "sets" and is_text(path) else None,
+        models=_models(votes) if format == "wide" else (),
     )
+
+
+def _models(votes: Votes) -> tuple[str, ...]:
+    """The annotators who are models, by name."""
+    names = votes.annotators if votes.annotators is not None else np.arange(0)
+    return tuple(str(name) for name in names[votes.model_annotators].tolist())
 
 
 def _is_plain(votes: Votes, own: Own) -> bool:
@@ -207,7 +214,7 @@ def _wide(votes: Votes, path: Path) -> pl.DataFrame:
 
 def _counts(votes: Votes, path: Path) -> pl.DataFrame:
     """One row per item, one column per class."""
-    _require_votes(votes, path)
+    _require_countable(votes, path)
     columns = [pl.Series(name, column) for name, column in zip(votes.classes, votes.counts.T, strict=True)]
     return _with_items(votes, columns, path)
 
@@ -220,6 +227,15 @@ def _with_items(votes: Votes, columns: list[pl.Series], path: Path) -> pl.DataFr
     return pl.DataFrame([_named(votes.items).alias("item"), *about, *columns])
 
 
+def _require_countable(votes: Votes, path: Path) -> None:
+    _require_votes(votes, path)
+    if votes.by_model is not None:
+        raise InputError(
+            f"{path}: {votes.n_model_votes:,} of {len(votes):,} votes are from models, and counts cannot tell them "
+            "from people's; choose --format long"
+        )
+
+
 def _require_votes(votes: Votes, path: Path) -> None:
     silent = np.flatnonzero(votes.panel_size == 0)
     if silent.size:
@@ -228,7 +244,8 @@ def _require_votes(votes: Votes, path: Path) -> None:
 
 def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
     """One row per judgement: item, annotator, seconds, time and attributes, as far as they are known."""
-    taken = [name for name in (*votes.attributes, *votes.item_attributes) if name in (*SYNONYMS, TIME, OWN)]
+    kind = () if votes.by_model is None else (KIND,)
+    taken = [name for name in (*votes.attributes, *votes.item_attributes) if name in (*SYNONYMS, TIME, OWN, *kind)]
     taken += [name for name in votes.item_attributes if name in votes.attributes]
     if taken:
         raise InputError(f"{path}: the attribute '{taken[0]}' has the name of another column; rename it")
@@ -237,6 +254,9 @@ def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
     if who is not None and votes.annotators is not None:
         columns["annotator"] = _named(votes.annotators).gather(who)
         columns |= {name: _named(values).gather(who) for name, values in votes.attributes.items()}
+    if votes.judgement_by_model is not None:
+        code = votes.judgement_by_model.astype(np.int64)
+        columns[KIND] = pl.Series(KIND, KINDS, dtype=pl.Enum(KINDS)).gather(code)
     if votes.seconds is not None:
         columns["seconds"] = pl.Series(votes.seconds).fill_nan(None)
     if votes.time is not None:

@@ -25,10 +25,12 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from dissensus.collect.answers import questions_of
 from dissensus.collect.collected import snapshot
 from dissensus.collect.database import open_database
 from dissensus.collect.events import log_event
 from dissensus.collect.items import project_items
+from dissensus.collect.participants import places_left
 from dissensus.collect.project import FILE, read_project
 from dissensus.collect.serving import require_server
 from dissensus.collect.simulation.wire import Browser, ConnectionLost, Reply
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from dissensus.arrays import Counts, Floats, Table
-    from dissensus.collect.project import Project
+    from dissensus.collect.project import ItemQuestion, Project
 
 PATIENCE_SECONDS: Final = 60.0
 """Real seconds without a new vote after which a simulation is given up; a bot retries a request for as long."""
@@ -52,11 +54,12 @@ import json, sys
 from dissensus.responses import NO, UNSURE, RESPONSES, YES
 from dissensus.collect.serving import serve_project
 from dissensus.collect.project import read_project
-folder, port, pace, began = sys.argv[1:]
+folder, port, pace, began, url = sys.argv[1:]
 def ready(links):
     print(json.dumps({"annotator": links.annotator, "researcher": links.researcher}), flush=True)
 project = read_project(folder)
-serve_project(project, port=int(port), pace=float(pace), began=float(began), rate_limits=False, ready=ready)
+times = {"pace": float(pace), "began": float(began)}
+serve_project(project, port=int(port), **times, rate_limits=False, database_url=url or None, ready=ready)
 """
 
 
@@ -102,7 +105,8 @@ class Simulation:
         truth: (items, classes) the label distributions that bots perceived.
         items: their names, in the same order.
         annotators: how many bots came.
-        outcomes: how many finished, left, came late, came in vain, were screened out, were excluded.
+        outcomes: how many finished, left, came late, were turned away at the door, found nothing left (and are paid),
+            were screened out, were excluded.
         acknowledged: the UUIDs of all answers that the server said it had saved.
         sent_twice: saves that were sent a second time.
         reloads: how often a page was reloaded.
@@ -194,10 +198,12 @@ class Server:
     Args:
         project: to serve.
         pace: how many times faster than real time its clock runs.
+        database_url: of a PostgreSQL database; by default collect.sqlite in the project's folder.
     """
 
-    def __init__(self, project: Project, *, pace: float = 1.0) -> None:
+    def __init__(self, project: Project, *, pace: float = 1.0, database_url: str | None = None) -> None:
         self.project, self.pace, self.port = project, pace, 0
+        self.database_url = database_url
         self.began = time.time()
         self.researcher = ""
         self.log = project.folder / "server.log"
@@ -212,6 +218,10 @@ class Server:
     ) -> None:
         self.stop()
 
+    def now(self) -> float:
+        """UNIX seconds by the clock of the project."""
+        return self.began + (time.time() - self.began) * self.pace
+
     @property
     def process(self) -> int:
         """The id of the process."""
@@ -220,7 +230,7 @@ class Server:
 
     def start(self) -> None:
         """Start, on the port that it had before; returns once it listens."""
-        given = (self.project.folder, self.port, self.pace, self.began)
+        given = (self.project.folder, self.port, self.pace, self.began, self.database_url or "")
         arguments = [sys.executable, "-c", _SERVE, *(str(each) for each in given)]
         with self.log.open("a") as log:
             self._process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True)
@@ -327,37 +337,45 @@ def make_crowd(project: Project, *, truth: Table | None = None, seed: int = 0) -
 
 def answers_of(project: Project, responses: Any, *, milliseconds: float) -> dict[str, Any]:
     """What a browser sends for the responses (classes,) to one item."""
-    values: dict[str, Any]
     said = responses.tolist()
-    if project.layout == "rating":
-        values = {str(k): {NO: 1, UNSURE: 3, YES: 5}[each] for k, each in enumerate(said)}
-    elif project.layout == "points":
-        weight = np.array([{NO: 0, UNSURE: 1, YES: 2}[each] for each in said])
-        weight = weight if weight.any() else np.ones_like(weight)
-        points = 100 * weight // weight.sum()
-        points[int(weight.argmax())] += 100 - int(points.sum())
-        values = {str(k): each for k, each in enumerate(points.tolist())}
-    elif project.layout in ("select-all", "single-choice"):
-        chosen = [each != NO for each in said]
-        if project.layout == "single-choice":
-            first = next((k for k, each in enumerate(said) if each == YES), 0)
-            chosen = [k == first for k in range(len(said))]
-        values = {str(k): "yes" if each else "no" for k, each in enumerate(chosen)}
-    else:
-        values = {str(k): RESPONSES[each] for k, each in enumerate(said)}
+    values: dict[str, Any] = {}
+    for asked, places in questions_of(project):
+        # Bots perceive only the first question; to further ones they answer its beginning, over and over.
+        mine = said if places.start == 0 else [said[each % len(said)] for each in range(len(places))]
+        values |= {str(place): value for place, value in zip(places, _values_of(asked, mine), strict=True)}
     step = milliseconds / len(said)
     times = {str(k): round(step * (k + 1), 1) for k in range(len(said))}
     return {
         "values": values,
+        "reason": "simulated",
         "first": times,
         "last": times,
-        "changes": dict.fromkeys(values, 0),
+        "changes": dict.fromkeys(times, 0),
         "total_ms": milliseconds,
         "hidden_ms": 0,
         "input": "key",
         "window": [1280, 900, 1],
         "frame_ms": 16.7,
     }
+
+
+def _values_of(asked: ItemQuestion, said: list[int]) -> list[Any]:
+    """What is sent for the classes of one question."""
+    if asked.layout == "rating":
+        steps = asked.scale.values
+        return [{NO: steps[0], UNSURE: steps[len(steps) // 2], YES: steps[-1]}[each] for each in said]
+    if asked.layout == "points":
+        weight = np.array([{NO: 0, UNSURE: 1, YES: 2}[each] for each in said])
+        weight = weight if weight.any() else np.ones_like(weight)
+        points = 100 * weight // weight.sum()
+        points[int(weight.argmax())] += 100 - int(points.sum())
+        return list(points.tolist())
+    if asked.layout == "single-choice":
+        first = next((k for k, each in enumerate(said) if each == YES), 0)
+        return ["yes" if k == first else "no" for k in range(len(said))]
+    if asked.layout == "select-all" or not asked.unsure:
+        return ["no" if each == NO or (each == UNSURE and asked.layout != "select-all") else "yes" for each in said]
+    return [RESPONSES[each] for each in said]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -399,19 +417,26 @@ class _Bot:
     async def take_part(self) -> str:
         """From arrival to the end; returns how it ended."""
         try:
-            if not await self._begin():
-                return "screened out"
-            return await self._work()
+            return await self._begin() or await self._work()
         finally:
             self.browser.close()
 
-    async def _begin(self) -> bool:
+    async def _begin(self) -> str | None:
+        """Goes as far as the first item; how it ended, if it ended before."""
         project = self.crowd.project
         await self._ask(lambda: self.browser.get("/"))
         session = (await self._ask(lambda: self.browser.get("/api/session"))).json()
         self.browser.csrf = session["csrf"]
-        values = answers_of(project, np.zeros(len(project.classes), dtype=np.int64), milliseconds=1000.0)["values"]
-        screens = [{"values": values}] * max(len(project.practice), 1)
+        if session["screen"] == "/door":
+            return "turned away"
+        if session["screen"] == "/eligibility":
+            told = {
+                f"answer-{place}": asked.eligible[int(self.draw.integers(len(asked.eligible)))]
+                for place, asked in enumerate(project.eligibility)
+            }
+            await self._ask(partial(self.browser.submit, "/eligibility", {"csrf": self.browser.csrf, **told}))
+        nothing = np.zeros(len(project.classes), dtype=np.int64)
+        screens = [answers_of(project, nothing, milliseconds=1000.0)] * max(len(project.practice), 1)
         right = {f"answer-{place}": asked.right for place, asked in enumerate(project.comprehension)}
         forms = {
             "/consent": {"agreed": "yes"},
@@ -424,12 +449,15 @@ class _Bot:
             reply = await self._ask(partial(self.browser.submit, path, given))
             if reply.status != 303:
                 self._complain(f"{path} answered {reply.status}", reply)
-                return False
+                return "screened out"
+            # The last place may go while the page is read.
+            if reply.location.startswith("/door"):
+                return "turned away"
             # A screen that the project does not have is skipped.
             if reply.location.startswith("/work"):
-                return True
+                return None
         session = (await self._ask(lambda: self.browser.get("/api/session"))).json()
-        return bool(session["screen"] == "/work")
+        return None if session["screen"] == "/work" else "screened out"
 
     async def _work(self) -> str:
         shown = (await self._post("/api/next", {"tab": self.tab})).json()
@@ -437,7 +465,7 @@ class _Bot:
         while True:
             state = shown.get("state")
             if state == "finished" and not judged:
-                return "came in vain"
+                return "found nothing left"
             if state == "finished":
                 if self.draw.random() < self.behaviour.exclude:
                     self.tally.to_exclude.append(self.number)
@@ -584,7 +612,7 @@ async def _run(
 
     counted, changed = -1, time.monotonic()
     while True:
-        missing, free, now_counted = _missing(project)
+        missing, places, now_counted = _missing(project, now=server.now())
         if now_counted != counted:
             counted, changed = now_counted, time.monotonic()
         for task in [task for task in active if task.done()]:
@@ -598,8 +626,8 @@ async def _run(
             tally.wrong.append(f"given up: {missing} items still lack votes")
             break
         await researcher.exclude_some()
-        # Nobody new comes while all that is left is being answered.
-        for _ in range(min(annotators - len(active), free)):
+        # As many come as are needed for what nobody is expected to answer.
+        for _ in range(min(annotators - len(active), -(-places // project.items_per_annotator))):
             arrive()
             if tally.annotators % 25 == 0:
                 await asyncio.sleep(0)
@@ -662,15 +690,15 @@ def _finished(project: Project) -> list[int]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def _missing(project: Project) -> tuple[int, int, int]:
-    """How many items lack votes, how many votes nobody is giving yet, and how many votes count."""
+def _missing(project: Project, *, now: float) -> tuple[int, int, int]:
+    """How many items lack votes, how many votes nobody is expected to give, and how many votes count."""
     with snapshot(project) as cursor:
         cursor.execute(
-            "SELECT coalesce(sum(counted < wanted), 0), coalesce(sum(wanted - counted - leased), 0), "
-            "coalesce(sum(counted), 0) FROM item WHERE role = 'vote'"
+            "SELECT coalesce(sum(counted < wanted), 0), coalesce(sum(counted), 0) FROM item WHERE role = 'vote'"
         )
-        missing, free, counted = cursor.fetchone()
-    return int(missing), int(free), int(counted)
+        missing, counted = cursor.fetchone()
+        places = places_left(cursor, project, now=now)
+    return int(missing), places, int(counted)
 
 
 def _result(project: Project, crowd: Crowd, tally: _Tally, *, seconds: float) -> Simulation:

@@ -5,6 +5,8 @@
 // and calls changed(id, input) whenever an answer changes. Nothing is ever preselected. All text from outside is set as
 // text, never as markup.
 
+import { say } from "./words.js";
+
 const COARSE = matchMedia("(pointer: coarse)");
 
 function make(tag, attributes = {}, ...children) {
@@ -221,16 +223,16 @@ class Rows extends Layout {
 
   legend() {
     const lines = this.choices.map((each, index) => [this.keys[index].map((key) => key.toUpperCase()), each.word]);
-    if (this.byDigit.size) lines.push([["0", "…", "9"], "go to that class"]);
-    if (this.project.allNoKey) lines.push([["A"], "No to all that are left"]);
-    return [...lines, [["↑", "↓"], "another class"], [["←", "→"], "another answer, then Space"]];
+    if (this.byDigit.size) lines.push([["0", "…", "9"], say("go to that class")]);
+    if (this.project.allNoKey) lines.push([["A"], say("No to all that are left")]);
+    return [...lines, [["↑", "↓"], say("another class")], [["←", "→"], say("another answer, then Space")]];
   }
 }
 
 /** One class on the screen, the others as small stations to go back to. */
 class OneAtATime extends Rows {
   draw() {
-    this.dots = make("ol", { class: "dots", "aria-label": "Classes" });
+    this.dots = make("ol", { class: "dots", "aria-label": say("Classes") });
     this.stations = this.classes.map(({ id, name }, index) => {
       const button = make("button", { type: "button" }, named(name));
       button.addEventListener("click", () => this.focusAt(index));
@@ -257,19 +259,23 @@ class OneAtATime extends Rows {
   }
 }
 
-/** How well each class fits, 1 to 5. */
+/** How well each class fits, on the scale of the question. */
 class Rating extends Rows {
-  choicesOf() {
-    return [1, 2, 3, 4, 5].map((value) => ({ value, word: String(value) }));
+  choicesOf(project) {
+    return project.scale.values.map((value) => ({ value, word: String(value) }));
   }
 
   keysOf() {
-    return this.byDigit.size ? [[], [], [], [], []] : this.choices.map((each) => [each.word]);
+    // A step of two digits has no key of its own.
+    return this.choices.map((each) => (this.byDigit.size || each.word.length > 1 ? [] : [each.word]));
   }
 
   draw() {
     const ends = make("p", { class: "ends" }, make("span"), make("span"));
-    [ends.firstChild.textContent, ends.lastChild.textContent] = ["1 – not at all", "5 – completely"];
+    const { values, low, high } = this.project.scale;
+    [ends.firstChild.textContent, ends.lastChild.textContent] = [`${values[0]} – ${low}`, `${values.at(-1)} – ${high}`];
+    // Many steps need the whole width, and may take two lines.
+    for (const row of this.rows) row.classList.toggle("steps", values.length > 7);
     this.place.append(ends, ...this.rows);
   }
 
@@ -285,17 +291,17 @@ class List extends Layout {
     this.many = project.layout === "select-all";
     this.none = false;
     const list = make("fieldset", { class: "list" }, make("legend"));
-    list.firstChild.textContent = this.many ? "Choose all that apply." : "Choose one.";
+    list.firstChild.textContent = this.many ? say("Choose all that apply.") : say("Choose one.");
     this.inputs = classes.map(({ id, name }) => this.entry(list, named(name), String(id), () => this.chose(id, hand)));
     if (this.many) {
-      this.noneInput = this.entry(list, "None of these", "none", () => this.choseNone(hand));
+      this.noneInput = this.entry(list, say("None of these"), "none", () => this.choseNone(hand));
       this.noneInput.parentElement.classList.add("none");
     }
     place.append(list);
   }
 
   entry(list, text, value, heard) {
-    const input = make("input", { type: this.many ? "checkbox" : "radio", name: "classes", value });
+    const input = make("input", { type: this.many ? "checkbox" : "radio", name: `classes-${this.classes[0].id}`, value });
     list.append(make("label", { class: "choice" }, input, make("span", {}, text)));
     input.addEventListener("change", heard);
     return input;
@@ -374,10 +380,10 @@ class List extends Layout {
 
   legend() {
     const lines = [
-      [this.byDigit.size ? ["0", "…", "9"] : ["1", "…", "9"], "choose that class"],
-      [["↑", "↓"], "another class, then Space"],
+      [this.byDigit.size ? ["0", "…", "9"] : ["1", "…", "9"], say("choose that class")],
+      [["↑", "↓"], say("another class, then Space")],
     ];
-    return this.many && !this.byDigit.size ? [[["0"], "none of these"], ...lines] : lines;
+    return this.many && !this.byDigit.size ? [[["0"], say("none of these")], ...lines] : lines;
   }
 }
 
@@ -391,8 +397,8 @@ class Points extends Layout {
       const input = make("input", {
         type: "text", inputmode: "numeric", maxlength: 3, autocomplete: "off", "aria-labelledby": `points-${id}`,
       });
-      const less = make("button", { type: "button", "aria-label": `10 points less for ${name}` }, "−");
-      const more = make("button", { type: "button", "aria-label": `10 points more for ${name}` }, "+");
+      const less = make("button", { type: "button", "aria-label": say("10 points less for {name}", { name }) }, "−");
+      const more = make("button", { type: "button", "aria-label": say("10 points more for {name}", { name }) }, "+");
       less.addEventListener("click", () => this.step(id, input, -10));
       more.addEventListener("click", () => this.step(id, input, 10));
       input.addEventListener("input", () => this.set(id, input, input.value));
@@ -432,7 +438,7 @@ class Points extends Layout {
 
   reason() {
     const left = this.left();
-    return left > 0 ? `${left} of ${this.whole} points left` : `${-left} points too many`;
+    return left > 0 ? say("{n} of 100 points left", { n: left }) : say("{n} points too many", { n: -left });
   }
 
   values() {
@@ -474,7 +480,7 @@ class Points extends Layout {
   }
 
   legend() {
-    return [[["0", "…", "9"], "write the points"], [["↑", "↓"], "another class"]];
+    return [[["0", "…", "9"], say("write the points")], [["↑", "↓"], say("another class")]];
   }
 }
 
@@ -482,4 +488,6 @@ const LAYOUTS = {
   rows: Rows, "one-at-a-time": OneAtATime, rating: Rating, "select-all": List, "single-choice": List, points: Points,
 };
 
-export const layoutOf = (name) => LAYOUTS[name];
+/** The layout of a question; `project` holds the settings of all questions, `asked` those of its own. */
+export const layoutOf = (place, classes, project, asked, changed) =>
+  new LAYOUTS[asked.layout](place, classes, { ...project, ...asked }, changed);

@@ -8,8 +8,11 @@ async function refresh() {
     const answer = await fetch(place.dataset.from, { credentials: "same-origin", cache: "no-store" });
     if (answer.status === 401) return location.reload();
     const fresh = new DOMParser().parseFromString((await answer.json()).html, "text/html");
+    const state = (part) => part.querySelector("[data-state]").dataset.state;
+    // The bar above says the same, and it is not refreshed.
+    if (state(fresh) !== state(place)) return location.reload();
     place.replaceChildren(...fresh.body.childNodes);
-    document.getElementById("fresh").textContent = `Updated ${new Date().toLocaleTimeString()}`;
+    document.getElementById("fresh").textContent = `Updated ${new Date().toLocaleTimeString(document.documentElement.lang)}`;
   } catch {
     document.getElementById("fresh").textContent = "The server does not answer; trying again.";
   }

@@ -1,13 +1,17 @@
 // The item screen: shows an item, takes its answers, and says when all of them are there. Practice and work share it.
 
 import { layoutOf } from "./layouts.js";
+import { Several } from "./several.js";
 import { Stopwatch } from "./stopwatch.js";
+import { say } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const PHONE = matchMedia("(max-width: 52rem)");
 const SIZE = { desktop: 352, phone: 168 };
 
 export const project = JSON.parse(at("main").dataset.project);
+/** A text of the project in the language of the page. */
+export const told = (text) => project.told[text] ?? text;
 
 export class Screen {
   /** `next(answers)` and `changed()` are the owner's; answers are as the server reads them. */
@@ -27,16 +31,27 @@ export class Screen {
   }
 
   /** Show an item; `kept` is what the page knew about it before a reload. Resolves when the clock has started. */
-  async show(item, classes, { kept = null, draft = null, layout = project.layout } = {}) {
+  async show(item, classes, { kept = null, draft = null } = {}) {
     this.busy = true;
     at("shown").classList.add("waiting");
     await this.#draw(item);
-    const Layout = layoutOf(layout);
-    this.layout = new Layout(at("answers"), classes, project, (id, input) => this.#changed(id, input));
+    const shown = classes.map((each) => ({ ...each, name: told(each.name) }));
+    const questions = project.questions.map((asked) => ({
+      ...asked,
+      question: told(asked.question),
+      scale: { ...asked.scale, low: told(asked.scale.low), high: told(asked.scale.high) },
+    }));
+    const spoken = { ...project, questions, reason: { ...project.reason, question: told(project.reason.question) } };
+    const changed = (id, input) => this.#changed(id, input);
+    const alone = questions.length === 1 && project.reason.ask === "off";
+    this.layout = alone
+      ? layoutOf(at("answers"), shown, spoken, questions[0], changed)
+      : new Several(at("answers"), shown, spoken, changed);
     this.layout.complete = () => at("next").focus({ preventScroll: true });
     this.layout.allNo = () => this.allNo?.();
     const values = kept?.values ?? draft;
     if (values) this.layout.restore(values);
+    if (kept?.reason) this.layout.say(kept.reason);
     await new Promise((drawn) => {
       // A hidden tab draws no frame; its time begins now and counts as hidden.
       if (document.hidden) drawn();
@@ -56,10 +71,17 @@ export class Screen {
     this.layout?.start();
   }
 
+  /** Carry on with the same item after a comment on it. */
+  resume() {
+    this.busy = false;
+    at("answers").inert = false;
+    at("next").focus({ preventScroll: true });
+  }
+
   /** What a reload needs in order to carry on. */
   kept() {
     const values = this.layout.draft ? this.layout.draft() : this.layout.values();
-    return { values, times: this.watch.kept() };
+    return { values, ...this.layout.extra?.(), times: this.watch.kept() };
   }
 
   async #draw(item) {
@@ -68,12 +90,12 @@ export class Screen {
       const text = document.createElement("div");
       Object.assign(text, { className: "text", dir: "auto", tabIndex: 0, textContent: item.text });
       text.setAttribute("role", "region");
-      text.setAttribute("aria-label", "The text to judge");
+      text.setAttribute("aria-label", say("The text to judge"));
       frame.replaceChildren(text);
       return;
     }
     const image = new Image();
-    image.alt = "The image to judge";
+    image.alt = say("The image to judge");
     image.src = item.src;
     await image.decode();
     frame.replaceChildren(image);
@@ -105,22 +127,23 @@ export class Screen {
     next.setAttribute("aria-disabled", String(missing.length > 0));
     place.classList.toggle("said", said && missing.length > 0);
     const jumps = missing.length <= 3 && !this.layout.reason ? missing : [];
-    const count = missing.length === 1 ? "1 class left" : `${missing.length} classes left`;
+    const count = say("{n} classes left", { n: missing.length });
     const sentence = !missing.length
-      ? "All answered"
-      : this.layout.reason?.() ?? (this.layout.many !== undefined ? "Choose an answer" : jumps.length ? `${count}:` : count);
+      ? say("All answered")
+      : this.layout.reason?.() ?? (this.layout.many !== undefined ? say("Choose an answer") : jumps.length ? `${count}:` : count);
     place.replaceChildren(sentence);
     for (const { id, name } of jumps) {
       const jump = document.createElement("button");
       jump.type = "button";
       jump.textContent = name;
-      jump.setAttribute("aria-label", `Go to ${name}`);
+      jump.setAttribute("aria-label", say("Go to {name}", { name }));
       jump.addEventListener("click", () => this.layout.focusOn(id));
       place.append(jump);
     }
-    const spoken = missing.length ? `${sentence} ${jumps.map((each) => each.name).join(", ")}` : "All answered. Press Enter to continue.";
+    const names = jumps.map((each) => each.name).join(", ");
+    const spoken = missing.length ? `${sentence} ${names}` : say("All answered. Press Enter to continue.");
     // After every answer would be too much talk: the count is spoken near the end, and whenever somebody asks.
-    if (said || missing.length <= 3) at("spoken").textContent = said ? `Not yet: ${spoken}` : spoken;
+    if (said || missing.length <= 3) at("spoken").textContent = said ? say("Not yet: {what}", { what: spoken }) : spoken;
   }
 
   #next() {
@@ -135,7 +158,7 @@ export class Screen {
     this.busy = true;
     // What is sent must be what was seen: nothing can be changed until the next item is there.
     at("answers").inert = true;
-    this.owner.next({ values: this.layout.values(), ...this.watch.times() });
+    this.owner.next({ values: this.layout.values(), ...this.layout.extra?.(), ...this.watch.times() });
   }
 
   #keyboard() {
@@ -179,7 +202,7 @@ export class Screen {
   #fillLegend() {
     const list = at("legend-keys");
     list.replaceChildren();
-    const lines = [...this.layout.legend(), [["Backspace"], "clear the last answer"], [["Enter"], "next, when all is answered"]];
+    const lines = [...this.layout.legend(), [["Backspace"], say("clear the last answer")], [["Enter"], say("next, when all is answered")]];
     for (const [keys, meaning] of lines) {
       const term = document.createElement("dt");
       keys.forEach((key, index) => {

@@ -1,6 +1,7 @@
 // Sends a window that is too narrow for the project to the page that says so, and back when there is room.
 
 import { post } from "./connection.js";
+import { say } from "./words.js";
 
 const least = Number(document.querySelector("meta[name=least-width]").content);
 const told = document.getElementById("width");
@@ -15,7 +16,7 @@ async function look() {
     }
     location.replace("/screen");
   } else if (innerWidth >= least) location.replace("/");
-  else told.textContent = `; this window has ${innerWidth}`;
+  else told.textContent = say("This window has {width}.", { width: innerWidth });
 }
 
 addEventListener("resize", look);

@@ -5,13 +5,12 @@ import { LeaseClock } from "./lease.js";
 import { Outbox } from "./outbox.js";
 import { Screen, project } from "./screen.js";
 import { measureFrames } from "./stopwatch.js";
+import { say } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const { session } = at("main").dataset;
 const place = (assignment) => `dissensus-item-${session}-${assignment}`;
 const PATIENCE = 60_000;
-const PACE =
-  "You are going rather quickly. That is fine where you are sure; otherwise take the time to look at every class. Your answers are saved.";
 const { title } = document;
 
 /** This tab's name. It is taken out of the storage while the tab lives, so that a duplicated tab gets another. */
@@ -37,15 +36,14 @@ const lease = new LeaseClock(beat, warn);
 
 function heard({ state, waiting, data, tries }) {
   const status = at("saved");
-  const answers = `${waiting} ${waiting === 1 ? "answer" : "answers"} waiting`;
   status.dataset.state = state;
-  status.textContent = { saved: "Saved", saving: "Saving…", offline: `Offline – ${answers}` }[state];
+  status.textContent = { saved: say("Saved"), saving: say("Saving…"), offline: say("Offline – {n} answers waiting", { n: waiting }) }[state];
   if (state === "saved") offlineSince = null;
   if (state === "offline") offlineSince ??= performance.now();
   at("notice").hidden = !(state === "offline" || (state === "saving" && tries > 0));
   if (state !== "offline") return;
   at("notice-text").textContent =
-    data.error ?? "No connection. Your answers are kept on this device and will be sent as soon as it is back; do not close this page.";
+    data.error ?? say("No connection. Your answers are kept on this device and will be sent as soon as it is back; do not close this page.");
   at("keep-file").hidden = performance.now() - offlineSince < PATIENCE;
 }
 
@@ -72,7 +70,7 @@ async function ask(path, body) {
 
 async function next() {
   const { status, data } = await ask("/api/next", { tab });
-  if (status === 401) return over("Your session has ended", data.error);
+  if (status === 401) return ended(data);
   await follow(data);
 }
 
@@ -82,16 +80,16 @@ async function follow(data) {
   lease.stop();
   if (data.state === "finished") location.assign(data.url);
   else if (data.state === "elsewhere") elsewhere();
-  else if (data.state === "paused") wait("The project is paused", data.error, data.retry_seconds);
+  else if (data.state === "paused") wait(say("The project is paused"), data.error, data.retry_seconds);
   else if (data.state === "nothing")
-    wait("One moment, please", "Every item is being looked at by somebody right now. This page carries on by itself.", data.retry_seconds);
-  else over("Something went wrong", data.error);
+    wait(say("One moment, please"), say("Every item is being looked at by somebody right now. This page carries on by itself."), data.retry_seconds);
+  else over(say("Something went wrong"), data.error);
 }
 
 async function show(given) {
   current = given;
   document.body.dataset.number = given.number;
-  at("count").textContent = `${given.item.kind === "text" ? "Text" : "Image"} ${given.number} of ${given.of}`;
+  at("count").textContent = given.item.kind === "text" ? say("Text {number} of {of}", given) : say("Image {number} of {of}", given);
   at("done").max = given.of;
   at("done").value = given.number - 1;
   furthest = Math.max(furthest, given.number);
@@ -101,7 +99,6 @@ async function show(given) {
     await screen.show(given.item, given.classes, {
       kept: read(given.assignment),
       draft: given.draft,
-      layout: given.layout,
     });
   } catch {
     // Asking again gives the image a new address: a server that was restarted has forgotten the old one.
@@ -109,9 +106,9 @@ async function show(given) {
     if (failures < 4) return new Promise((resume) => setTimeout(resume, 400 * failures)).then(next);
     failures = 0;
     hear("image-failed", { number: given.number });
-    return over("The image does not load", "Please check your connection.", [
-      ["Try again", next],
-      ["Report it and carry on", () => report("The image does not load")],
+    return over(say("The image does not load"), say("Please check your connection."), [
+      [say("Try again"), next],
+      [say("Report it and carry on"), () => report("The image does not load")],
     ]);
   }
   failures = 0;
@@ -148,9 +145,11 @@ async function submit(answers) {
 async function deliver() {
   const answer = await outbox.flush();
   if (answer === null) return next();
-  if (answer.status === 401) return over("Your session has ended", answer.data.error);
+  if (answer.status === 401) return ended(answer.data);
   at("pace").hidden = !answer.data.hurried;
-  at("pace-text").textContent = answer.data.hurried ? PACE : "";
+  at("pace-text").textContent = answer.data.hurried
+    ? say("You are going rather quickly. That is fine where you are sure; otherwise take the time to look at every class. Your answers are saved.")
+    : "";
   if (answer.status < 300 && answer.data.next) return follow(answer.data.next);
   if (answer.status >= 400) await hear("refused", { status: answer.status, kind: answer.data.kind ?? null });
   return next();
@@ -171,14 +170,13 @@ async function beat() {
 
 /** `state`: "held", "ending" a minute before an item goes to somebody else, "over" from then on. */
 function warn(state) {
-  document.title = state === "ending" ? `Still there? · ${title}` : title;
+  document.title = state === "ending" ? `${say("Still there?")} · ${title}` : title;
   at("lease").hidden = state === "held";
   at("lease-keep").hidden = state === "over";
-  const what = current?.item.kind ?? "item";
   at("lease-text").textContent = {
     held: "",
-    ending: `Are you still there? In a minute this ${what} may go to somebody else; any key, touch or movement keeps it.`,
-    over: `You were away for a while, so this ${what} may have gone to somebody else. You can still answer: your answer is kept, and marked as late.`,
+    ending: say("Are you still there? In a minute this item may go to somebody else; any key, touch or movement keeps it."),
+    over: say("You were away for a while, so this item may have gone to somebody else. You can still answer: your answer is kept, and marked as late."),
   }[state];
 }
 
@@ -187,7 +185,7 @@ async function back() {
   const { status, data } = await ask("/api/back", { tab });
   if (status === 200 && data.state === "item") return follow(data);
   screen.busy = false;
-  at("spoken").textContent = data.error ?? "There is nothing to go back to.";
+  at("spoken").textContent = data.error ?? say("There is nothing to go back to.");
 }
 
 async function report(reason) {
@@ -206,13 +204,17 @@ function elsewhere() {
   current = null;
   screen.busy = true;
   lease.stop();
-  over("Open in another tab", "You have this project open in another tab. You can continue here; the other tab then stops.", [
-    ["Continue here", async () => {
+  over(say("Open in another tab"), say("You have this project open in another tab. You can continue here; the other tab then stops."), [
+    [say("Continue here"), async () => {
       await ask("/api/take-over", { tab });
       channel.postMessage({ working: tab });
       await next();
     }],
   ]);
+}
+
+function ended(data) {
+  over(say("Your session has ended"), data.error, data.start ? [[say("Open the project again"), () => location.assign("/")]] : []);
 }
 
 function wait(title, text, seconds) {

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Seed
     from dissensus.evaluation.metrics.metric import Metric
 
+    Draws = np.ndarray[tuple[int, int], np.dtype[np.int32]]
+    """(resamples, items) numbers of draws, as whole numbers."""
+
     Statistic = Callable[[Table], Floats]
     """(resamples, items) numbers of draws to (resamples,) values; NaN where a resample has none."""
 
@@ -77,11 +80,13 @@ def _statistics_of(metric: Metric, human: Table, models: Sequence[Table]) -> Cal
         people, rankings = _entropy_ranking(human), [_entropy_ranking(model) for model in models]
 
         def by_ranks(draws: Table) -> Table:
-            rank, spread = people(draws)
-            weighted = draws * rank
+            whole = draws.astype(np.int32)
+            rank = people(whole)
+            weighted, spread = draws * rank, np.einsum("ri,ri,ri->r", draws, rank, rank)
             columns = []
             for ranking in rankings:
-                other, other_spread = ranking(draws)
+                other = ranking(whole)
+                other_spread = np.einsum("ri,ri,ri->r", draws, other, other)
                 columns.append(_correlation(np.einsum("ri,ri->r", weighted, other), spread, other_spread))
             return np.stack(columns, axis=1)
 
@@ -157,18 +162,24 @@ class Ranking:
     """Ranks of the same values in any resample: values are sorted once."""
 
     def __init__(self, values: Floats) -> None:
-        _, self.group, size = np.unique(values, return_inverse=True, return_counts=True)
-        self.order = np.argsort(self.group, kind="stable")
-        self.first = np.cumsum(size) - size
+        _, group, size = np.unique(values, return_inverse=True, return_counts=True)
+        self.order = np.argsort(group, kind="stable")
+        last = np.cumsum(size)
+        self.up_to, self.before = last[group], (last - size)[group]
 
-    def __call__(self, draws: Table) -> tuple[Table, Floats]:
-        """(resamples, items) average ranks minus their mean, and the (resamples,) sums of their squares."""
-        size = draws.take(self.order, axis=1)
-        if self.first.size < self.order.size:
-            size = np.add.reduceat(size, self.first, axis=1)
-        rank = np.cumsum(size, axis=1)
-        rank -= size / 2 + draws.shape[1] / 2
-        return rank.take(self.group, axis=1), np.einsum("rg,rg,rg->r", size, rank, rank)
+    def __call__(self, draws: Draws) -> Table:
+        """(resamples, items) average ranks minus their mean, from whole numbers of draws.
+
+        Ranks are multiples of a half, so that their products and sums are exact, in whichever order they are added.
+        """
+        items = draws.shape[1]
+        # Whole numbers, which cumulate many times faster.
+        cumulated = np.zeros((len(draws), items + 1), dtype=np.int32)
+        np.cumsum(draws.take(self.order, axis=1), axis=1, dtype=np.int32, out=cumulated[:, 1:])
+        twice = cumulated.take(self.up_to, axis=1)
+        twice += cumulated.take(self.before, axis=1)
+        twice -= items
+        return np.asarray(twice * 0.5)
 
 
 def _correlation(together: Floats, one: Floats, other: Floats) -> Floats:
@@ -203,8 +214,9 @@ def _ece_equal_mass(human: Table, model: Table, *, bins: int = 10) -> Statistic:
     together = np.searchsorted(ascending, ascending, side="right") - 1
 
     def statistic(draws: Table) -> Floats:
-        sorted_draws = draws[:, order]
-        count = np.cumsum(sorted_draws, axis=1)
+        sorted_draws = draws.take(order, axis=1)
+        # Draws are whole numbers, which cumulate many times faster as such.
+        count = np.cumsum(sorted_draws.astype(np.int32), axis=1, dtype=np.int32)
         # One search for all resamples: each is lifted above the one before.
         lift = np.arange(len(draws))[:, None] * (len(order) + 1)
         last = np.searchsorted((count + lift).ravel(), (ends + lift).ravel()).reshape(len(draws), bins)

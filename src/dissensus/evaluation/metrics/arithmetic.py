@@ -45,6 +45,9 @@ GPU_BLOCK: Final = 2**20
 
 def is_tensor(values: object) -> bool:
     """Whether these are a torch tensor; asking does not import torch."""
+    if type(values) is np.ndarray:
+        # Metrics on small tables ask this more often than they compute, and torch takes long to say no.
+        return False
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(values, torch.Tensor)
 
@@ -175,6 +178,9 @@ def _fitting(tables: Sequence[Any]) -> list[Any]:
 
 
 def _working_dtype(arrays: list[Any]) -> Any:
+    if all(getattr(array.dtype, "char", "") == "d" for array in arrays):
+        # By far the most frequent; the name of a dtype takes longer to spell than a small table to sum.
+        return np.float64
     xp = library(arrays[0])
     names = {str(array.dtype).removeprefix("torch.") for array in arrays}
     return xp.float32 if names <= {"float32", "float16", "bfloat16"} else xp.float64

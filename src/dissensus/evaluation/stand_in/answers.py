@@ -12,6 +12,7 @@ from dissensus.arrays import places_of, row_argmax
 from dissensus.errors import InputError
 from dissensus.evaluation.predictions import read_predictions
 from dissensus.table_file import open_file
+from dissensus.votes.table import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,6 +75,38 @@ def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
     unsure = float((np.sort(predictions.probabilities.mean(axis=0), axis=1)[:, -1] < 1 - 1e-9).mean())
     told = (f"{unsure:.0%} of answers are the likeliest class of a distribution",) if unsure else ()
     return Answers(label=label[place], classes=predictions.classes, notes=(*predictions.notes, *told))
+
+
+def voted_answers(votes: Votes) -> dict[str, Answers]:
+    """What the models among the voters answered, by name, beside the votes of people (`votes.people`).
+
+    Votes without annotators are those of one model. Refuses judgements of several classes, and two answers of one
+    model about one item.
+    """
+    models = votes.models
+    if models is None:
+        raise InputError(
+            "stand-in: no vote is marked as a model's; give its answers with --predictions, or mark its votes in a "
+            "column 'kind', or name it with --models"
+        )
+    if models.judgement is not None or models.unsure is not None or models.none is not None:
+        raise InputError("stand-in: a model answers one class an item, and these votes hold several, or unsure")
+    names = [KINDS[1]] if models.annotators is None else [str(name) for name in models.annotators.tolist()]
+    who = np.zeros(len(models), dtype=np.int32) if models.annotator is None else models.annotator
+    given = np.unique(who.astype(np.int64) * len(models.items) + models.item, return_index=True)[1]
+    if given.size < len(models):
+        again = int(np.setdiff1d(np.arange(len(models)), given)[0])
+        raise InputError(
+            f"stand-in: model '{names[who[again]]}' answers item '{models.items[models.item[again]]}' twice; keep one "
+            "answer, or name several models in a column of annotators"
+        )
+    people = votes.people
+    classes = (*people.classes, *(name for name in models.classes if name not in people.classes))
+    label = np.array([classes.index(name) for name in models.classes], dtype=np.int32)[models.label]
+    place = places_of(models.items, people.items)[models.item]
+    answers = np.full((len(names), len(people.items)), -1, dtype=np.int32)
+    answers[who[place >= 0], place[place >= 0]] = label[place >= 0]
+    return {name: Answers(label=answers[k], classes=classes) for k, name in enumerate(names)}
 
 
 def read_model_answers(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.integrations.sklearn.votes import votes_in
 
@@ -25,7 +25,7 @@ def scorer(metric: str = "soft_nll") -> Callable[[Any, Any, Any], float]:
         metric: a name in `dissensus.evaluation.metrics.registry.METRICS`.
     """
     if metric not in METRICS:
-        raise InputError(f"'{metric}' is no metric; choose {', '.join(METRICS)}")
+        raise InputError(f"'{metric}' is no metric{choices(metric, METRICS)}")
     if "original" in METRICS[metric].needs:
         raise InputError(f"scorer: '{metric}' compares with original labels, which y does not hold; choose another")
     return partial(_scored, metric)

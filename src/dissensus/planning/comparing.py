@@ -1,0 +1,352 @@
+"""Two systems on n items with k votes each: how likely is it that the better one is told from the other?
+
+The systems are those whose predictions are given, or a simulated pair that differs by d. Of that pair the better one
+forecasts as well as `WORTH` people's votes would (the posterior mean under the panel's prior, as on the people ruler).
+The other one does so too, from other people's votes, but on a share e of items knows nothing: there it says what people
+say of any item. Its score against everybody is worse by d = e (score of knowing nothing - score of the better one),
+which gives e. Against k votes the difference may be smaller: a majority of few votes is often not everybody's, and
+distances to few votes are long whoever forecasts. That is why metrics want different numbers of votes.
+
+Items with their votes are simulated from the fitted panel, and a paired t-test over items, two-sided at 5 %, decides.
+With m and s the mean and the standard deviation of an item's difference, n items have the power of the effect m / s;
+below `FEW` items, where the t-test feels how skewed differences are, tests themselves are simulated.
+
+A plan must also measure the difference, not just find one. With b = m - d the part that few votes hide, the error of
+the measured difference is sqrt(b^2 + s^2 / n), and under a budget the best plan is the one with the least error. For
+soft NLL b is 0, and it has the greatest power, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import gammaln, ndtr, ndtri, softmax, stdtrit
+
+from dissensus.bootstrap import Estimate
+from dissensus.errors import InputError
+from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.planning.fitted import REPEATS, RESAMPLES, nested_votes
+from dissensus.planning.predicted import LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dissensus.arrays import Counts, Floats, Table
+    from dissensus.planning.fitted import FittedPanel
+
+WORTH: Final = 5
+"""People's votes that the better one of a simulated pair forecasts as well as."""
+
+SHARE: Final = 0.1
+"""Of items on which the worse one of a simulated pair knows nothing, where no difference is asked for."""
+
+SIZE: Final = 0.05
+"""Of the two-sided test."""
+
+POWER: Final = 0.8
+"""That a plan is to reach."""
+
+HIDDEN: Final = 0.25
+"""The most of a difference that few votes may hide, in parts of it."""
+
+FEW: Final = 500
+"""Items below which tests are simulated one by one."""
+
+TESTS: Final = 2000
+"""Of them."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Differences:
+    """How much better the better system is, by one metric, on simulated items.
+
+    Items of a group (those of one point of a fitted panel, or an item of the pilot with the label distributions that
+    its votes allow) weigh the same.
+
+    Attributes:
+        truth: (groups,) against everybody, where the worse system knows nothing; of real systems, anywhere.
+        apart: by k, (groups, repeats) against k votes, likewise.
+        alike: by k, (groups, repeats) where both systems are alike; empty for real systems.
+    """
+
+    truth: Floats
+    apart: Mapping[int, Table]
+    alike: Mapping[int, Table]
+
+    def moments(self, k: int, weights: Table, share: Floats) -> tuple[Floats, Floats]:
+        """(rows,) mean and standard deviation of an item's difference, for rows of weights and shares."""
+        mean = share * (weights @ self.apart[k].mean(axis=1))
+        square = share * (weights @ (self.apart[k] ** 2).mean(axis=1))
+        if k in self.alike:
+            square = square + (1 - share) * (weights @ (self.alike[k] ** 2).mean(axis=1))
+        return mean, np.sqrt(np.maximum(square - mean**2, 1e-15))
+
+    def drawn(self, k: int, draws: Draws) -> Table:
+        """(tests, items) differences of the items that were drawn."""
+        out = self.apart[k][draws.group, draws.repeat]
+        if k in self.alike:
+            # Alike systems could change places, so that neither is better by the luck of a few simulated items.
+            out = np.where(draws.apart, out, draws.sign * self.alike[k][draws.group, draws.repeat])
+        return np.asarray(out)
+
+
+class Draws(NamedTuple):
+    """(tests, items) items of simulated tests: group, repeat, whether the systems differ on them, and 1 or -1."""
+
+    group: Any
+    repeat: Any
+    apart: Any
+    sign: Any
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pair:
+    """Two systems that are to be told apart.
+
+    Attributes:
+        real: whether their predictions were given.
+        share: of items on which the worse one knows nothing; 1 for real systems.
+        asked: the metric whose difference is held while weights vary, and that difference; None holds the share.
+        by_metric: differences.
+        weights: (groups,) the share of items of each group.
+        others: (resamples, groups) weights that other pilots would have given.
+        scores: of real systems, by system, metric and k, (groups,) scores against k votes.
+    """
+
+    real: bool
+    share: float
+    asked: tuple[str, float] | None
+    by_metric: Mapping[str, Differences] = field(repr=False)
+    weights: Floats = field(repr=False)
+    others: Table = field(repr=False)
+    scores: Mapping[str, Mapping[str, Mapping[int, Floats]]] = field(repr=False)
+
+    def difference(self, metric: str) -> float:
+        """How much better the better one is against everybody."""
+        return self.share * float(self.weights @ self.by_metric[metric].truth)
+
+    def _rows(self) -> tuple[Table, Floats]:
+        """(1 + resamples, groups) weights and (1 + resamples,) shares: here, and of other pilots."""
+        weights = np.concatenate([self.weights[None], self.others])
+        if self.asked is None:
+            return weights, np.full(len(weights), self.share)
+        held, d = self.asked
+        return weights, np.clip(d / np.maximum(weights @ self.by_metric[held].truth, 1e-12), 0.0, 1.0)
+
+    def error(self, metric: str, items: int, k: int) -> Estimate:
+        """Root mean squared error of the measured difference, in parts of the true one."""
+        weights, share = self._rows()
+        mean, deviation = self.by_metric[metric].moments(k, weights, share)
+        truth = share * (weights @ self.by_metric[metric].truth)
+        return _middle(np.hypot(mean - truth, deviation / np.sqrt(items)) / np.maximum(np.abs(truth), 1e-12))
+
+    def power(self, metric: str, items: int, k: int) -> Estimate:
+        """The chance of finding the better system better, with an interval for what the pilot leaves open."""
+        if items < 2:
+            return Estimate(0.0, 0.0, 0.0, LEVEL, len(self.others))
+        mean, deviation = self.by_metric[metric].moments(k, *self._rows())
+        distance = mean / deviation * np.sqrt(items) + stdtrit(items - 1, SIZE / 2)
+        if items < FEW and abs(distance[0]) < 4:
+            distance = distance + self._simulated(metric, items, k) - distance[0]
+        return _middle(ndtr(distance))
+
+    @cached_property
+    def _draws(self) -> Draws:
+        """The same for all metrics and numbers of votes, so that chance does not make one look better."""
+        rng = np.random.default_rng(0)
+        shape = (TESTS, ceil(1.2 * FEW) + 1)
+        return Draws(
+            rng.choice(len(self.weights), size=shape, p=self.weights / self.weights.sum()),
+            rng.integers(REPEATS, size=shape),
+            rng.random(shape) < self.share,
+            rng.choice([-1.0, 1.0], size=shape),
+        )
+
+    def _simulated(self, metric: str, items: int, k: int) -> float:
+        """How far, in standard deviations, the t-test of n items lies beyond what it needs, from simulated tests."""
+        some = Draws(*(each[:, :items] for each in self._draws))
+        found = self.by_metric[metric].drawn(k, some)
+        deviation = found.std(axis=1, ddof=1)
+        t = np.divide(found.mean(axis=1), deviation, out=np.zeros(TESTS), where=deviation > 0) * np.sqrt(items)
+        hits = float((t > -stdtrit(items - 1, SIZE / 2)).mean())
+        return float(ndtri(np.clip(hits, 0.5 / TESTS, 1 - 0.5 / TESTS)))
+
+    def items_needed(self, metric: str, k: int, *, power: float = POWER) -> Estimate | None:
+        """How many items find the better system better with this power; None where k votes hide too much of it."""
+        weights, share = self._rows()
+        mean, deviation = self.by_metric[metric].moments(k, weights, share)
+        if abs(mean[0] - self.difference(metric)) > HIDDEN * abs(self.difference(metric)) or mean[0] <= 0:
+            return None
+        # One and a half items more for Student's t in place of the normal distribution.
+        needed = (float(ndtri(power) - ndtri(SIZE / 2)) * deviation / np.maximum(mean, 1e-12)) ** 2 + 1.5
+        if needed[0] < FEW:
+            at = np.unique(np.ceil(needed[0] * np.array([0.7, 0.85, 1.0, 1.2])).astype(np.int64).clip(5))
+            beyond = np.array([self._simulated(metric, int(n), k) for n in at])
+            slope, start = np.polyfit(np.sqrt(at), beyond, 1) if len(at) > 1 else (0.0, 0.0)
+            simulated = ((float(ndtri(power)) - start) / slope) ** 2 if slope > 0 else needed[0]
+            needed = needed * simulated / needed[0]
+        return _middle(np.minimum(needed, 1e9))
+
+    def score(self, system: str, metric: str, k: int) -> Estimate:
+        """What a real system would score against k votes of such items."""
+        values = self.scores[system][metric][k]
+        return _middle(np.concatenate([self.weights[None], self.others]) @ values)
+
+
+def _middle(values: Floats) -> Estimate:
+    """The first value, and the middle 95 % of the others about it."""
+    low, high = np.quantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    value = float(values[0])
+    return Estimate(value, min(float(low), value), max(float(high), value), LEVEL, len(values) - 1)
+
+
+def simulated_pair(
+    panel: FittedPanel,
+    votes: Sequence[int],
+    *,
+    metrics: Sequence[str],
+    goal: str,
+    difference: float | None = None,
+    seed: int = 0,
+) -> Pair:
+    """A pair of systems that differs by `difference` in the metric `goal`.
+
+    Args:
+        panel: fitted to a pilot.
+        votes: the numbers k of votes to be held against.
+        metrics: of the registry; one of them is `goal`.
+        goal: the metric whose difference is given.
+        difference: that difference, 0 or more; None takes what a share of 0.1 of items makes.
+        seed: of everything random.
+    """
+    rng = np.random.default_rng(seed)
+    point = np.repeat(np.arange(len(panel.points)), REPEATS)
+    p = panel.points[point]
+    better, alike = (forecasts(panel.prior, rng.multinomial(WORTH, p)) for _ in range(2))
+    nothing = np.broadcast_to(panel.prior / panel.prior.sum(), p.shape)
+    counts = nested_votes(p, votes, rng)
+    by_metric = {}
+    for metric in metrics:
+        by_metric[metric] = Differences(
+            truth=_grouped(_gain(metric, p, better, nothing)).mean(axis=1),
+            apart={k: _grouped(_gain(metric, c / k, better, nothing)) for k, c in counts.items()},
+            alike={k: _grouped(_gain(metric, c / k, better, alike)) for k, c in counts.items()},
+        )
+    most = float(panel.weights @ by_metric[goal].truth)
+    told = METRICS[goal]
+    if difference is not None and not 0 < difference <= most:
+        raise InputError(
+            f"plan: a difference of {difference:g} in {told.short} is not between 0 and {most:.3g}, which lies between "
+            f"a system worth {WORTH} people and one that knows nothing of the items; give a smaller one"
+        )
+    return Pair(
+        real=False,
+        share=SHARE if difference is None else difference / most,
+        asked=None if difference is None else (goal, difference),
+        by_metric=by_metric,
+        weights=panel.weights,
+        others=panel.rough[1:],
+        scores={},
+    )
+
+
+def real_pair(
+    pilot: Counts,
+    systems: Mapping[str, Table],
+    votes: Sequence[int],
+    *,
+    metrics: Sequence[str],
+    seed: int = 0,
+) -> Pair:
+    """Two systems by their predictions of the pilot's items; the first is taken for the better one.
+
+    Each item's label distribution is drawn from what its votes leave possible, again and again.
+
+    Args:
+        pilot: (items, classes) votes.
+        systems: by name, (items, classes) probabilities; one or two systems.
+        votes: the numbers k of votes.
+        metrics: of the registry.
+        seed: of everything random.
+    """
+    rng = np.random.default_rng(seed)
+    items = len(pilot)
+    p = _likely_distributions(pilot, list(systems.values()), rng)
+    repeated = {name: np.repeat(q, REPEATS, axis=0) for name, q in systems.items()}
+    one, *_, other = [*repeated.values(), *repeated.values()]
+    counts = nested_votes(p, votes, rng)
+    by_metric: dict[str, Differences] = {}
+    scores: dict[str, dict[str, dict[int, Floats]]] = {name: {} for name in systems}
+    for metric in metrics:
+        by_metric[metric] = Differences(
+            truth=_grouped(_gain(metric, p, one, other)).mean(axis=1),
+            apart={k: _grouped(_gain(metric, c / k, one, other)) for k, c in counts.items()},
+            alike={},
+        )
+        for name, q in repeated.items():
+            scores[name][metric] = {k: _grouped(_per_item(metric, c / k, q)).mean(axis=1) for k, c in counts.items()}
+    return Pair(
+        real=True,
+        share=1.0,
+        asked=None,
+        by_metric=by_metric,
+        weights=np.full(items, 1 / items),
+        others=rng.multinomial(items, np.full(items, 1 / items), size=RESAMPLES * 5) / items,
+        scores=scores,
+    )
+
+
+def forecasts(prior: Floats, counts: Counts) -> Table:
+    """(items, classes) the posterior mean after these votes."""
+    mass = counts + prior
+    return np.asarray(mass / mass.sum(axis=1, keepdims=True))
+
+
+def _likely_distributions(pilot: Counts, systems: Sequence[Table], rng: np.random.Generator) -> Table:
+    """(items * REPEATS, classes) label distributions that the votes and the systems' predictions leave possible.
+
+    Before its votes an item's distribution is Dirichlet about a mean of what everybody says of any item and what each
+    system says of this one, made sharper or flatter by a power. How much each counts, the power, and how closely
+    distributions follow the mean fit the votes best (maximum likelihood). Without the predictions an item would seem to
+    differ from what a good system says of it by more than it does.
+    """
+    everybody = np.broadcast_to(pilot.sum(axis=0) / pilot.sum(), pilot.shape)
+    logs = np.log(np.maximum(np.stack(systems), 1e-6))
+
+    def concentration(given: Floats) -> Table:
+        parts = softmax(given[2:])
+        said = softmax(np.exp(np.clip(given[1], -3, 3)) * logs, axis=2)
+        mean = parts[0] * everybody + np.tensordot(parts[1:], said, axes=1)
+        return np.asarray(np.exp(np.clip(given[0], -5, 8)) * np.maximum(mean, 1e-6))
+
+    def unlikely(given: Floats) -> float:
+        a = concentration(given)
+        total, size = a.sum(axis=1), pilot.sum(axis=1)
+        likelihood = gammaln(total) - gammaln(total + size) + (gammaln(a + pilot) - gammaln(a)).sum(axis=1)
+        return -float(likelihood.sum())
+
+    fitted = minimize(unlikely, np.zeros(3 + len(logs)), method="Nelder-Mead", options={"maxiter": 600, "fatol": 0.01})
+    drawn = rng.standard_gamma(np.repeat(concentration(fitted.x) + pilot, REPEATS, axis=0)) + 1e-300
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
+
+
+def _per_item(metric: str, human: Table, model: Table) -> Floats:
+    per_item = METRICS[metric].per_item
+    assert per_item is not None
+    return np.asarray(per_item(human, np.ascontiguousarray(model)))
+
+
+def _gain(metric: str, human: Table, better: Table, worse: Table) -> Floats:
+    """(items,) by how much the better system is better."""
+    gain = _per_item(metric, human, worse) - _per_item(metric, human, better)
+    return -gain if METRICS[metric].better == "higher" else gain
+
+
+def _grouped(values: Floats) -> Table:
+    """(groups, repeats)."""
+    return np.asarray(values.reshape(-1, REPEATS))

@@ -1,0 +1,122 @@
+"""Which items of the pilot should get the next votes: those whose label distributions gain most.
+
+The rule is that of the collection server's adaptive rounds (`collect.allocation`), decided at once rather than in
+rounds. Beside it stands what as many votes spread evenly would do.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.collect.allocation import best_votes, expected_error, gains_of_next_votes
+from dissensus.collect.items import WANTED
+from dissensus.collect.quality import panel_concentration
+from dissensus.errors import InputError
+from dissensus.table_file import write_table
+from dissensus.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.arrays import Floats, Ints, Names
+    from dissensus.votes.table import Votes
+
+MOST: Final = 50
+"""Further votes that one item may get."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NextVotes:
+    """A list of items, those that gain most first.
+
+    Attributes:
+        items: (listed,) names.
+        about: by attribute of items, (listed,) values.
+        votes: (listed,) further votes, at least 1.
+        gain: (listed,) how much they are expected to reduce the squared error of the item's label distribution.
+        now: expected squared error of a label distribution, in the mean over items.
+        adaptive: after these votes.
+        uniform: after as many votes spread evenly.
+    """
+
+    items: Names
+    about: dict[str, Names]
+    votes: Ints
+    gain: Floats
+    now: float
+    adaptive: float
+    uniform: float
+
+    @property
+    def answer(self) -> str:
+        """What they would do, in a sentence."""
+        total = int(self.votes.sum())
+        return (
+            f"If {total:,} further votes go to the pilot's own items, give them to the {len(self.items):,} that gain "
+            f"most: the expected squared error of a label distribution falls from {self.now:.3g} to "
+            f"{self.adaptive:.3g}, and spread evenly to {self.uniform:.3g}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers without the list, ready for JSON."""
+        return {
+            "items": len(self.items),
+            "votes": int(self.votes.sum()),
+            "expected_error": {"now": self.now, "adaptive": self.adaptive, "uniform": self.uniform},
+        }
+
+
+def next_votes(votes: Votes, *, budget: int) -> NextVotes | None:
+    """The best use of so many further votes on the items that there are; None where the budget buys none.
+
+    Args:
+        votes: single choices.
+        budget: further votes.
+    """
+    if budget < 1:
+        return None
+    mass = votes.counts.astype(np.float64)
+    prior = panel_concentration(mass[votes.panel_size > 0])
+    gains = gains_of_next_votes(mass, prior, votes=MOST)
+    n = len(mass)
+    budget = min(budget, n * MOST)
+    further = best_votes(gains, np.full(n, MOST), budget=budget)
+    gathered = np.concatenate([np.zeros((n, 1)), np.cumsum(gains, axis=1)], axis=1)
+    # Spread evenly, the votes that do not go round fall on any items.
+    each, over = divmod(budget, n)
+    part = over / n
+    even = (1 - part) * gathered[:, each] + part * gathered[:, min(each + 1, MOST)]
+    gain = gathered[np.arange(n), further]
+    now = float(expected_error(mass, prior).mean())
+    order = np.argsort(-gain, kind="stable")[: int((further > 0).sum())]
+    return NextVotes(
+        items=votes.items[order],
+        about={name: values[order] for name, values in votes.item_attributes.items()},
+        votes=further[order],
+        gain=gain[order],
+        now=now,
+        adaptive=now - float(gain.mean()),
+        uniform=now - float(even.mean()),
+    )
+
+
+def write_list(found: NextVotes, path: Path) -> None:
+    """Write the list: a table (.csv, .tsv, .parquet) for `dissensus collect`, or .json as tasks of Label Studio."""
+    if path.suffix == ".json":
+        tasks = [
+            {"data": {"item": str(item), **{name: str(values[at]) for name, values in found.about.items()}, WANTED: k}}
+            for at, (item, k) in enumerate(zip(found.items.tolist(), found.votes.tolist(), strict=True))
+        ]
+        with whole_file(path) as unfinished:
+            unfinished.write_text(json.dumps(tasks, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        return
+    import polars as pl
+
+    columns = {"item": found.items.tolist(), **{name: values.tolist() for name, values in found.about.items()}}
+    if WANTED in found.about or "gain" in found.about:
+        raise InputError(f"plan: items have an attribute '{WANTED}' or 'gain', which the list needs; rename it")
+    write_table(pl.DataFrame({**columns, WANTED: found.votes, "gain": found.gain}), path)

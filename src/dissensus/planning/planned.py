@@ -1,0 +1,389 @@
+"""A plan: n items with k votes each at one cost, for a stated goal, with what each choice would show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.evaluation.comparison.verdict import listed
+from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.planning.comparing import HIDDEN, POWER, WORTH, real_pair, simulated_pair
+from dissensus.planning.evidence import delivery_advice
+from dissensus.planning.fitted import fit_panel
+from dissensus.planning.next_items import NextVotes, next_votes
+from dissensus.planning.predicted import predict
+from dissensus.votes.agreement import single_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dissensus.arrays import Table
+    from dissensus.bootstrap import Estimate
+    from dissensus.planning.comparing import Pair
+    from dissensus.planning.predicted import Prediction
+    from dissensus.votes.table import Votes
+
+VOTES: Final = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50)
+"""The numbers of votes an item that are weighed."""
+
+GOALS: Final = ("soft_nll", "accuracy", "tvd", "wasserstein", "agreement")
+"""What a plan can be for: telling two systems apart by a metric, or measuring agreement."""
+
+NEAR: Final = 0.1
+"""Plans within this part of the best one are as good."""
+
+TRAINED: Final = (
+    "What a model trained on these votes would score cannot be known from votes alone: train on parts of the pilot "
+    "(dissensus study run) and see how its score grows."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices:
+    """What a collection costs, in one currency; by default each vote costs 1, and a budget is a number of votes.
+
+    Attributes:
+        vote: of one vote.
+        item: of one item, whatever its votes: finding it, preparing it.
+        seconds: that one answer takes; None where that is not known.
+    """
+
+    vote: float = 1.0
+    item: float = 0.0
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.vote > 0 and self.item >= 0 and (self.seconds is None or self.seconds > 0)):
+            raise InputError("plan: a vote must cost more than 0, an item 0 or more, and an answer take time")
+
+    def cost(self, items: int, k: int) -> float:
+        """Of n items with k votes each."""
+        return items * (self.item + k * self.vote)
+
+    def hours(self, items: int, k: int) -> float | None:
+        """Of people's time."""
+        return None if self.seconds is None else items * k * self.seconds / 3600
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Choice:
+    """One way to spend: n items with k votes.
+
+    Attributes:
+        items: n.
+        k: votes an item.
+        cost: in total.
+        hours: of people's time; None where seconds an answer are not known.
+        shown: what would be measured.
+        power: by metric, of telling the two systems apart.
+        error: by metric, root mean squared error of the measured difference, in parts of the true one.
+        scores: of systems whose predictions were given, by system and metric, what they would score.
+    """
+
+    items: int
+    k: int
+    cost: float
+    hours: float | None
+    shown: Prediction
+    power: Mapping[str, Estimate]
+    error: Mapping[str, Estimate]
+    scores: Mapping[str, Mapping[str, Estimate]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The choice, ready for JSON."""
+        shown = {
+            name: None if (found := getattr(self.shown, name)) is None else found.to_dict()
+            for name in ("agreement", "alpha", "same_majority", "reliability", "label_error")
+        }
+        return {
+            "items": self.items,
+            "votes": self.k,
+            "cost": self.cost,
+            "hours": self.hours,
+            **shown,
+            "power": {name: each.to_dict() for name, each in self.power.items()},
+            "error": {name: each.to_dict() for name, each in self.error.items()},
+            "scores": {
+                system: {name: each.to_dict() for name, each in found.items()} for system, found in self.scores.items()
+            },
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan:
+    """What a pilot tells of how to spend.
+
+    Attributes:
+        goal: what it is for.
+        budget: in total; None where the cheapest plan of a power of 80 % was asked for.
+        choices: by votes an item, at one cost, or those that reach the power.
+        best: the recommended one; None where no choice reaches the power.
+        prices: of votes and items.
+        needed: by metric and votes an item, how many items give a power of 80 %.
+        difference: by metric, of the two systems, against everybody.
+        answer: in sentences.
+        delivery: what to train with, from the benchmark.
+        next: which items of the pilot should get the next votes.
+        notes: what a reader must know.
+    """
+
+    goal: str
+    budget: float | None
+    choices: tuple[Choice, ...]
+    best: Choice | None
+    prices: Prices
+    needed: Mapping[str, Mapping[int, Estimate]]
+    difference: Mapping[str, float]
+    answer: tuple[str, ...]
+    delivery: str
+    next: NextVotes | None = field(repr=False)
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "goal": self.goal,
+            "budget": self.budget,
+            "answer": list(self.answer),
+            "best": None if self.best is None else {"items": self.best.items, "votes": self.best.k},
+            "choices": [each.to_dict() for each in self.choices],
+            "items_needed": {
+                metric: {str(k): each.to_dict() for k, each in found.items()} for metric, found in self.needed.items()
+            },
+            "difference": dict(self.difference),
+            "delivery": self.delivery,
+            "next": None if self.next is None else self.next.to_dict(),
+            "notes": list(self.notes),
+        }
+
+
+def plan(
+    votes: Votes,
+    *,
+    goal: str = "soft_nll",
+    budget: float | None = None,
+    difference: float | None = None,
+    prices: Prices | None = None,
+    systems: Mapping[str, Table] | None = None,
+    seed: int = 0,
+) -> Plan:
+    """How many items with how many votes, from a pilot.
+
+    Args:
+        votes: the pilot: single choices, most items with two votes or more.
+        goal: one of `GOALS`.
+        budget: what may be spent in all, in the currency of the prices; None asks for the cheapest plan that tells two
+            systems apart with a power of 80 %.
+        difference: between those systems, in the metric of the goal; None takes a simulated pair of which the worse
+            system knows nothing of every tenth item.
+        prices: of votes and items.
+        systems: by name, (items, classes) probabilities of one or two systems for the pilot's items, in their order;
+            two of them take the place of the simulated pair, the first as the better one.
+        seed: of everything random.
+
+    Examples:
+        >>> import numpy as np
+        >>> from dissensus.votes import simulate_votes
+        >>> truth = np.random.default_rng(0).dirichlet([0.5, 0.5, 0.5], size=150)
+        >>> found = plan(simulate_votes(truth, 4, annotators=20, seed=0), budget=2000)
+        >>> found.best.items * found.best.k
+        2000
+    """
+    prices = prices or Prices()
+    _check(votes, goal, budget, difference, systems)
+    counts = votes.counts[votes.panel_size > 0]
+    metrics = ["soft_nll", "accuracy", "tvd", *(["wasserstein"] if votes.ordered else [])]
+    panel = fit_panel(counts, seed=seed)
+    ks = [k for k in VOTES if budget is None or prices.cost(2, k) <= budget]
+    if not ks or (goal == "agreement" and ks == [1]):
+        raise InputError(f"plan: a budget of {budget:g} does not buy two items with the votes for it; give more")
+    held = goal if goal in metrics else "soft_nll"
+    if systems:
+        chosen = {name: table[votes.panel_size > 0] for name, table in systems.items()}
+        real = real_pair(counts, chosen, ks, metrics=metrics, seed=seed)
+    pair = (
+        real
+        if systems and len(systems) > 1
+        else simulated_pair(panel, ks, metrics=metrics, goal=held, difference=difference, seed=seed)
+    )
+    needed = {
+        metric: {k: found for k in ks if (found := pair.items_needed(metric, k)) is not None} for metric in metrics
+    }
+    sizes = (
+        [(int(budget / prices.cost(1, k)), k) for k in ks]
+        if budget is not None
+        else [(ceil(found.value), k) for k, found in needed[goal].items()]
+    )
+    shown = predict(counts, panel, sizes, scale=votes.scale if votes.ordered else None, seed=seed)
+    choices = tuple(
+        Choice(
+            items=n,
+            k=k,
+            cost=prices.cost(n, k),
+            hours=prices.hours(n, k),
+            shown=prediction,
+            power={metric: pair.power(metric, n, k) for metric in metrics},
+            error={metric: pair.error(metric, n, k) for metric in metrics},
+            scores={name: {each: real.score(name, each, k) for each in metrics} for name in systems or ()},
+        )
+        for (n, k), prediction in zip(sizes, shown, strict=True)
+    )
+    loss = {each.k: _loss(each, goal, budget) for each in choices}
+    best = min(choices, key=lambda each: loss[each.k]) if choices else None
+    # As many votes again as the pilot has, or fewer: what it tells of its items does not reach further.
+    again = int(counts.sum())
+    further = next_votes(votes, budget=again if budget is None else min(again, int(budget / prices.vote)))
+    return Plan(
+        goal=goal,
+        budget=budget,
+        choices=choices,
+        best=best,
+        prices=prices,
+        needed=needed,
+        difference={metric: pair.difference(metric) for metric in metrics},
+        answer=tuple(_answer(goal, budget, choices, best, loss, pair, further)),
+        delivery=delivery_advice(float(counts.sum(axis=1).mean())),
+        next=further,
+        notes=tuple(_notes(votes, pair, systems)),
+    )
+
+
+def _check(
+    votes: Votes, goal: str, budget: float | None, difference: float | None, systems: Mapping[str, Table] | None
+) -> None:
+    if goal not in GOALS:
+        raise InputError(f"plan: there is no goal '{goal}'; choose {', '.join(GOALS)}")
+    if goal == "wasserstein" and not votes.ordered:
+        raise InputError("plan: wasserstein needs classes that are a scale; add --ordered, or choose tvd")
+    if not single_choice(votes):
+        raise InputError("plan: the votes have judgements with several classes or none; a pilot needs single choices")
+    votes.require_people()
+    if (votes.panel_size >= 2).sum() < 10:
+        raise InputError(
+            f"plan: {(votes.panel_size >= 2).sum()} items have two votes or more; ask at least 10 items twice, or "
+            "nothing is known of how people differ"
+        )
+    if budget is None and goal == "agreement":
+        raise InputError("plan: agreement has no power to reach; give a budget")
+    if budget is not None and budget <= 0:
+        raise InputError(f"plan: a budget of {budget:g} buys nothing; give more")
+    if systems is not None and len(systems) > 2:
+        raise InputError(f"plan: {len(systems)} systems; give one, or the two that are to be told apart")
+    if difference is not None and systems is not None and len(systems) == 2:
+        raise InputError("plan: two systems differ as they do; leave out the difference, or one of them")
+
+
+def _loss(choice: Choice, goal: str, budget: float | None) -> float:
+    """What is to be small: the cost of the power, the error of the difference, or the width of alpha's interval."""
+    if budget is None:
+        return choice.cost
+    if goal != "agreement":
+        return choice.error[goal].value
+    found = choice.shown.alpha.estimate
+    return np.inf if found is None or found.low is None or found.high is None else found.high - found.low
+
+
+def _answer(
+    goal: str,
+    budget: float | None,
+    choices: Sequence[Choice],
+    best: Choice | None,
+    loss: Mapping[int, float],
+    pair: Pair,
+    further: NextVotes | None,
+) -> list[str]:
+    """What to do, for which metric, what other metrics would want, and what is not known."""
+    if best is None:
+        return [
+            (
+                f"No number of votes up to {VOTES[-1]} shows the difference in {METRICS[goal].short}: more than "
+                f"{HIDDEN:.0%} of it stays hidden behind few votes."
+            ),
+            TRAINED,
+        ]
+    told = []
+    size = f"{best.items:,} items x {best.k} {'vote' if best.k == 1 else 'votes'}"
+    hours = "" if best.hours is None else f", {best.hours:,.0f} hours of people's time"
+    if goal == "agreement":
+        found = best.shown.alpha.estimate
+        told.append(f"{size} (cost {money(best.cost)}{hours}) measure agreement best: alpha {found}.")
+    else:
+        told.append(
+            f"{size} (cost {money(best.cost)}{hours}) tell two systems apart by {METRICS[goal].short} with a power of "
+            f"{_percent(best.power[goal])}, where they differ by {pair.difference(goal):.3g} against everybody."
+        )
+    near = [each.k for each in choices if loss[each.k] <= (1 + NEAR) * loss[best.k]]
+    beyond = [each for each in choices if each.k > best.k]
+    if best.k == choices[0].k and beyond:
+        told.append(f"More items beat more votes here, from {best.k} {'vote' if best.k == 1 else 'votes'} an item on.")
+    elif beyond:
+        told.append(f"More votes an item pay until {best.k}; from there on more items do.")
+    if len(near) > 1:
+        told.append(f"{_ends(near, choices)} votes an item are as good within {NEAR:.0%}.")
+    if best.k == 1:
+        told.append("With one vote an item nothing is learnt of how people differ; a part of the items needs a second.")
+    others = [metric for metric in best.power if metric != goal]
+    if budget is not None:
+        wishes = []
+        for metric in others:
+            other = min(choices, key=lambda each: each.error[metric].value)
+            wishes.append(
+                f"{METRICS[metric].short} {other.items:,} x {other.k} (power {_percent(other.power[metric])})"
+            )
+        told.append(f"This is for {_named(goal)}; at the same cost others would want: {'; '.join(wishes)}.")
+    else:
+        told.append(f"This is for {_named(goal)}; other metrics want other numbers.")
+    if further is not None:
+        told.append(further.answer)
+    return [*told, TRAINED]
+
+
+def money(cost: float) -> str:
+    """A cost with its pence, where it has any.
+
+    >>> money(5000.0), money(4998.6667)
+    ('5,000', '4,998.67')
+    """
+    return f"{cost:,.2f}".removesuffix(".00")
+
+
+def _named(goal: str) -> str:
+    return METRICS[goal].short if goal in METRICS else goal
+
+
+def _percent(found: Estimate) -> str:
+    return f"{found.value:.0%} [{found.low:.0%}, {found.high:.0%}]"
+
+
+def _ends(near: Sequence[int], choices: Sequence[Choice]) -> str:
+    """Numbers of votes that are as good: from one to another where none between them is left out."""
+    between = [each.k for each in choices if near[0] <= each.k <= near[-1]]
+    return f"{near[0]} to {near[-1]}" if list(near) == between else listed([str(k) for k in near])
+
+
+def _notes(votes: Votes, pair: Pair, systems: Mapping[str, Table] | None) -> list[str]:
+    size = votes.panel_size[votes.panel_size > 0]
+    told = [
+        (
+            f"From a pilot of {len(size):,} items with {size.mean():.3g} votes each. Intervals are 95 % prediction "
+            "intervals for as many new items of the same kind, judged by people of the same kind, each item by people "
+            "of its own."
+        )
+    ]
+    if pair.real:
+        better, worse = list(systems or ())
+        told.append(
+            f"The systems are {better} and {worse}, and {better} is taken for the better one; how far they differ is "
+            "known from the pilot alone."
+        )
+    else:
+        told.append(
+            f"The two systems are simulated: one forecasts as well as {WORTH} people's votes, the other does so too "
+            f"but knows nothing of {pair.share:.1%} of items. Power is that of a paired t-test over items, two-sided "
+            f"at 5 %, and {POWER:.0%} of it is enough. For systems of your own give two files of predictions."
+        )
+    return told

@@ -1,0 +1,220 @@
+"""At the door: who may come in, what they are told if they may not, and who is paid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dissensus.collect.answers import Refused
+from dissensus.collect.assignment import Finished, expire_leases, report_problem, status_of
+from dissensus.collect.events import log_event
+from dissensus.collect.participants import (
+    annotator_by_id,
+    arrive,
+    consent,
+    door,
+    exclude,
+    final_answers,
+    finish_code,
+    places_left,
+    practised,
+    quotas_so_far,
+    screen,
+)
+from tests.collect.web import legal_values, visited, web_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.collect.conftest import Collecting
+
+    Make = Callable[..., Collecting]
+
+SCREENED = """
+[[eligibility]]
+name = "age_group"
+question = "How old are you?"
+options = ["Under 18", "18 to 39", "40 or older"]
+eligible = ["18 to 39", "40 or older"]
+
+[quotas]
+age_group = { "18 to 39" = 1 }
+side = { left = 1 }
+"""
+PROLIFIC = "/?PROLIFIC_PID=p{}&STUDY_ID=s1&SESSION_ID=x{}"
+
+
+def new(project: Collecting, **parameters: str) -> int:
+    return project.database.write_now(lambda c: arrive(c, now=project.now, parameters=parameters).annotator)
+
+
+def test_a_place_is_held_from_consent_until_the_end_or_until_somebody_leaves(collecting: Make) -> None:
+    project = collecting(items=4, k=2, items_per_annotator="4")
+    assert project.write(places_left) == 8
+    one = project.worker(forced=False)
+    assert project.write(places_left) == 4
+    lease = project.lease(one)
+    assert project.write(places_left) == 4, "what is on the screen is held once, not twice"
+    project.save(one, lease)
+    assert project.write(places_left) == 4
+    other = new(project)
+    assert project.write(consent, other, agreed=True) == "consented"
+    assert project.write(door, None).shut == "full"
+    third = new(project)
+    assert project.write(consent, third, agreed=True) == "arrived"
+    assert project.one("SELECT consented_at FROM annotator WHERE id = ?", third) is None
+    with pytest.raises(Refused):
+        project.write(practised, third, passed=True)
+    project.now += 1801  # whoever only read has left, and so has whoever was at work
+    project.database.write_now(lambda c: expire_leases(c, now=project.now))
+    assert project.write(places_left) == 7
+    assert project.write(consent, third, agreed=True) == "consented"
+
+
+def test_somebody_who_does_not_count_holds_no_place(collecting: Make) -> None:
+    project = collecting(items=4, k=1)
+    one = project.worker(forced=False)
+    assert project.write(door, None).shut == "full"
+    project.write(exclude, one, reason="speed", by="researcher")
+    assert project.write(places_left) == 4
+
+
+def test_more_reports_than_answers_are_not_paid_as_complete(collecting: Make) -> None:
+    project = collecting(items=5, k=2, patience="0")
+    one = project.worker()
+    project.save(one, project.lease(one))
+    for _ in range(4):
+        project.write(report_problem, one, assignment=project.lease(one).assignment, reason="blank")
+    assert isinstance(project.next(one), Finished)
+    found = project.database.read_now(lambda c: annotator_by_id(c, one))
+    assert (found.state, found.paid) == ("technical", False)
+    code = project.database.read_now(lambda c: finish_code(c, project.project, one))
+    assert code == project.project.recruitment.codes["technical"]
+    honest = project.worker()
+    for _ in range(2):
+        project.write(report_problem, honest, assignment=project.lease(honest).assignment, reason="blank")
+    project.work_through(honest)
+    assert project.database.read_now(lambda c: annotator_by_id(c, honest)).paid
+
+
+def test_eligibility_comes_before_consent_and_the_answers_of_others_are_not_kept(collecting: Make) -> None:
+    project = collecting(items=4, k=3, more=SCREENED)
+    young, old = new(project, side="right"), new(project, side="left")
+    with pytest.raises(Refused, match="before consent"):
+        project.write(consent, young, agreed=True)
+    assert not project.write(screen, young, answers={"age_group": "Under 18"})
+    assert project.write(screen, old, answers={"age_group": "40 or older"})
+    assert not project.write(screen, young, answers={"age_group": "40 or older"}), "the first answer stands"
+    told = project.database.read_now(final_answers)
+    assert told == {old: {"age_group": "40 or older", "side": "left"}}
+    code = project.database.read_now(lambda c: finish_code(c, project.project, young))
+    assert code == project.project.recruitment.codes["ineligible"]
+    assert project.write(consent, old, agreed=False) == "no-consent"
+    assert project.database.read_now(final_answers) == {}, "nothing is kept of somebody who did not agree"
+
+
+def test_a_quota_lets_in_as_many_of_a_group_as_it_says_by_answer_or_by_link(collecting: Make) -> None:
+    project = collecting(items=3, k=6, more=SCREENED)
+
+    def come(age: str, side: str) -> str:
+        who = new(project, side=side)
+        project.write(screen, who, answers={"age_group": age})
+        state: str = project.write(consent, who, agreed=True)
+        if state == "consented":
+            project.write(practised, who, passed=True)
+            people.append(who)
+        return state
+
+    people: list[int] = []
+    assert come("18 to 39", "right") == "consented"
+    assert come("18 to 39", "right") == "arrived", "a second person of the group"
+    assert come("40 or older", "left") == "consented"
+    assert come("40 or older", "left") == "arrived"
+    assert come("40 or older", "right") == "consented", "a group that is not named has no limit"
+    project.work_through(people[0])
+    shown = {
+        (each.attribute, each.group): (each.finished, each.now, each.most) for each in project.write(quotas_so_far)
+    }
+    assert shown == {("age_group", "18 to 39"): (1, 0, 1), ("side", "left"): (0, 1, 1)}
+    project.write(exclude, people[0], reason="speed", by="researcher")
+    assert come("18 to 39", "right") == "consented", "an excluded person takes no place of the quota"
+
+
+def test_people_who_left_do_not_count_as_at_work(collecting: Make) -> None:
+    project = collecting(items=4, k=3)
+    one, _ = project.worker(), new(project)
+    project.lease(one)
+    assert project.write(status_of).annotators == {"arrived": 1, "working": 1}
+    project.now += 700
+    assert project.write(status_of).annotators == {"arrived": 1, "left": 1}
+    project.now += 1200
+    assert project.write(status_of).annotators == {"left": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "heading"), [("paused", "is paused"), ("closed", "is closed"), ("", "places are taken")]
+)
+def test_a_shut_door_is_said_before_consent_with_the_way_back(tmp_path: Path, kind: str, heading: str) -> None:
+    project = web_project(tmp_path, items=2, k=1, changes={"recruitment.kind": '"prolific"'})
+    with visited(project) as site:
+        inside = site.visitor().work(project, link=PROLIFIC.format(1, 1))
+        if kind:
+            site.database.write_now(lambda c: log_event(c, now=site.time[0], annotator=None, kind=kind))
+        late = site.visitor()
+        page = late.open(PROLIFIC.format(2, 2))
+        assert page.url.path == "/door"
+        assert heading in page.text
+        assert f"https://app.prolific.com/submissions/complete?cc={project.recruitment.codes['full']}" in page.text
+        for path in ("/consent", "/instructions", "/work", "/finish"):
+            assert late.open(path).url.path == "/door", path
+        assert site.read("SELECT state FROM annotator ORDER BY id") == [("working",), ("arrived",)]
+        if kind == "closed":
+            assert inside.finish(project) == 2, "those who are inside carry on"
+
+
+def test_the_last_place_may_go_while_consent_is_read_and_the_door_opens_again(tmp_path: Path) -> None:
+    project = web_project(tmp_path, items=2, k=1)
+    with visited(project) as site:
+        slow = site.visitor()
+        assert slow.open("/").url.path == "/consent"
+        site.annotator()
+        assert slow.form("/consent", agreed="yes").url.path == "/door"
+        site.time[0] += 3600
+        assert slow.open("/").url.path == "/consent", "the other one has left"
+
+
+def test_whoever_is_not_eligible_sees_no_consent_page_and_gets_a_code_of_their_own(tmp_path: Path) -> None:
+    project = web_project(tmp_path, items=2, k=2, more=SCREENED, changes={"recruitment.kind": '"prolific"'})
+    with visited(project) as site:
+        visitor = site.visitor()
+        assert visitor.open(PROLIFIC.format(1, 1) + "&side=left").url.path == "/eligibility"
+        assert visitor.open("/consent").url.path == "/eligibility"
+        assert visitor.form("/eligibility").status_code == 422
+        page = visitor.form("/eligibility", {"answer-0": "Under 18"})
+        assert page.url.path == "/finish"
+        assert project.recruitment.codes["ineligible"] in page.text
+        other = site.visitor()
+        other.open(PROLIFIC.format(2, 2) + "&side=left")
+        assert other.form("/eligibility", {"answer-0": "40 or older"}).url.path == "/consent"
+        assert site.read("SELECT name, answer FROM final_answer ORDER BY name") == [
+            ("age_group", "40 or older"),
+            ("side", "left"),
+        ]
+
+
+def test_the_progress_page_shows_quotas_and_who_has_left_and_closes_the_door(tmp_path: Path) -> None:
+    project = web_project(tmp_path, items=2, k=2, more="[quotas]\nside = { left = 3 }\n")
+    with visited(project) as site:
+        one = site.visitor().work(project, link="/?side=left")
+        one.save(one.next(), legal_values(project))
+        researcher = site.researcher()
+        page = researcher.open("/researcher/progress").text
+        assert "1 of 3" in page
+        site.time[0] += 700
+        assert "left in the middle" in researcher.open("/researcher/progress").text
+        assert "Reopen" in researcher.form("/researcher/close").text
+        assert site.visitor().open("/").url.path == "/door"
+        researcher.form("/researcher/reopen")
+        assert site.visitor().open("/").url.path == "/consent"

@@ -1,0 +1,1 @@
+"""Plans, held against simulations whose truth is known."""

@@ -1,0 +1,248 @@
+"""A plan, and what a user reads of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dissensus import plot
+from dissensus.cli import app
+from dissensus.collect.database import open_database
+from dissensus.collect.items import project_items
+from dissensus.collect.project import init_project, read_project
+from dissensus.collect.setup_check import check_setup, project_budget
+from dissensus.errors import InputError
+from dissensus.planning import Plan, Prices, next_votes, plan
+from dissensus.planning.evidence import delivery_advice
+from dissensus.planning.next_items import write_list
+from dissensus.votes import simulate_votes, write_votes
+from dissensus.votes.table import Votes, votes_from_counts
+
+RNG = np.random.default_rng
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def pilot(*, ordered: bool = False) -> Votes:
+    return simulate_votes(RNG(0).dirichlet([0.5, 0.5], 80), 4, annotators=20, seed=0, ordered=ordered)
+
+
+@cache
+def planned(goal: str = "soft_nll", budget: float | None = 2000, item: float = 0.0) -> Plan:
+    return plan(pilot(), goal=goal, budget=budget, prices=Prices(vote=2.0, item=item, seconds=36))
+
+
+def test_every_choice_costs_the_budget_and_no_more() -> None:
+    for item in (0.0, 100.0):
+        for each in planned(item=item).choices:
+            assert each.cost == each.items * (item + 2 * each.k)
+            assert each.cost <= 2000 < each.cost + item + 2 * each.k
+            assert each.hours == pytest.approx(each.items * each.k / 100)
+
+
+def test_soft_nll_wants_items_where_they_are_free_and_votes_where_they_are_not() -> None:
+    free, dear = planned().best, planned(item=100.0).best
+    assert free is not None
+    assert dear is not None
+    assert free.k == 1 < 5 <= dear.k
+    assert "More items beat more votes here" in " ".join(planned().answer)
+    assert f"pay until {dear.k}" in " ".join(planned(item=100.0).answer)
+
+
+def test_accuracy_wants_more_votes_than_soft_nll() -> None:
+    rich = plan(pilot(), goal="accuracy", budget=20_000)
+    assert rich.best is not None
+    assert rich.best.k >= 3
+    assert rich.best.error["accuracy"].value == min(each.error["accuracy"].value for each in rich.choices)
+
+
+def test_without_a_budget_the_cheapest_plan_of_the_power_is_asked_for() -> None:
+    found = planned(budget=None, item=4.0)
+    assert found.best is not None
+    assert found.best.cost == min(each.cost for each in found.choices)
+    assert all(each.power["soft_nll"].value == pytest.approx(0.8, abs=0.03) for each in found.choices)
+    assert found.best.items == np.ceil(found.needed["soft_nll"][found.best.k].value)
+
+
+def test_agreement_is_measured_best_by_the_narrowest_interval() -> None:
+    found = planned("agreement")
+    assert found.best is not None
+    widths = {each.k: each.shown.alpha.estimate for each in found.choices if each.shown.alpha.estimate is not None}
+    narrowest = min(widths, key=lambda k: widths[k].high - widths[k].low)  # type: ignore[operator]
+    assert found.best.k == narrowest
+    assert "measure agreement best" in found.answer[0]
+
+
+def test_the_answer_says_for_which_metric_and_what_cannot_be_known() -> None:
+    words = " ".join(planned().answer)
+    assert "This is for soft NLL" in words
+    assert "accuracy" in words
+    assert "cannot be known from votes alone" in words
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"goal": "beauty"}, "no goal 'beauty'"),
+        ({"goal": "wasserstein"}, "needs classes that are a scale"),
+        ({"goal": "agreement"}, "give a budget"),
+        ({"budget": 0}, "buys nothing"),
+        ({"budget": 1}, "does not buy two items"),
+        ({"difference": 5.0}, "give a smaller one"),
+    ],
+)
+def test_what_is_wrong_is_said(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        plan(pilot(), **given)
+
+
+def test_a_pilot_of_single_votes_is_refused() -> None:
+    with pytest.raises(InputError, match="ask at least 10 items twice"):
+        plan(votes_from_counts(np.eye(3, dtype=np.int64)), budget=100)
+    with pytest.raises(InputError, match="cost more than 0"):
+        Prices(vote=0)
+
+
+def test_the_next_votes_go_where_they_help_and_beat_even_ones() -> None:
+    rng = RNG(1)
+    truth = np.where(rng.random(400)[:, None] < 0.8, [0.98, 0.02], [0.5, 0.5])
+    counts = rng.multinomial(4, truth)
+    found = next_votes(votes_from_counts(counts), budget=400)
+    assert found is not None
+    assert found.votes.sum() == 400
+    assert found.adaptive < found.uniform < found.now
+    unanimous = (counts.max(axis=1) == 4)[found.items]
+    assert found.votes[~unanimous].mean() > 2 * found.votes.sum() / 400
+    further = np.zeros(400, dtype=np.int64)
+    further[found.items] = found.votes
+    errors = []
+    for wanted in (further, np.full(400, 1)):
+        seen = counts + rng.multinomial(wanted, truth) + 0.3
+        errors.append(((seen / seen.sum(axis=1, keepdims=True) - truth) ** 2).sum(axis=1).mean())
+    assert errors[0] < errors[1]
+
+
+def test_collect_takes_the_list_and_asks_for_as_many_votes(tmp_path: Path) -> None:
+    votes = pilot()
+    texts = np.array([f"text of {item}" for item in votes.items])
+    found = next_votes(Votes(**{**vars_of(votes), "item_attributes": {"text": texts}}), budget=60)
+    assert found is not None
+    table = tmp_path / "next.csv"
+    write_list(found, table)
+    init_project(tmp_path / "project", texts=table, classes=votes.classes)
+    project = read_project(tmp_path / "project")
+    items = project_items(project)
+    assert [each.wanted for each in items] == found.votes.tolist()
+    assert items[0].text == f"text of {found.items[0]}"
+    assert project_budget(project).votes == 60
+    assert any("the votes that their table wants = 60 votes" in each.sentence for each in check_setup(project))
+    with open_database(project) as database:
+        wanted = database.read_now(lambda c: c.execute("SELECT name, wanted FROM item").fetchall())
+    assert dict(wanted) == {str(item): k for item, k in zip(found.items, found.votes.tolist(), strict=True)}
+
+
+def test_a_number_of_votes_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None:
+    table = tmp_path / "next.csv"
+    table.write_text("item,text,votes_wanted\na,one,2\nb,two,\nc,three,few\n")
+    init_project(tmp_path / "project", texts=table, classes=("x", "y"))
+    with pytest.raises(InputError, match="'few' in column votes_wanted is no number of votes"):
+        project_items(read_project(tmp_path / "project"))
+    table.write_text("item,text,votes_wanted\na,one,2\nb,two,\n")
+    assert [each.wanted for each in project_items(read_project(tmp_path / "project"))] == [2, None]
+
+
+def vars_of(votes: Votes) -> dict[str, Any]:
+    return {name: getattr(votes, name) for name in votes.__dataclass_fields__}
+
+
+def test_delivery_advice_is_the_benchmarks_own_and_its_file_is_the_newest() -> None:
+    kept = ROOT / "src" / "dissensus" / "planning" / "bench.json"
+    newest = ROOT / "docs" / "results" / "bench.json"
+    assert kept.read_text() == newest.read_text(), f"copy {newest} to {kept}: the benchmark was run again"
+    answers = json.loads(newest.read_text())["answers"]
+    assert delivery_advice(3.0) == answers[0]
+    assert delivery_advice(30.0) == answers[1]
+    assert delivery_advice(3.0).startswith("With few votes")
+
+
+def test_the_command_prints_the_answer_and_writes_table_figure_and_lists(tmp_path: Path) -> None:
+    write_votes(pilot(), tmp_path / "votes.csv")
+    options = [
+        "--budget",
+        "1500",
+        "--price",
+        "0.5",
+        "--answer-seconds",
+        "10",
+        "--item-price",
+        "1",
+        "--goal",
+        "accuracy",
+    ]
+    out, kept = tmp_path / "out", tmp_path / "plan.json"
+    command = ["plan", str(tmp_path / "votes.csv"), *options, "-o", str(out), "--json", str(kept)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    found = json.loads(kept.read_text())
+    assert found["answer"][0] in result.output.replace("\n", " ")
+    assert "Training: With few votes" in result.output
+    assert {each.name for each in out.iterdir()} == {"plan.csv", "plan.svg", "next.csv", "next.json"}
+    rows = list(csv.DictReader((out / "plan.csv").read_text().splitlines()))
+    assert [int(row["votes"]) for row in rows] == [each["votes"] for each in found["choices"]]
+    assert float(rows[1]["power_accuracy"]) == pytest.approx(found["choices"][1]["power"]["accuracy"]["value"])
+    svg = (out / "plan.svg").read_text()
+    assert svg.startswith("<svg")
+    assert "accuracy" in svg
+    tasks = json.loads((out / "next.json").read_text())
+    assert sum(task["data"]["votes_wanted"] for task in tasks) == found["next"]["votes"]
+
+
+def test_predictions_take_the_place_of_simulated_systems(tmp_path: Path) -> None:
+    votes = pilot(ordered=True)
+    write_votes(votes, tmp_path / "votes.csv")
+    shares = votes.counts / votes.counts.sum(axis=1, keepdims=True)
+    for name, table in {"sure": 0.8 * shares + 0.1, "even": np.full(shares.shape, 0.5)}.items():
+        np.savez(tmp_path / f"{name}.npz", items=votes.items, probabilities=table, classes=np.array(votes.classes))
+    command = ["plan", str(tmp_path / "votes.csv"), "--ordered", "--budget", "300"]
+    command += ["--predictions", str(tmp_path / "sure.npz"), "--compare", str(tmp_path / "even.npz")]
+    result = CliRunner().invoke(app, [*command, "--json", "-"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output[result.output.index("{") : result.output.rindex("}") + 1])
+    assert set(found["choices"][0]["scores"]) == {"sure", "even"}
+    assert found["choices"][2]["reliability"] is not None
+    assert "sure is taken for the better one" in " ".join(found["notes"])
+    refused = CliRunner().invoke(app, [*command, "--difference", "0.1"])
+    assert isinstance(refused.exception, InputError)
+
+
+def test_votes_of_models_are_left_out_and_that_is_said(tmp_path: Path) -> None:
+    rows = [f"{item},p{who},{'ab'[(item + who) % 5 == 0]},person" for item in range(30) for who in range(4)]
+    rows += [f"{item},llm,b,model" for item in range(30)]
+    (tmp_path / "votes.csv").write_text("item,annotator,label,kind\n" + "\n".join(rows) + "\n")
+    result = CliRunner().invoke(app, ["plan", str(tmp_path / "votes.csv"), "--budget", "300"])
+    assert result.exit_code == 0, result.output
+    assert "30 of 150 votes are from models (llm): left out" in result.output
+    assert "30 items with 4 votes each" in result.output.replace("\n", " ")
+
+
+def test_a_wage_needs_the_seconds_of_an_answer(tmp_path: Path) -> None:
+    write_votes(pilot(), tmp_path / "votes.csv")
+    refused = CliRunner().invoke(app, ["plan", str(tmp_path / "votes.csv"), "--wage", "12"])
+    assert isinstance(refused.exception, InputError)
+    assert "--answer-seconds" in str(refused.exception)
+
+
+def test_a_notebook_shows_the_figure() -> None:
+    shown = plot.plan(planned()).to_dict(validate=False)
+    (rows,) = shown["datasets"].values()
+    assert {row["metric"] for row in rows} == {"soft NLL", "accuracy", "TVD"}
+    assert next(row["value"] for row in rows if row["best"] == "yes") == planned().best.power["soft_nll"].value  # type: ignore[union-attr]
+    with pytest.raises(InputError, match=r"dissensus\.planning\.plan"):
+        plot.plan("votes.csv")  # type: ignore[arg-type]

@@ -1,0 +1,91 @@
+"""Several processes on one study: every run is trained once, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dissensus.cores import clean_processes
+from dissensus.errors import InputError
+from dissensus.studies import Shard, open_study, plan_study, read_study, run_plan
+from tests.studies.test_running import STUDY, study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["study"]
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "1", "1/", "/4", "a/b", "-1/4", "1/4/2"])
+def test_a_shard_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="which of how many"):
+        Shard.named(text)
+
+
+def test_the_first_seeds_of_every_method_come_first(study: Path, tmp_path: Path) -> None:
+    plan = plan_study(read_study(study), tmp_path / "store", engine="loop", device="cpu")
+    assert [(run.seed, run.delivery) for run in plan.waiting] == [(s, d) for s in range(3) for d in ("soft", "sls")]
+    plan.writer.close()
+
+
+def test_shards_begin_with_different_runs_and_can_do_all(study: Path, tmp_path: Path) -> None:
+    runs = open_study(study, tmp_path / "store").runs
+    orders = [Shard(number, 4).order(runs) for number in range(1, 5)]
+    assert len({order[0].key for order in orders}) == 4
+    assert all({run.key for run in order} == {run.key for run in runs} for order in orders)
+
+
+def test_a_run_that_another_process_trains_is_waited_for_and_then_finished(study: Path, tmp_path: Path) -> None:
+    first = plan_study(read_study(study), tmp_path / "store", engine="loop", device="cpu", shard=Shard(1, 2))
+    begun = run_plan(first)
+    mine = next(begun).run
+    second = plan_study(read_study(study), tmp_path / "store", engine="loop", device="cpu", shard=Shard(2, 2))
+    others = run_plan(second)
+    theirs = [next(others).run for _ in range(2)]
+    assert mine not in theirs
+    # The first stops in the middle of what it had claimed.
+    first.writer.close()
+    theirs += [result.run for result in others]
+    assert sorted([mine.key, *(each.key for each in theirs)]) == sorted(each.key for each in second.opened.runs)
+    second.writer.close()
+
+
+def work(path: Path, store: Path, number: int, log: Path) -> None:
+    """One of four processes; it notes every run that it has trained."""
+    plan = plan_study(read_study(path), store, engine="loop", device="cpu", shard=Shard(number, 4))
+    for result in run_plan(plan):
+        with log.open("a") as file:
+            file.write(f"{result.run.key}\n")
+    plan.writer.close()
+
+
+@pytest.mark.parametrize("trial", range(2))
+def test_four_processes_of_which_two_are_killed_train_every_run_once(study: Path, tmp_path: Path, trial: int) -> None:
+    study.write_text(STUDY.replace("seeds = 3", "seeds = 8").replace("epochs = 8", "epochs = 10"))
+    store, generator = tmp_path / "store", random.Random(trial)
+    context = clean_processes("tests.studies.test_shards", "torch._dynamo", "polars")
+    logs = [tmp_path / f"log-{number}" for number in range(1, 5)]
+    processes = [
+        context.Process(target=work, args=(study, store, number, log))  # type: ignore[attr-defined]
+        for number, log in enumerate(logs, start=1)
+    ]
+    for process in processes:
+        process.start()
+    while not (store / "claims").is_dir():
+        time.sleep(0.01)
+    for process in generator.sample(processes, 2):
+        time.sleep(generator.uniform(0.0, 0.4))
+        os.kill(process.pid, signal.SIGKILL)
+    for process in processes:
+        process.join(timeout=120)
+    assert sorted(process.exitcode for process in processes) == [-9, -9, 0, 0]
+    opened = open_study(study, store)
+    assert opened.waiting == ()
+    assert list((store / "claims").iterdir()) == []
+    trained = [key for log in logs if log.exists() for key in log.read_text().split()]
+    assert len(trained) == len(set(trained)) <= len(opened.runs) == 16
