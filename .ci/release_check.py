@@ -130,9 +130,8 @@ def check_licences(inside: Path) -> None:
         if name not in runtime and (re.search(REFUSED, licence) or not re.search(ALLOWED, licence))
     }
     refuse_unless(not wrong, f"licences to look at: {wrong}")
-    print(
-        f"{len(stated) - len(runtime)} packages, all with a licence that may be used; {len(runtime)} of NVIDIA's runtime"
-    )
+    others = len(stated) - len(runtime)
+    print(f"{others} packages that may be used by their licences, and {len(runtime)} of NVIDIA's runtime")
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:

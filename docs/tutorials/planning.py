@@ -23,7 +23,7 @@ print(dis.inspect(pilot, resamples=100))
 
 # %%
 found = plan(pilot, goal="accuracy", budget=2000, prices=Prices(vote=0.2, item=0.5, seconds=12))
-print(found.answer)
+print(*found.answer, sep="\n")
 print(f"{found.best.items} items with {found.best.k} votes each, {found.best.hours:.0f} hours of people's time")
 
 # %% [markdown]
