@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test format clean
+.PHONY: demo test docs release-check format clean
 
 demo: $(VENV)/demo.installed
 	$(BIN)/dissensus demo
@@ -16,16 +16,34 @@ test: $(VENV)/test.installed
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2
 
+# The site, for reading from disk: site/index.html. Any warning is an error.
+docs: $(VENV)/docs.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# What is published: built, installed on every Python that is found, tried out, and looked through.
+release-check: $(VENV)/release.installed
+	$(BIN)/python .ci/release_check.py
+
 format: $(VENV)/test.installed
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
 clean:
-	rm -rf $(VENV) demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo site build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/demo.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable ".[demo]"
+	touch $@
+
+$(VENV)/docs.installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable ".[docs]"
+	touch $@
+
+$(VENV)/release.installed: constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) build
 	touch $@
 
 # Two peers that our curvature is compared with, without what they name as dependencies: curvlinops asks for packages that pull

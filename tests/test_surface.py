@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import inspect
 import re
 import subprocess
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from dissensus.labels.distribution import LabelDistribution
 
 CLASSES = ("cat", "dog", "owl")
+ROOMS = sorted(Path(str(dis.__file__)).parent.glob("*/__init__.py"))
 
 
 def people(items: int = 40) -> LabelDistribution:
@@ -160,3 +162,17 @@ def test_what_cannot_be_drawn_is_said() -> None:
         dis.plot.contested(np.eye(3))
     with pytest.raises(dis.InputError, match="2 texts for 3 items"):
         dis.plot.contested(np.full((3, 2), 0.5), texts=["a", "b"])
+
+
+@pytest.mark.parametrize("module", ["dissensus", *(f"dissensus.{path.parent.name}" for path in ROOMS)])
+def test_a_name_is_what_type_checkers_are_told_it_is(module: str) -> None:
+    room = importlib.import_module(module)
+    told = re.findall(
+        r"from (\S+) import (?:\(\s*)?(\w+) as (\w+)", Path(str(room.__file__)).read_text(encoding="utf-8")
+    )
+    for home, name, called in told:
+        around = importlib.import_module(home)
+        # A sub-module is an attribute of its package only once it was imported.
+        meant = getattr(around, name, None) or importlib.import_module(f"{home}.{name}")
+        found = getattr(room, called)
+        assert found is meant or (called == "report" and callable(found)), called

@@ -8,7 +8,7 @@ Scores:    evaluate, Evaluator, report, plot; where a run ended: basins
 Errors that a user can cause are `InputError`. Each name is loaded when it is first used, so that `import dissensus`
 costs next to nothing.
 
-Example:
+Examples:
     >>> import numpy as np
     >>> import dissensus as dis
     >>> votes = dis.simulate_votes(np.full((4, 2), 0.5), 3, annotators=5, seed=0)

@@ -14,7 +14,7 @@ class InputError(ValueError):
 
     The command line prints the sentence and ends with exit code 2, without a traceback.
 
-    Example:
+    Examples:
         >>> from dissensus.votes import read_votes
         >>> try:
         ...     read_votes("nowhere.csv")
@@ -31,7 +31,7 @@ class InputError(ValueError):
 def choices(given: object, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: what was perhaps meant, and all names that are known.
 
-    Example:
+    Examples:
         >>> f"'sotf' is not a delivery{choices('sotf', ['soft', 'sls', 'multipass'])}"
         "'sotf' is not a delivery; did you mean 'soft'? choose soft, sls, multipass"
     """

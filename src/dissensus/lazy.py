@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 def lazy_names(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` for a package whose public names live in the modules given by `home`.
 
-    A name whose home ends in the name itself is that module: `{"losses": "training.losses"}`.
+    A name whose home ends in the name itself is what that module has of this name, or else the module:
+    `{"losses": "training.losses"}`.
     """
 
     def load(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         module = importlib.import_module(f"{package}.{home[name]}")
-        value = module if home[name].rpartition(".")[2] == name else getattr(module, name)
+        value = getattr(module, name, module) if home[name].rpartition(".")[2] == name else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

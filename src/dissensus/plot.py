@@ -2,7 +2,7 @@
 
 Each is the figure that the report shows, so that a notebook and a page tell the same.
 
-Example:
+Examples:
     >>> import numpy as np
     >>> import dissensus as dis
     >>> truth = np.random.default_rng(0).dirichlet([1, 1, 1], 20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tomllib
 from collections.abc import Mapping
@@ -118,3 +119,31 @@ def in_words(hint: Any) -> str:
     if isinstance(get_origin(hint), type) and issubclass(get_origin(hint), Mapping):
         return "a table in braces"
     return plain.get(hint, "a text in quotation marks")
+
+
+def schema_of(hint: Any) -> dict[str, Any]:
+    """The JSON schema of values of an annotated type, as `fits` takes them; None is a key that is not written."""
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        each = [schema_of(kind) for kind in inside if kind is not type(None)]
+        return each[0] if len(each) == 1 else {"anyOf": each}
+    if origin is Literal:
+        return {"enum": list(inside)}
+    if origin is tuple:
+        return {"type": "array", "items": schema_of(inside[0])}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": schema_of(inside[1])}
+    kinds = {bool: "boolean", int: "integer", float: "number"}
+    return {} if hint is Any else {"type": kinds.get(hint, "string")}
+
+
+def closed_table(properties: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """The JSON schema of a table that has these keys and no others."""
+    return {"type": "object", "properties": dict(properties), "additionalProperties": False, **more}
+
+
+def attributes_in_words(kind: type) -> dict[str, str]:
+    """What the docstring of a class says of each of its attributes, on one line."""
+    told = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")[2]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", told, re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}

@@ -1,6 +1,6 @@
 """Where a run ended: curvature, sharpness and surfaces of the loss around its weights, each with its own error.
 
-Example:
+Examples:
     >>> import torch
     >>> import dissensus as dis
     >>> model = torch.nn.Linear(2, 2, bias=False).eval()

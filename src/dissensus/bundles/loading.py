@@ -144,7 +144,7 @@ def load_model(folder: str | Path, *, trust_code: bool = False) -> TrainedModel:
         trust_code: whether code that lies in the bundle may be run; without it a bundle that needs its own code is
             refused.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from dissensus.bundles import export_bundle
         >>> from dissensus.studies import run

@@ -21,6 +21,7 @@ from dissensus.cli import (
     predict,
     report,
     reproduce,
+    schema,
     stand_in,
     study,
     votes,
@@ -53,7 +54,7 @@ COMMANDS: tuple[tuple[str, dict[str, Callable[..., None]]], ...] = (
     (VOTES, {"labels": labels.labels, "plan": plan.plan}),
     (MODEL, {"evaluate": evaluate.evaluate, "report": report.report, "stand-in": stand_in.stand_in}),
     (NEITHER, {"demo": demo.demo}),
-    (TRAIN, {"predict": predict.predict, "basins": basins.basins, "ood": ood.ood}),
+    (TRAIN, {"predict": predict.predict, "basins": basins.basins, "ood": ood.ood, "schema": schema.schema}),
     (PROVE, {"reproduce": reproduce.reproduce}),
 )
 for panel, commands in COMMANDS:
@@ -82,7 +83,7 @@ def _top(
 def with_json_to(arguments: Sequence[str]) -> list[str]:
     """The arguments with `-` after a `--json` that no file follows, since a value of Typer's options is never optional.
 
-    Example:
+    Examples:
         >>> with_json_to(["data", "list", "--json"])
         ['data', 'list', '--json', '-']
     """

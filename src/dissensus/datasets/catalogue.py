@@ -727,7 +727,7 @@ def find(name: str) -> Dataset:
 def load(name: str) -> Votes:
     """The votes of a known set: `load("words")`.
 
-    Example:
+    Examples:
         >>> load("words")
         Votes(75,200 votes, 7,520 items, 5 classes, anonymous)
     """

@@ -250,7 +250,7 @@ def deliver(
         folder: what the path of an own delivery is relative to.
         options: the delivery's own options; see `delivery_options`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from dissensus.labels import label
         >>> from dissensus.votes import votes_from_counts

@@ -379,7 +379,7 @@ def evaluate(
         over: what calls a function on each of many jobs, where the bootstrap's work is: strata and systems. One that
             shares them among machines takes the place of `map`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> found = evaluate(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.5]]), metrics=["tvd"])
         >>> float(found.overall.get("model", "tvd").value.value)

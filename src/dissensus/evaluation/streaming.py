@@ -54,7 +54,7 @@ class Evaluator:
         metrics: names from `METRICS`, without those that need the original label, and without classwise errors, which
             need all predictions at once.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> evaluator = Evaluator(["kl", "accuracy"])
         >>> for human, model in [([[1, 0]], [[0.5, 0.5]]), ([[0, 1]], [[0.0, 1.0]])]:

@@ -184,7 +184,7 @@ def loader(
         collate_fn: makes a batch of a list of inputs.
         options: of PyTorch's `DataLoader`: `num_workers`, `persistent_workers`, `drop_last`.
 
-    Example:
+    Examples:
         >>> import numpy as np, torch
         >>> from dissensus.delivery import deliver
         >>> from dissensus.labels import label

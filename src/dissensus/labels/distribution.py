@@ -56,7 +56,7 @@ class LabelDistribution:
         unsure_proportion: (items,) share of judgements with at least one unsure; None likewise.
         model: the annotator model that made the probabilities, if one did.
 
-    Example:
+    Examples:
         >>> from dissensus.labels import label
         >>> from dissensus.votes import votes_from_counts
         >>> labels = label(votes_from_counts(np.array([[1, 1], [0, 3]])))

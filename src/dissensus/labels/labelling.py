@@ -45,7 +45,7 @@ def label(votes: Votes, scheme: str = "frequency", **options: Any) -> LabelDistr
         scheme: one of `SCHEMES`.
         options: what this scheme takes: `SCHEMES[scheme].options`.
 
-    Example:
+    Examples:
         >>> from dissensus.votes import read_votes
         >>> said = [(1, "x", "yes"), (1, "y", "no"), (2, "x", "yes")]
         >>> votes = read_votes([{"item": i, "annotator": a, "label": given} for i, a, given in said])

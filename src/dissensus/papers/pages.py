@@ -20,7 +20,6 @@ from dissensus.papers.claims import MARKS
 from dissensus.papers.evidence import MOST_CONTESTED
 from dissensus.papers.judging import NOT, REPRODUCED, VERDICTS, judge_paper
 from dissensus.papers.summary import shown_strata
-from dissensus.version import __version__
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -95,7 +94,6 @@ def as_dict(paper: Paper, judged: Sequence[Judged], summaries: Mapping[str, Stud
     told = ("study", "question", "quick", "instead", "missing", "split", "items", "cautions", "trained_on")
     return {
         "paper": {key: getattr(paper, key) for key in ("name", "title", "authors", "link", "question", "tested_by")},
-        "version": __version__,
         "quick": any(each.quick for each in summaries.values()),
         "verdicts": counted(judged),
         "claims": [each.to_dict() for each in judged],

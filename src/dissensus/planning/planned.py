@@ -185,7 +185,7 @@ def plan(
             two of them take the place of the simulated pair, the first as the better one.
         seed: of everything random.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from dissensus.votes import simulate_votes
         >>> truth = np.random.default_rng(0).dirichlet([0.5, 0.5, 0.5], size=150)

@@ -3,7 +3,7 @@
 `dissensus.report(...)` writes a report. Python binds a room's name to the room as soon as anything imports it, so the
 room itself can be called: the name means the same whatever was imported before.
 
-Example:
+Examples:
     >>> import tempfile
     >>> import dissensus as dis
     >>> votes = dis.simulate_votes([[0.7, 0.3], [0.2, 0.8], [0.5, 0.5]], 4, annotators=6, seed=0)

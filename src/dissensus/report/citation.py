@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import TYPE_CHECKING, Final
+
+from dissensus.version import __version__
 
 if TYPE_CHECKING:
     from dissensus.report.subject import Subject
@@ -161,7 +162,7 @@ def bibliography(subject: Subject) -> str:
         used += [OF_DATA[name] for name in (str(subject.scored.opened.study.dataset),) if name in OF_DATA]
         used += OF_DYNAMICS if subject.scored.recorded else ()
     own = {"title": "dissensus: from the votes of annotators to models that are as unsure as people"}
-    own |= {"note": f"Version {metadata.version('dissensus')}", "howpublished": "Software"}
+    own |= {"note": f"Version {__version__}", "howpublished": "Software"}
     entries = [_entry("dissensus", "misc", own)]
     return "\n\n".join([*entries, *(_entry(key, *PAPERS[key]) for key in sorted(set(used)))])
 

@@ -58,7 +58,7 @@ def open_study(
         store: the folder of its runs.
         told: called with how many items are encoded, and how many there are.
 
-    Example:
+    Examples:
         >>> opened = open_study("words", "no-such-folder")
         >>> opened
         OpenStudy(words, 0 of 24 runs stored in no-such-folder)

@@ -218,7 +218,7 @@ def run(
         cluster: of the engine `ray`; None takes the one that Ray finds.
         told: called with where the study stands when an epoch or a run has ended.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from pathlib import Path
         >>> import numpy as np

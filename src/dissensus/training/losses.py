@@ -3,7 +3,7 @@
 A target is delivered as distributions p, (..., items, classes), or as class indices, (..., items), which stand for all
 probability on one class.
 
-Example:
+Examples:
     >>> import dissensus as dis
     >>> logits, people = torch.zeros(1, 2), torch.tensor([[0.75, 0.25]])
     >>> for loss in (dis.losses.cross_entropy, dis.losses.kl, dis.losses.jsd, dis.losses.brier, dis.losses.emd):

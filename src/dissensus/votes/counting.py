@@ -98,7 +98,7 @@ def count_votes(
         ordered: whether the classes are a scale; None says so for labels in a column named like a rating.
         with_models: count each model as one more person; else votes of models are left out.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:

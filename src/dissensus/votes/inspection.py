@@ -277,7 +277,7 @@ def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: i
         seed: of the bootstrap and of the split halves.
         contested: how many of the most contested items to list.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from dissensus.votes import votes_from_counts
         >>> inspect(votes_from_counts(np.array([[2, 1], [0, 3]])), resamples=0).unanimous_share

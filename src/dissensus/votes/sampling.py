@@ -18,7 +18,7 @@ def subsample(votes: Votes, k: int, *, seed: int, replacement: bool = False) -> 
     Without replacement an item with fewer than k judgements keeps all it has; with replacement every item that was
     judged at all ends with exactly k, and a judgement can be drawn more than once (a bootstrap panel).
 
-    Example:
+    Examples:
         >>> from dissensus.votes import votes_from_counts
         >>> subsample(votes_from_counts(np.array([[4, 1], [0, 2]])), 3, seed=0).panel_size.tolist()
         [3, 2]

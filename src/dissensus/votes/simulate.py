@@ -48,7 +48,7 @@ def simulate_votes(
         classes: class names; 0, 1, 2, ... by default.
         ordered: whether the classes are a scale.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> simulate_votes(np.array([[0.5, 0.5], [0.9, 0.1]]), 3, annotators=4, seed=0)
         Votes(6 votes, 2 items, 2 classes, 4 annotators)
@@ -126,7 +126,7 @@ def simulate_responses(
         habits: how annotators answer.
         classes: class names; 0, 1, 2, ... by default.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> simulate_responses(np.array([[0.5, 0.5], [0.9, 0.1]]), 3, annotators=4, seed=0).classes
         ('0', '1', 'none')

@@ -55,7 +55,7 @@ class Votes:
         none: the index in `classes` of the class `none`, where every class was answered with yes, no or unsure;
             None for single choices.
 
-    Example:
+    Examples:
         >>> votes = votes_from_counts(np.array([[2, 1], [0, 3]]), classes=("no", "yes"))
         >>> votes, votes.counts.tolist()
         (Votes(6 votes, 2 items, 2 classes, anonymous), [[2, 1], [0, 3]])

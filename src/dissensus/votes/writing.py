@@ -46,7 +46,7 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
         format: long (one row per vote, or one row per response), sets (one row per judgement), wide or counts; None
             takes counts for npy, else long where that holds the votes, else sets.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from pathlib import Path
         >>> from dissensus.votes import read_votes, votes_from_counts

@@ -1,6 +1,6 @@
 """Deliveries in the `Trainer` of Hugging Face, and `datasets` in the order of labels.
 
-Example:
+Examples:
     >>> import datasets, numpy as np, torch, transformers
     >>> import dissensus as dis
     >>> labels = dis.label(dis.simulate_votes(np.full((8, 2), 0.5), 3, annotators=5, seed=0))

@@ -1,6 +1,6 @@
 """Delivery and recording as a callback of Lightning.
 
-Example:
+Examples:
     >>> import lightning, numpy as np, torch
     >>> import dissensus as dis
     >>> from dissensus.integrations import Recorder

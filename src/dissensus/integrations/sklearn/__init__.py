@@ -1,6 +1,6 @@
 """Classifiers of scikit-learn, LightGBM and XGBoost on votes, and our metrics as scorers.
 
-Example:
+Examples:
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import cross_val_score

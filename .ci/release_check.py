@@ -1,0 +1,153 @@
+"""What must hold before a release: built, installed on every Python that is found, tried out, and looked through.
+
+`make release-check` runs it. The wheel and the sdist are each installed into an empty environment; the demo is run from
+the wheel on the first Python; metadata, the files in the wheel and the licences of all dependencies are checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+OLDEST = (3, 11)
+ALLOWED = r"MIT|BSD|Apache|Python Software Foundation|PSF|MPL|Mozilla|ISC|HPND|Unlicense|Zlib|CC0|Public Domain|0BSD"
+REFUSED = r"\bA?GPL|GNU (Affero )?General Public"
+NVIDIA = r"nvidia-|cuda-"
+"""What PyTorch's wheel for GPUs brings, under NVIDIA's own licence; PyTorch without it works, too."""
+
+LISTED = """
+import json
+from importlib import metadata
+
+def licence(each):
+    meta = each.metadata
+    kinds = [each.split("::")[-1] for each in meta.get_all("Classifier") or [] if "License" in each]
+    named = "; ".join(filter(None, [meta.get("License-Expression"), *kinds]))
+    return named or (meta.get("License") or "").split("\\n")[0]
+
+print(json.dumps({each.metadata["Name"]: licence(each) for each in metadata.distributions()}))
+"""
+
+
+def main() -> None:
+    """Check everything, and end at the first thing that does not hold."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        wheel, sdist = built(folder / "dist")
+        version = check_metadata(wheel, sdist)
+        print(f"dissensus {version}: wheel {wheel.stat().st_size:,} bytes, sdist {sdist.stat().st_size:,} bytes")
+        for place, python in enumerate(pythons()):
+            for package in (wheel, sdist):
+                inside = environment(folder, python, package)
+                try_out(inside, version, folder, demo=place == 0 and package is wheel)
+                if place == 0 and package is wheel:
+                    check_licences(inside)
+                shutil.rmtree(inside)
+    print("ready to publish")
+
+
+def built(folder: Path) -> tuple[Path, Path]:
+    """The wheel, and the sdist that it was made from."""
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def check_metadata(wheel: Path, sdist: Path) -> str:
+    """The version; the wheel must hold every file of the package, and both must say the same of themselves."""
+    with zipfile.ZipFile(wheel) as file:
+        names = set(file.namelist())
+        (place,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        told = Parser().parsestr(file.read(place).decode())
+    with tarfile.open(sdist) as file:
+        about = file.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/PKG-INFO")
+        assert about is not None
+        source = Parser().parsestr(about.read().decode())
+    for key in ("Name", "Version", "Requires-Python", "License-Expression", "Summary"):
+        refuse_unless(
+            told[key] and told[key] == source[key], f"{key}: {told[key]!r} in the wheel, {source[key]!r} in the sdist"
+        )
+    refuse_unless(told["License-Expression"] == "Apache-2.0", f"licence {told['License-Expression']}")
+    refuse_unless(len(told.get_payload()) > 1000, "the README is not in the metadata")
+    refuse_unless(any(name.endswith("licenses/LICENSE") for name in names), "no LICENSE in the wheel")
+    listed = subprocess.run(["git", "ls-files", "src/dissensus"], cwd=ROOT, capture_output=True, text=True, check=True)
+    missing = {line.removeprefix("src/") for line in listed.stdout.splitlines()} - names
+    refuse_unless(not missing, f"not in the wheel: {sorted(missing)}")
+    return str(told["Version"])
+
+
+def pythons() -> list[str]:
+    """Every Python from `OLDEST` on that starts, newest last; the one that runs this first."""
+    found = {sys.version_info[:2]: sys.executable}
+    candidates = [shutil.which(f"python3.{minor}") for minor in range(OLDEST[1], 30)]
+    candidates += [str(path) for path in sorted(Path.home().glob(".pyenv/versions/*/bin/python3"))]
+    for path in filter(None, candidates):
+        asked = [path, "-c", "import sys, venv; print(*sys.version_info[:2])"]
+        said = subprocess.run(asked, capture_output=True, text=True, check=False)
+        if said.returncode == 0:
+            major, minor = map(int, said.stdout.split())
+            if (major, minor) >= OLDEST:
+                found.setdefault((major, minor), path)
+    return list(found.values())
+
+
+def environment(folder: Path, python: str, package: Path) -> Path:
+    """An empty environment with a package, what it needs and the data of the demo."""
+    inside = folder / "environment"
+    run(python, "-m", "venv", inside)
+    run(inside / "bin/python", "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", f"{package}[demo]")
+    run(inside / "bin/python", "-m", "pip", "check")
+    return inside
+
+
+def try_out(inside: Path, version: str, folder: Path, *, demo: bool) -> None:
+    """Imports, the version, a study by name, and the demo where it is asked for; away from the repository."""
+    code = "import sys, dissensus; print(*sys.version_info[:2], dissensus.__version__)"
+    said = run(inside / "bin/python", "-c", code, cwd=folder).split()
+    refuse_unless(said[2] == version, f"dissensus.__version__ is {said[2]}, built was {version}")
+    run(inside / "bin/dissensus", "study", "show", "words", cwd=folder)
+    if demo:
+        run(inside / "bin/dissensus", "demo", cwd=folder)
+    print(f"Python {said[0]}.{said[1]}: installs and runs{', demo too' if demo else ''}")
+
+
+def check_licences(inside: Path) -> None:
+    """Every dependency must state a licence that lets it be used beside ours."""
+    stated: dict[str, str] = json.loads(run(inside / "bin/python", "-c", LISTED))
+    runtime = {name for name in stated if re.match(NVIDIA, name)}
+    wrong = {
+        name: licence
+        for name, licence in sorted(stated.items())
+        if name not in runtime and (re.search(REFUSED, licence) or not re.search(ALLOWED, licence))
+    }
+    refuse_unless(not wrong, f"licences to look at: {wrong}")
+    others = len(stated) - len(runtime)
+    print(f"{others} packages that may be used by their licences, and {len(runtime)} of NVIDIA's runtime")
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> str:
+    """What a command prints; it must end well."""
+    done = subprocess.run([str(each) for each in command], cwd=cwd, capture_output=True, text=True, check=False)
+    refuse_unless(
+        done.returncode == 0, f"{' '.join(map(str, command))} failed\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    )
+    return done.stdout
+
+
+def refuse_unless(holds: object, what: str) -> None:
+    """Ends with what does not hold."""
+    if not holds:
+        raise SystemExit(f"release check: {what}")
+
+
+if __name__ == "__main__":
+    main()

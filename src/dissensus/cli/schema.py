@@ -1,0 +1,31 @@
+"""`dissensus schema`: what editors need to complete and check the files that people write."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Kind(StrEnum):
+    """Files that people write."""
+
+    study = "study"
+    collect = "collect"
+
+
+def schema(
+    kind: Annotated[Kind, typer.Argument(help="The file: study.toml or collect.toml.", show_default=False)],
+) -> None:
+    """Print the JSON schema of study.toml or collect.toml, with which an editor completes and checks it.
+
+    Keep it beside the file (`dissensus schema study > study.schema.json`) and begin the file with the line
+    `#:schema ./study.schema.json`.
+    """
+    if kind is Kind.study:
+        from dissensus.studies.schema import study_schema as made
+    else:
+        from dissensus.collect.schema import project_schema as made
+    typer.echo(json.dumps(made(), indent=2, ensure_ascii=False))
