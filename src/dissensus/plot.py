@@ -5,8 +5,10 @@ Each is the figure that the report shows, so that a notebook and a page tell the
 Examples:
     >>> import numpy as np
     >>> import dissensus as dis
+    >>> from dissensus.planning import plan
     >>> truth = np.random.default_rng(0).dirichlet([1, 1, 1], 20)
-    >>> labels = dis.label(dis.simulate_votes(truth, 5, annotators=9, seed=0))
+    >>> votes = dis.simulate_votes(truth, 5, annotators=9, seed=0)
+    >>> labels = dis.label(votes)
     >>> unsure = np.full((20, 3), 1 / 3)
     >>> systems = {"unsure": unsure, "halfway": (unsure + labels.probabilities) / 2}
     >>> dynamics = np.random.default_rng(1).dirichlet([1, 1, 1], (2, 4, 20))  # seeds, epochs, items
@@ -17,6 +19,7 @@ Examples:
     ...     dis.plot.contested(labels, systems, classes=labels.classes, most=3),
     ...     dis.plot.people_ruler(dis.evaluate(labels, systems, classes=labels.classes, resamples=10)),
     ...     dis.plot.data_map(dynamics, labels, epochs=4),
+    ...     dis.plot.plan(plan(votes, budget=200)),
     ... ]
     >>> {type(chart).__module__.split(".")[0] for chart in charts}
     {'altair'}

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOTEBOOKS = sorted([*DOCS.glob("tutorials/*.py"), *DOCS.glob("concepts/*.py")])
-PAGES = sorted(path for folder in ("start", "guides", "about") for path in (DOCS / folder).glob("*.md"))
+PAGES = [
+    DOCS.parent / "README.md",
+    *sorted(path for folder in ("start", "guides", "about") for path in (DOCS / folder).glob("*.md")),
+]
 NEEDED = {"hugging_face": ("datasets", "accelerate", "transformers"), "images": ("sklearn",), "migration": ("pandas",)}
 
 
