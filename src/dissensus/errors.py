@@ -36,6 +36,6 @@ def choices(given: object, known: Iterable[str]) -> str:
         "'sotf' is not a delivery; did you mean 'soft'? choose soft, sls, multipass"
     """
     names = list(known)
-    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.62)
     meant = f"; did you mean '{near[0]}'? " if near else "; "
     return f"{meant}choose {', '.join(names)}"

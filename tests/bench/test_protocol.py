@@ -57,5 +57,5 @@ def test_a_protocol_that_is_wrong_is_refused(tmp_path: Path, text: str, why: str
 
 
 def test_an_unknown_set_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(InputError, match="'hs-brexti' is no set of the protocol; choose hs-brexit"):
+    with pytest.raises(InputError, match="is no set of the protocol; did you mean 'hs-brexit'"):
         read_protocol().chosen(("hs-brexti",))

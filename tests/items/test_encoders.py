@@ -141,7 +141,7 @@ def test_progress_is_told_up_to_the_last_item(tiny: Path) -> None:
     [
         ("hf:nowhere/to-be-found", "the hub does not give a model of that name"),
         ("hf:empty", "holds no config.json"),
-        ("tf-idf", "'tf-idf' is no encoder; choose tfidf"),
+        ("tf-idf", "'tf-idf' is no encoder; did you mean 'tfidf'"),
         ("pixels:none", "is no encoder"),
         ("pixels", "encoder pixels reads images, and the items are texts; choose tfidf"),
         ("nothing.py:encode", "encoder nothing.py:encode: there is no file"),

@@ -121,5 +121,5 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, text: str | None, sen
 
 
 def test_an_unknown_name_lists_what_there_is() -> None:
-    with pytest.raises(InputError, match=r"is no study; choose .*words"):
+    with pytest.raises(InputError, match=r"is no study; did you mean 'words'"):
         read_study("wrods")

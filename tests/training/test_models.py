@@ -43,7 +43,7 @@ def not_a_module(shape: tuple[int, ...], classes: int) -> object:
 @pytest.mark.parametrize(
     ("name", "shape", "sentence"),
     [
-        ("resnet19", (3, 32, 32), "is no model; choose linear"),
+        ("resnet19", (3, 32, 32), "is no model; did you mean 'resnet18'"),
         ("lenet", (784,), "takes images"),
         ("lenet", (1, 8, 8), "at least 12 x 12"),
         ("nowhere.at.all:net", (4,), "No module named"),
