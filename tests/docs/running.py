@@ -47,6 +47,14 @@ def run_page(path: Path) -> dict[str, Any]:
     return names
 
 
+def run_python(path: Path) -> dict[str, Any]:
+    """What the Python blocks of a page leave, one after the other, whatever its commands do."""
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+        _run(compile(block, path.name, "exec"), names)
+    return names
+
+
 def _run(code: Any, names: dict[str, Any]) -> dict[str, Any]:
     """Other people's libraries warn of what we do not mind."""
     with warnings.catch_warnings(), one_thread():
