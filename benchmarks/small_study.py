@@ -25,7 +25,7 @@ def write_study(folder: Path, *, seeds: int, epochs: int, items: int = 90, model
 dataset = {{ votes = "votes.csv", features = "features.npz" }}
 splits = {{ train = 0.7, validation = 0.2, test = 0.1 }}
 grid = {{ deliveries = ["soft", "sls"], models = ["{model}"], seeds = {seeds} }}
-training = {{ epochs = {epochs}, learning_rate = 0.05, batch_size = 8, keep = "last" }}
+training = {{ regime = "fixed-horizon", epochs = {epochs}, learning_rate = 0.05, batch_size = 8, keep = "last" }}
 """
     )
     return path
