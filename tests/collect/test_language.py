@@ -19,6 +19,7 @@ from dissensus.collect.project import read_project
 from dissensus.collect.setup_check import check_setup
 from dissensus.collect.site import draw
 from dissensus.errors import InputError
+from tests.collect.conftest import make_project
 from tests.collect.web import visited, web_project
 
 if TYPE_CHECKING:
@@ -272,3 +273,13 @@ def test_the_set_up_names_what_is_left_in_one_language(tmp_path: Path) -> None:
 
 def test_pages_without_a_visitor_are_in_english() -> None:
     assert '<html lang="en" dir="ltr">' in draw("researcher_enter", title="t", csrf="c", contact="", token="x")
+
+
+def test_words_that_are_ours_need_no_translation_in_the_file(tmp_path: Path) -> None:
+    project = make_project(tmp_path, more='[translations.ar]\na = "ألف"\nUnsure = "ربما"\n')
+    told = project.told("ar")
+    assert told["a"] == "ألف"
+    assert told["Yes"] == language("ar").say("Yes") != "Yes"
+    assert told["not at all"] == language("ar").say("not at all")
+    assert told["Unsure"] == "ربما", "the file's own word comes first"
+    assert project.told("en") == {}

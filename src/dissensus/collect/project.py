@@ -33,6 +33,9 @@ REASONS: Final = ("off", "optional", "required")
 LARGEST_SCALE: Final = 21
 """The most steps of a scale: more buttons than that are no longer told apart."""
 
+USUAL: Final = ("Yes", "No", "Unsure", "not at all", "completely", "Why did you answer like this?")
+"""Words of a project that are ours where its file has none of its own."""
+
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "": (
         "name", "language", "question", "layout", "k", "items_per_annotator", "seed", "back", "shortcuts", "all_no_key",
@@ -402,8 +405,14 @@ class Project:
         return (self.language, *self.translations)
 
     def told(self, code: str) -> Mapping[str, str]:
-        """What the texts of the project are in a language, by their names or by themselves; empty in its own."""
-        return self.translations.get(code, {})
+        """What the texts of the project are in a language, by their names or by themselves; empty in its own.
+
+        What the interface says of its own accord (`USUAL`) is known in every language, and need not be in the file.
+        """
+        if code == self.language:
+            return {}
+        own, other = language(self.language), language(code)
+        return {**{own.told(each): other.told(each) for each in USUAL}, **self.translations.get(code, {})}
 
     @property
     def version(self) -> str:
