@@ -105,8 +105,8 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
     yield Finding(
         kind="ok",
         sentence=(
-            f"{demand}: at least {budget.annotators:,} annotators of {budget.minutes:.0f} minutes each; invite about "
-            f"{budget.invited:,}, because one in {round(1 / ABANDONED)} leaves early"
+            f"{demand}: at least {budget.annotators:,} annotators of about {max(1, round(budget.minutes))} min each; "
+            f"invite about {budget.invited:,}, because one in {round(1 / ABANDONED)} leaves early"
         ),
     )
     hours = f"{budget.hours:,.0f}" if budget.hours >= 10 else f"{budget.hours:.1f}"
