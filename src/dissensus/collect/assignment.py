@@ -17,7 +17,7 @@ from dissensus.collect.events import log_event
 from dissensus.collect.gold import apply_gold_rule, gold_missed
 from dissensus.collect.orders import class_order, fraction, gold_places
 from dissensus.collect.participants import away_since
-from dissensus.collect.slots import free_slot, retire, take_slot
+from dissensus.collect.slots import TAKE_SLOT, free_slot, retire, take_slot
 from dissensus.responses import RESPONSES
 
 if TYPE_CHECKING:
@@ -145,7 +145,12 @@ class Status:
 
 @dataclass(frozen=True)
 class _Worker:
-    """What the choice of an item needs to know about an annotator."""
+    """What the choice of an item needs to know about an annotator, read at once.
+
+    Attributes:
+        next_expiry: when the first open lease, of whoever it may be, runs out or has run out.
+        has_lease: whether there is a lease of their own, open or run out.
+    """
 
     id: int
     state: str
@@ -156,6 +161,8 @@ class _Worker:
     seen_at: float
     waiting_since: float | None
     quota: int
+    next_expiry: float | None
+    has_lease: bool
 
 
 _LEASE: Final = (
@@ -164,11 +171,13 @@ _LEASE: Final = (
     "FROM assignment JOIN item ON item.id = assignment.item "
 )
 _OPEN_ITEM: Final = (
-    "SELECT id, media, text FROM item WHERE free > 0 AND spread {} ? AND NOT EXISTS "
+    "FROM item WHERE free > 0 AND spread {} ? AND NOT EXISTS "
     "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) ORDER BY spread LIMIT 1"
 )
-_FROM_START: Final = _OPEN_ITEM.format(">=")
-_BEFORE_START: Final = _OPEN_ITEM.format("<")
+_LOOK: Final = tuple(f"SELECT id, media, text {_OPEN_ITEM.format(side)}" for side in (">=", "<"))
+_TAKE: Final = tuple(
+    f"{TAKE_SLOT} WHERE id = (SELECT id {_OPEN_ITEM.format(side)}) RETURNING id, media, text" for side in (">=", "<")
+)
 
 
 def next_item(
@@ -183,22 +192,26 @@ def next_item(
         now: the time.
         tab: which tab of the browser asks; only one works at a time.
     """
-    expire_leases(cursor, now=now)
     worker = _worker(cursor, project, annotator)
+    if worker.next_expiry is not None and worker.next_expiry < now:
+        expire_leases(cursor, now=now)
     if worker.state not in ("working", "finished"):
         raise Refused("closed", "this session is not at work; go to its first page")
     if worker.tab not in (None, tab) and now - worker.seen_at < 2 * project.heartbeat_seconds:
         return Elsewhere()
-    found = _resumed(cursor, project, worker, now=now) or _new_lease(cursor, project, worker, now=now)
-    if found is not None:
+    resumed = _resumed(cursor, project, worker, now=now) if worker.has_lease else None
+    found = resumed or _new_lease(cursor, project, worker, now=now)
+    if found is None:
+        _seen(cursor, annotator, now=now, tab=tab)
+        return _finished_or_waiting(cursor, project, worker, now=now)
+    # Who has just saved in this tab is noted as seen already.
+    if (worker.state, worker.tab, worker.seen_at, worker.waiting_since) != ("working", tab, now, None):
         cursor.execute(
             "UPDATE annotator SET seen_at = ?, tab = ?, waiting_since = NULL, state = 'working', finished_at = NULL "
             "WHERE id = ?",
             (now, tab, annotator),
         )
-        return found
-    _seen(cursor, annotator, now=now, tab=tab)
-    return _finished_or_waiting(cursor, project, worker, now=now)
+    return found
 
 
 def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int) -> Shown | None:
@@ -263,20 +276,15 @@ def save(
     """
     if not 8 <= len(uuid) <= 64:
         raise Refused("illegal", "an answer needs a uuid of its own")
-    before = cursor.execute(
-        "SELECT assignment.annotator, assignment.counts, assignment.late, assignment.token FROM judgement "
-        "JOIN assignment ON assignment.id = judgement.assignment WHERE uuid = ?",
-        (uuid,),
-    ).fetchone()
-    if before is not None:
-        if before[0] != annotator or before[3] != assignment:
-            raise Refused("foreign", "this uuid belongs to another answer")
-        return Saved(duplicate=True, counted=bool(before[1]), late=bool(before[2]))
-    number, item, name, role, state, holds, counts, late, expires, reopened, who_counts, ending = _mine(
+    number, item, name, role, state, holds, counts, late, expires, reopened, who_counts, ending, before = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, item.name, item.role, assignment.state, "
         "assignment.holds, assignment.counts, assignment.late, assignment.expires, annotator.reopened, "
-        "annotator.counts, annotator.state",
+        "annotator.counts, annotator.state, (SELECT judgement.assignment FROM judgement WHERE uuid = ?)", uuid,
     )  # fmt: skip
+    if before is not None:
+        if before != number:
+            raise Refused("foreign", "this uuid belongs to another answer")
+        return Saved(duplicate=True, counted=bool(counts), late=bool(late))
     if ending in ("no-consent", "screened-out") or state in ("problem", "deleted"):
         raise Refused("closed", "this item is closed; ask for the next one")
     if state == "done" and reopened != number:
@@ -414,7 +422,10 @@ def status_of(cursor: Cursor, project: Project, *, now: float) -> Status:
 def _worker(cursor: Cursor, project: Project, annotator: int) -> _Worker:
     row = cursor.execute(
         "SELECT id, state, counts, done, gold_done, tab, seen_at, waiting_since, (SELECT CASE WHEN vote_items < ? "
-        "THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?) FROM annotator WHERE id = ?",
+        "THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?), "
+        "(SELECT expires FROM assignment WHERE assignment.state = 'open' ORDER BY expires LIMIT 1), "
+        "EXISTS (SELECT 1 FROM assignment WHERE assignment.annotator = annotator.id "
+        "AND assignment.state IN ('open', 'expired')) FROM annotator WHERE id = ?",
         (project.items_per_annotator, project.items_per_annotator, project.version, annotator),
     ).fetchone()
     if row is None:
@@ -422,13 +433,13 @@ def _worker(cursor: Cursor, project: Project, annotator: int) -> _Worker:
     return _Worker(*row)
 
 
-def _mine(cursor: Cursor, annotator: int, assignment: str, columns: str) -> Any:
-    """Columns of an assignment, which must be the annotator's own."""
+def _mine(cursor: Cursor, annotator: int, assignment: str, columns: str, *parameters: str) -> Any:
+    """Columns of an assignment, which must be the annotator's own, with the parameters of these columns."""
     row = cursor.execute(
         f"SELECT {columns} FROM assignment JOIN item ON item.id = assignment.item "
         "JOIN annotator ON annotator.id = assignment.annotator "
         "WHERE assignment.token = ? AND assignment.annotator = ?",
-        (assignment, annotator),
+        (*parameters, assignment, annotator),
     ).fetchone()
     if row is None:
         raise Refused("foreign", "there is no such item in this session")
@@ -491,16 +502,18 @@ def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -
 
 def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
     number, total = worker.done + worker.gold_done + 1, worker.quota + len(project.gold)
-    item = _open_item(cursor, project, worker, number) if worker.done < worker.quota else None
     gold_left = worker.gold_done < len(project.gold)
-    due = item is None or number in gold_places(project, worker.id, total)
+    due = gold_left and number in gold_places(project, worker.id, total)
+    takes = bool(worker.counts) and not due
+    item = _open_item(cursor, project, worker, number, take=takes) if worker.done < worker.quota else None
+    holds = takes and item is not None
     # Somebody who comes when everything is done is not shown gold items alone.
-    if gold_left and due and (item is not None or worker.done > 0):
+    if gold_left and ((due and item is not None) or (item is None and worker.done > 0)):
         item = _unseen_gold(cursor, project, worker) or item
     if item is None:
         return None
     place, media, text = item
-    holds = int(bool(worker.counts) and take_slot(cursor, place))
+    holds = holds or (bool(worker.counts) and take_slot(cursor, place))
     token, order, expires = (
         secrets.token_urlsafe(16),
         class_order(project, worker.id, place),
@@ -509,7 +522,7 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
     (lease,) = cursor.execute(
         "INSERT INTO assignment (token, item, annotator, state, holds, number, class_order, version, leased_at, "
         "expires) VALUES (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?) RETURNING id",
-        (token, place, worker.id, holds, number, json.dumps(order), project.version, now, expires),
+        (token, place, worker.id, int(holds), number, json.dumps(order), project.version, now, expires),
     ).fetchone()
     log_event(cursor, now=now, annotator=worker.id, kind="leased", detail={"assignment": lease, "item": place})
     return Assigned(
@@ -524,11 +537,15 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
     )
 
 
-def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int) -> Any:
-    """The first item after a random place, going round, that has a free slot and is new to the annotator."""
+def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int, *, take: bool = False) -> Any:
+    """The first item after a random place, going round, that has a free slot and is new to the annotator.
+
+    With `take` it is leased in the same step.
+    """
     start = 0.0 if project.item_order == "fixed" else fraction(project.seed, "next", worker.id, number)
-    found = cursor.execute(_FROM_START, (start, worker.id)).fetchone()
-    return found or cursor.execute(_BEFORE_START, (start, worker.id)).fetchone()
+    from_start, before_start = _TAKE if take else _LOOK
+    found = cursor.execute(from_start, (start, worker.id)).fetchone()
+    return found or cursor.execute(before_start, (start, worker.id)).fetchone()
 
 
 def _unseen_gold(cursor: Cursor, project: Project, worker: _Worker) -> Any:

@@ -7,7 +7,7 @@ becomes free before anybody new is asked: an item never has a free slot and such
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.collect.events import log_event
 from dissensus.errors import InputError
@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from dissensus.collect.database import Cursor
 
 
+TAKE_SLOT: Final = "UPDATE item SET leased = leased + 1, free = free - 1"
+"""SQL that leases a slot of the item that its condition chooses; the table refuses fewer free slots than none."""
+
+
 def take_slot(cursor: Cursor, item: int) -> bool:
     """Leases a slot of an item; false if none is free."""
-    cursor.execute("UPDATE item SET leased = leased + 1, free = free - 1 WHERE id = ? AND free > 0", (item,))
+    cursor.execute(f"{TAKE_SLOT} WHERE id = ? AND free > 0", (item,))
     return cursor.rowcount == 1
 
 
