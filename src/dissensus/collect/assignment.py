@@ -150,6 +150,7 @@ class _Worker:
     Attributes:
         next_expiry: when the first open lease, of whoever it may be, runs out or has run out.
         has_lease: whether there is a lease of their own, open or run out.
+        next_id: of the next assignment. Who writes is alone, so it can be read ahead, and nobody waits for the insert.
     """
 
     id: int
@@ -163,6 +164,7 @@ class _Worker:
     quota: int
     next_expiry: float | None
     has_lease: bool
+    next_id: int
 
 
 _LEASE: Final = (
@@ -276,10 +278,11 @@ def save(
     """
     if not 8 <= len(uuid) <= 64:
         raise Refused("illegal", "an answer needs a uuid of its own")
-    number, item, name, role, state, holds, counts, late, expires, reopened, who_counts, ending, before = _mine(
+    number, item, name, role, state, holds, counts, late, expires, reopened, who_counts, ending, new, before = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, item.name, item.role, assignment.state, "
         "assignment.holds, assignment.counts, assignment.late, assignment.expires, annotator.reopened, "
-        "annotator.counts, annotator.state, (SELECT judgement.assignment FROM judgement WHERE uuid = ?)", uuid,
+        "annotator.counts, annotator.state, (SELECT coalesce(max(judgement.id), 0) + 1 FROM judgement), "
+        "(SELECT judgement.assignment FROM judgement WHERE uuid = ?)", uuid,
     )  # fmt: skip
     if before is not None:
         if before != number:
@@ -291,7 +294,7 @@ def save(
         raise Refused("closed", "this item was answered already; ask for the next one")
     responses = responses_of(project, answers.values)
     revised = state == "done"
-    _store(cursor, project, number, now=now, uuid=uuid, answers=answers, responses=responses, revised=revised)
+    _store(cursor, project, number, new=new, now=now, uuid=uuid, answers=answers, responses=responses, revised=revised)
     missed = int(gold_missed(project, name, responses)) if role == "gold" else None
     if revised:
         cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
@@ -425,7 +428,8 @@ def _worker(cursor: Cursor, project: Project, annotator: int) -> _Worker:
         "THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?), "
         "(SELECT expires FROM assignment WHERE assignment.state = 'open' ORDER BY expires LIMIT 1), "
         "EXISTS (SELECT 1 FROM assignment WHERE assignment.annotator = annotator.id "
-        "AND assignment.state IN ('open', 'expired')) FROM annotator WHERE id = ?",
+        "AND assignment.state IN ('open', 'expired')), (SELECT coalesce(max(assignment.id), 0) + 1 FROM assignment) "
+        "FROM annotator WHERE id = ?",
         (project.items_per_annotator, project.items_per_annotator, project.version, annotator),
     ).fetchone()
     if row is None:
@@ -519,12 +523,13 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
         class_order(project, worker.id, place),
         now + project.lease_seconds,
     )
-    (lease,) = cursor.execute(
-        "INSERT INTO assignment (token, item, annotator, state, holds, number, class_order, version, leased_at, "
-        "expires) VALUES (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?) RETURNING id",
-        (token, place, worker.id, int(holds), number, json.dumps(order), project.version, now, expires),
-    ).fetchone()
-    log_event(cursor, now=now, annotator=worker.id, kind="leased", detail={"assignment": lease, "item": place})
+    cursor.execute(
+        "INSERT INTO assignment (id, token, item, annotator, state, holds, number, class_order, version, leased_at, "
+        "expires) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?)",
+        (worker.next_id, token, place, worker.id, int(holds), number, json.dumps(order), project.version, now, expires),
+    )
+    detail = {"assignment": worker.next_id, "item": place}
+    log_event(cursor, now=now, annotator=worker.id, kind="leased", detail=detail)
     return Assigned(
         assignment=token,
         item=Shown(id=place, media=media, text=text),
@@ -592,21 +597,23 @@ def _store(
     project: Project,
     assignment: int,
     *,
+    new: int,
     now: float,
     uuid: str,
     answers: Answers,
     responses: tuple[int, ...],
     revised: bool,
 ) -> None:
-    """One more judgement of an assignment, which becomes the current one."""
+    """One more judgement of an assignment, with the id `new`, which becomes the current one."""
     revision = 0
     if revised:
         (revision,) = cursor.execute("SELECT count(*) FROM judgement WHERE assignment = ?", (assignment,)).fetchone()
         cursor.execute("UPDATE judgement SET current = 0 WHERE assignment = ?", (assignment,))
-    (judgement,) = cursor.execute(
-        "INSERT INTO judgement (assignment, uuid, revision, current, saved_at, seconds, hidden_seconds, input, "
-        "window_size, frame_ms, reason) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+    cursor.execute(
+        "INSERT INTO judgement (id, assignment, uuid, revision, current, saved_at, seconds, hidden_seconds, input, "
+        "window_size, frame_ms, reason) VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)",
         (
+            new,
             assignment,
             uuid,
             revision,
@@ -618,11 +625,11 @@ def _store(
             answers.frame_ms,
             answers.reason,
         ),
-    ).fetchone()
+    )
     first, last, changes = answers.first_seconds.get, answers.last_seconds.get, answers.changes.get
     rows: list[Any] = []
     for place, (value, amount) in enumerate(zip(responses, amounts_of(project, answers.values), strict=True)):
-        rows += (judgement, place, value, amount, first(place), last(place), changes(place))
+        rows += (new, place, value, amount, first(place), last(place), changes(place))
     cursor.execute(
         "INSERT INTO response (judgement, class, value, amount, first_seconds, last_seconds, changes) VALUES "
         + ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(responses)),

@@ -1,8 +1,9 @@
 """Where votes are kept: one writer thread that commits many requests at once, and readers that never wait for it.
 
-A request is a function of a cursor. The writer runs each one inside a SAVEPOINT of a shared transaction and answers
-only after COMMIT, when it is on disk: what was reported as saved is saved, requests cannot race, and all of them wait
-for the disk only once.
+A request is a function of a cursor. The writer runs many, one after the other, in one transaction and answers only
+after COMMIT, when it is on disk: what was reported as saved is saved, requests cannot race, and all of them wait for
+the disk only once. If one fails after it has changed something, the transaction is rolled back and all of them run
+again, each inside a SAVEPOINT, so that only that one is undone. A request may therefore be called twice.
 """
 
 from __future__ import annotations
@@ -63,6 +64,10 @@ class Cursor(Protocol):
 
 class Connection(Protocol):
     """What the writer thread and the readers need of a driver."""
+
+    @property
+    def changes(self) -> int:
+        """A number that grows whenever something is changed; it need not grow by one."""
 
     def cursor(self) -> Cursor: ...
     def begin(self) -> None: ...
@@ -205,22 +210,13 @@ class Database:
 def _write_batch(batch: list[_Request], connection: Connection) -> None:
     """Runs requests in one transaction and resolves them."""
     try:
-        connection.begin()
-        cursor = connection.cursor()
-        for request in batch:
-            cursor.execute("SAVEPOINT request")
-            try:
-                request.result = request.work(cursor)
-                connection.settle()
-            except Exception as error:
-                if connection.failure(error) is not None:
-                    raise
-                with contextlib.suppress(Exception):
-                    connection.settle()
-                request.error = error
-                cursor.execute("ROLLBACK TO SAVEPOINT request")
-            cursor.execute("RELEASE SAVEPOINT request")
-        connection.commit()
+        try:
+            _run(batch, connection, guarded=False)
+        except Exception as error:
+            if connection.failure(error) is not None:
+                raise
+            connection.rollback()
+            _run(batch, connection, guarded=True)
     except Exception as error:
         answer = connection.failure(error) or error
         with contextlib.suppress(Exception):
@@ -237,6 +233,32 @@ def _write_batch(batch: list[_Request], connection: Connection) -> None:
             # One wake-up for all of them. If the loop was closed, nobody is left to be told.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(_resolve, requests)
+
+
+def _run(batch: list[_Request], connection: Connection, *, guarded: bool) -> None:
+    """Runs requests in one transaction; without guards it fails if one of them does after it has changed something."""
+    connection.begin()
+    cursor = connection.cursor()
+    for request in batch:
+        request.error = None
+        before = connection.changes
+        if guarded:
+            cursor.execute("SAVEPOINT request")
+        try:
+            request.result = request.work(cursor)
+            if guarded:
+                connection.settle()
+        except Exception as error:
+            if connection.failure(error) is not None or (connection.changes != before and not guarded):
+                raise
+            request.error = error
+            if guarded:
+                with contextlib.suppress(Exception):
+                    connection.settle()
+                cursor.execute("ROLLBACK TO SAVEPOINT request")
+        if guarded:
+            cursor.execute("RELEASE SAVEPOINT request")
+    connection.commit()
 
 
 def _resolve(requests: list[_Request]) -> None:
@@ -385,6 +407,10 @@ class _SqliteConnection:
         # On macOS, where a plain sync leaves data in the cache of the drive; elsewhere it changes nothing.
         self.connection.execute("PRAGMA fullfsync = ON")
         self.read_only, self.opening = read_only, "BEGIN" if read_only else "BEGIN IMMEDIATE"
+
+    @property
+    def changes(self) -> int:
+        return self.connection.total_changes
 
     def cursor(self) -> sqlite3.Cursor:
         return self.connection.cursor()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dissensus.collect.database import Cursor
+
+
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
 def log_event(
@@ -17,7 +20,7 @@ def log_event(
     """Adds one event. Its detail can never be deleted, so nothing in it may identify a person."""
     cursor.execute(
         "INSERT INTO event (at, annotator, kind, detail) VALUES (?, ?, ?, ?)",
-        (now, annotator, kind, json.dumps(detail or {}, ensure_ascii=False, sort_keys=True)),
+        (now, annotator, kind, _JSON.encode(detail or {})),
     )
 
 

@@ -529,8 +529,11 @@ def _check_there(cursor: Cursor, annotator: int) -> None:
         raise InputError(f"annotator {annotator} was deleted; there is nothing left to include or exclude")
 
 
+_FIELDS: Final = tuple(each.name for each in fields(Annotator))
+
+
 def _annotator(row: Any) -> Annotator:
-    values = dict(zip((each.name for each in fields(Annotator)), row, strict=True))
+    values = dict(zip(_FIELDS, row, strict=True))
     flags: dict[str, bool | None] = {flag: bool(values[flag]) for flag in ("paid", "counts", "exported", "asked")}
     flags["eligible"] = None if values["eligible"] is None else bool(values["eligible"])
     return Annotator(**{**values, **flags})

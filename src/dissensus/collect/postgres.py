@@ -1,7 +1,7 @@
 """The database on PostgreSQL: the same writer thread and the same SQL, with `?` written as `%s`.
 
-The writer uses pipeline mode: statements are sent one after the other, and it waits only where it needs what one of
-them found, and at the end of every request, so that an error belongs to the request that caused it.
+It uses pipeline mode: statements are sent one after the other, and the writer waits only where it needs what one of
+them found, and for the end of the transaction.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import functools
 import itertools
 import re
-from collections import Counter, deque
+from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
 from dissensus.collect.database import Database, DiskFull, schema
@@ -102,7 +102,7 @@ class PostgresConnection:
     """
 
     def __init__(self, url: str, read_only: bool) -> None:
-        self.url, self.read_only = url, read_only
+        self.url, self.read_only, self.changes = url, read_only, 0
         self._connect()
 
     def _connect(self) -> None:
@@ -122,7 +122,7 @@ class PostgresConnection:
                 raise InputError("another process serves the project on this PostgreSQL database; stop it first")
         self.connection, self.libpq, self.types = connection, connection.pgconn, Transformer(connection)
         self.libpq.enter_pipeline_mode()
-        self._uses: Counter[str] = Counter()
+        self._once: set[str] = set()
         self._names = itertools.count()
         self._prepared: dict[str, bytes] = {}
         self._pending: deque[_Sent] = deque()
@@ -139,15 +139,16 @@ class PostgresConnection:
     def send(self, sql: str, parameters: Sequence[Any] = ()) -> _Sent:
         """Sends a statement, which the server prepares when it comes for the second time."""
         values = self.types.dump_sequence(parameters, [PyFormat.TEXT] * len(parameters)) if parameters else None
-        if sql not in self._prepared and self._uses[sql]:
+        if sql in self._once and sql not in self._prepared:
             self._prepared[sql] = str(next(self._names)).encode()
             self.libpq.send_prepare(self._prepared[sql], _translated(sql))
             self._pending.append(_Sent(prepares=sql))
-        self._uses[sql] += 1
-        if sql in self._prepared:
-            self.libpq.send_query_prepared(self._prepared[sql], values)
+        if (name := self._prepared.get(sql)) is not None:
+            self.libpq.send_query_prepared(name, values)
         else:
+            self._once.add(sql)
             self.libpq.send_query_params(_translated(sql), values)
+        self.changes += not sql.startswith("SELECT")
         sent = _Sent()
         self._pending.append(sent)
         self._unsent = True
@@ -184,7 +185,8 @@ class PostgresConnection:
             raise error
 
     def _flush(self) -> None:
-        self.connection.wait(generators.send(self.libpq))
+        if self.libpq.flush():
+            self.connection.wait(generators.send(self.libpq))
         self._unsent = False
 
     def _read(self) -> None:
@@ -203,16 +205,22 @@ class PostgresConnection:
                 raise self._error
 
     def _receive(self) -> PGresult:
-        found = self.connection.wait(generators.fetch_many(self.libpq))
-        if not found:
+        """The next result, after which there is an end mark for every statement, but none for a sync."""
+        found = self.connection.wait(generators.fetch(self.libpq)) if self.libpq.is_busy() else self.libpq.get_result()
+        if found is None:
             self.connection.close()
             raise psycopg.OperationalError("the connection to PostgreSQL was lost")
-        result: PGresult = found[0]
+        if found.status != ExecStatus.PIPELINE_SYNC:
+            self.libpq.get_result()
+        result: PGresult = found
         return result
 
     def commit(self) -> None:
-        self.send("COMMIT")
+        sent = self.send("COMMIT")
         self.settle()
+        # The server answers the commit of a failed transaction with a rollback, and no error.
+        if self.result_of(sent).command_status != b"COMMIT":
+            raise psycopg.OperationalError("PostgreSQL rolled the transaction back")
 
     def rollback(self) -> None:
         with contextlib.suppress(psycopg.Error):
