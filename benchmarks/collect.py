@@ -27,6 +27,7 @@ import tempfile
 import time
 import uuid
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ from dissensus.collect.simulation.bots import Behaviour, Server, answers_of, sim
 from dissensus.collect.simulation.wire import Browser, ConnectionLost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from dissensus.collect.project import Project
 
@@ -70,6 +71,12 @@ def cpu_seconds(process: int) -> float:
     """User and system time of a process so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of_children(process: int) -> float:
+    """User and system time so far of the children of a process that are alive; PostgreSQL has one a connection."""
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return sum(cpu_seconds(int(child)) for child in listed)
 
 
 def load() -> str:
@@ -129,12 +136,13 @@ async def annotate(browser: Browser, project: Project, *, until: float, every: f
 
 
 async def pressure(
-    server: Server, project: Project, *, annotators: int, seconds: float, every: float
+    server: Server, project: Project, *, annotators: int, seconds: float, every: float, postgres: int | None
 ) -> dict[str, Any]:
     browsers = [Browser("127.0.0.1", server.port) for _ in range(annotators)]
     for first in range(0, annotators, 50):
         await asyncio.gather(*(enter(each, project) for each in browsers[first : first + 50]))
     cpu, client = cpu_seconds(server.process), time.process_time()
+    database = cpu_of_children(postgres) if postgres is not None else 0.0
     measured: list[float] = []
     began = time.perf_counter()
     until = began + seconds
@@ -151,6 +159,7 @@ async def pressure(
         "rate": saved / took,
         "ms": measured,
         "server_cpu": (cpu_seconds(server.process) - cpu) / saved,
+        "database_cpu": (cpu_of_children(postgres) - database) / saved if postgres is not None else None,
         "client_cpu": (time.process_time() - client) / saved,
     }
 
@@ -163,12 +172,16 @@ def stored_judgements(project: Project) -> int:
 
 
 def run_pressure(
-    folder: Path, *, annotators: int, seconds: float, every: float, database_url: str | None = None
+    folder: Path, *, annotators: int, seconds: float, every: float, postgres: OwnPostgres | None = None
 ) -> dict[str, Any]:
     project = make_project(folder / "project", items=20_000, k=100, quota=1_000, gold=False)
     copy = simulated_copy(project, folder / "simulated")
+    database_url = None if postgres is None else postgres.new_schema()
+    process = None if postgres is None else postgres.process
     with Server(copy, database_url=database_url) as server:
-        found = asyncio.run(pressure(server, copy, annotators=annotators, seconds=seconds, every=every))
+        found = asyncio.run(
+            pressure(server, copy, annotators=annotators, seconds=seconds, every=every, postgres=process)
+        )
     if database_url is None:
         stored = stored_judgements(copy)
     else:
@@ -178,7 +191,7 @@ def run_pressure(
     return found
 
 
-def print_speed(folder: Path, seconds: float, *, bar: int = 1000, postgres: Callable[[], str] | None = None) -> None:
+def print_speed(folder: Path, seconds: float, *, bar: int = 1000, postgres: OwnPostgres | None = None) -> None:
     where = "SQLite" if postgres is None else "PostgreSQL, fsync on, on the same cores"
     print(
         f"\nAs fast as it goes on {where}: save+assign, no pause between items; acknowledged answers are counted after."
@@ -191,12 +204,14 @@ def print_speed(folder: Path, seconds: float, *, bar: int = 1000, postgres: Call
             annotators=annotators,
             seconds=seconds,
             every=0.0,
-            database_url=None if postgres is None else postgres(),
+            postgres=postgres,
         )
         rates.append(found["rate"])
+        database = "" if postgres is None else f"PostgreSQL {1e6 * found['database_cpu']:.0f} us, "
         print(
             f"  {annotators:3} annotators: {found['rate']:6.0f} save+assign/s, {percentiles(found['ms'])}; CPU an "
-            f"answer: server {1e6 * found['server_cpu']:.0f} us, client {1e6 * found['client_cpu']:.0f} us; {load()}",
+            f"answer: server {1e6 * found['server_cpu']:.0f} us, {database}client {1e6 * found['client_cpu']:.0f} us; "
+            f"{load()}",
             flush=True,
         )
     print(
@@ -209,11 +224,26 @@ def http_parser() -> str:
     return " and ".join(found) or "asyncio and h11 ([fast] is not installed)"
 
 
-@contextmanager
-def own_postgres() -> Iterator[Callable[[], str]]:
-    """A PostgreSQL server of our own with its default durability; the function gives the URL of a new schema."""
-    import psycopg
+@dataclass(frozen=True)
+class OwnPostgres:
+    """A PostgreSQL server that was started here: its URL and its process."""
 
+    url: str
+    process: int
+
+    def new_schema(self) -> str:
+        """The URL of a place for one project."""
+        import psycopg
+
+        name = f"project_{uuid.uuid4().hex}"
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {name}".encode())
+        return f"{self.url}&options=-csearch_path%3D{name}"
+
+
+@contextmanager
+def own_postgres() -> Iterator[OwnPostgres]:
+    """A PostgreSQL server of our own with its default durability."""
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not programs:
         sys.exit("there is no PostgreSQL server here (Debian's package is 'postgresql')")
@@ -234,19 +264,12 @@ def own_postgres() -> Iterator[Callable[[], str]]:
     ]
     url = f"postgresql://bench@/postgres?host={folder}"
     with (folder / "log").open("w") as log, subprocess.Popen(serve, stderr=log, cwd="/", user=user) as server:
-
-        def schema() -> str:
-            name = f"project_{uuid.uuid4().hex}"
-            with psycopg.connect(url, autocommit=True) as connection:
-                connection.execute(f"CREATE SCHEMA {name}".encode())
-            return f"{url}&options=-csearch_path%3D{name}"
-
         try:
             for _ in range(100):
                 if "ready to accept connections" in (folder / "log").read_text():
                     break
                 time.sleep(0.1)
-            yield schema
+            yield OwnPostgres(url, server.pid)
         finally:
             server.terminate()
             server.wait(30)
