@@ -115,7 +115,8 @@ async def annotate(browser: Browser, project: Project, *, until: float, every: f
     """Judge items until the time is over; with `every`, one in so many seconds."""
     tab = str(uuid.uuid4())
     answers = answers_of(project, np.arange(len(CLASSES)) % 3, milliseconds=8000.0)
-    shown = (await browser.post("/api/next", {"tab": tab})).json()
+    # While many others came in, the server may have closed a connection that was idle.
+    shown = (await ask_again(browser, browser.post, "/api/next", {"tab": tab})).json()
     saved = 0
     due = time.perf_counter() + every * np.random.default_rng(id(browser) % 2**32).random()
     while time.perf_counter() < until:
@@ -508,7 +509,7 @@ class LabelStudioAnnotator:
 
 
 async def ask_again(browser: Browser, send: Any, *what: Any) -> Any:
-    """The servers of others close connections when they like: then once more."""
+    """Servers close idle connections when they like: then once more."""
     try:
         return await send(*what)
     except ConnectionLost:

@@ -88,6 +88,42 @@ def test_a_request_that_fails_takes_no_other_with_it(database: Database) -> None
     assert kinds(database) == ["before", "after"]
 
 
+def test_a_request_that_is_refused_before_it_changed_anything_costs_the_others_nothing(database: Database) -> None:
+    batch, ran = Batch(database), []
+
+    def counted(cursor: Cursor) -> None:
+        ran.append("counted")
+        note("counted")(cursor)
+
+    def refused(cursor: Cursor) -> None:
+        ran.append("refused")
+        cursor.execute("SELECT count(*) FROM event").fetchone()
+        raise LookupError("on purpose")
+
+    futures = [batch.add(work) for work in (counted, refused, counted)]
+    batch.go.set()
+    assert isinstance(futures[1].exception(10), LookupError)
+    assert (futures[0].result(10), futures[2].result(10)) == (None, None)
+    assert ran == ["counted", "refused", "counted"]
+    assert kinds(database) == ["counted", "counted"]
+
+
+def test_what_a_request_found_before_another_failed_is_not_told(database: Database) -> None:
+    batch = Batch(database)
+
+    def doubtful(cursor: Cursor) -> None:
+        note("doubtful")(cursor)
+        raise LookupError("on purpose")
+
+    def count(cursor: Cursor) -> int:
+        note("counted")(cursor)
+        return int(cursor.execute("SELECT count(*) FROM event").fetchone()[0])
+
+    futures = [batch.add(work) for work in (count, doubtful, count)]
+    batch.go.set()
+    assert [futures[0].result(10), futures[2].result(10)] == [1, 2]
+
+
 def test_nobody_is_told_before_the_transaction_is_on_disk(database: Database) -> None:
     batch = Batch(database)
     first = batch.add(note("first"))

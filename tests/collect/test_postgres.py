@@ -12,7 +12,10 @@ from dissensus.errors import InputError
 from tests.collect.conftest import Collecting, in_schema, make_project
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from dissensus.collect.postgres import PostgresConnection
 
 
 def test_a_server_that_cannot_be_reached_is_told_in_one_sentence(tmp_path: Path) -> None:
@@ -76,3 +79,92 @@ def test_backups_of_postgresql_are_left_to_its_own_tool(postgres_url: str, tmp_p
     project = make_project(tmp_path)
     with open_database(project, postgres_url) as database, pytest.raises(InputError, match="pg_dump"):
         back_up(database, project)
+
+
+@pytest.fixture
+def connection(postgres_url: str) -> Iterator[PostgresConnection]:
+    from dissensus.collect.postgres import PostgresConnection
+
+    opened = PostgresConnection(postgres_url, read_only=False)
+    opened.begin()
+    opened.cursor().execute("CREATE TABLE kept (number BIGINT PRIMARY KEY, word TEXT, amount DOUBLE PRECISION)")
+    opened.commit()
+    yield opened
+    opened.close()
+
+
+KEEP = "INSERT INTO kept (number, word, amount) VALUES (?, ?, ?)"
+
+
+def test_values_come_back_as_they_went(connection: PostgresConnection) -> None:
+    rows = [(1, "a", 0.1), (2, None, 1e300), (3, "\U0001f600 $1 ? %s", None), (2**62, "", -0.0)]
+    connection.begin()
+    cursor = connection.cursor()
+    cursor.executemany(KEEP, rows)
+    assert cursor.execute("SELECT number, word, amount FROM kept ORDER BY number").fetchall() == rows
+    assert cursor.execute("UPDATE kept SET word = ? WHERE number < ?", ("b", 3)).rowcount == 2
+    found = cursor.execute("SELECT number FROM kept WHERE word = ? ORDER BY number", ("b",))
+    assert [found.fetchone(), found.fetchone(), found.fetchone()] == [(1,), (2,), None]
+    connection.commit()
+
+
+def test_text_with_a_nul_is_refused_and_never_cut_off(connection: PostgresConnection) -> None:
+    import psycopg
+
+    connection.begin()
+    with pytest.raises(psycopg.DataError, match="NUL"):
+        connection.cursor().execute(KEEP, (1, "half\0", 0.5))
+    connection.rollback()
+
+
+def test_a_failed_statement_that_nobody_read_stops_the_commit(connection: PostgresConnection) -> None:
+    import psycopg
+
+    for _ in range(3):  # also when it is prepared
+        connection.begin()
+        cursor = connection.cursor()
+        cursor.execute(KEEP, (1, "first", 0.5))
+        cursor.execute(KEEP, (1, "the same number", 0.5))
+        cursor.execute(KEEP, (2, "not sent any more", 0.5))
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            connection.commit()
+        connection.rollback()
+    connection.begin()
+    assert connection.cursor().execute("SELECT count(*) FROM kept").fetchone() == (0,)
+    connection.rollback()
+
+
+def test_a_rollback_in_the_place_of_a_commit_is_an_error(connection: PostgresConnection) -> None:
+    import psycopg
+
+    connection.begin()
+    connection.cursor().execute("SELECT 1 / ?", (0,))
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        connection.settle()
+    with pytest.raises(psycopg.OperationalError, match="rolled"):
+        connection.commit()
+
+
+def test_a_statement_that_could_not_be_prepared_is_prepared_later(connection: PostgresConnection) -> None:
+    import psycopg
+
+    sql = "SELECT number FROM kept WHERE word = ?"
+    connection.begin()
+    assert connection.cursor().execute(sql, ("none",)).fetchone() is None
+    connection.cursor().execute("SELECT 1 / ?", (0,))
+    skipped = connection.cursor().execute(sql, ("none",))  # after an error nothing is carried out
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        skipped.fetchone()
+    connection.rollback()
+    connection.begin()
+    for _ in range(3):
+        assert connection.cursor().execute(sql, ("none",)).fetchone() is None
+    connection.commit()
+
+
+def test_more_is_sent_than_the_lines_hold(connection: PostgresConnection) -> None:
+    connection.begin()
+    cursor = connection.cursor()
+    cursor.executemany(KEEP, [(number, "word " * 200, 0.5) for number in range(5_000)])
+    assert len(cursor.execute("SELECT word FROM kept").fetchall()) == 5_000
+    connection.commit()
