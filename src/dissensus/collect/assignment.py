@@ -228,9 +228,9 @@ def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int
 
 def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, tab: str) -> Lease:
     """A sign of life: prolongs a lease, or renews one that ran out if its slot is still free."""
-    number, item, state, expires, holds, role, counts, owner = _mine(
+    number, item, state, expires, holds, role, retired_at, counts, owner = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.expires, "
-        "assignment.holds, item.role, annotator.counts, annotator.tab",
+        "assignment.holds, item.role, item.retired_at, annotator.counts, annotator.tab",
     )  # fmt: skip
     if owner not in (None, tab):
         return Lease(expires=expires, mine=False, held=state == "open")
@@ -243,7 +243,7 @@ def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, a
     busy = cursor.execute(
         "SELECT 1 FROM assignment WHERE annotator = ? AND state = 'open' AND id <> ?", (annotator, number)
     ).fetchone()
-    if state == "expired" and busy is None:
+    if state == "expired" and busy is None and retired_at is None:
         takes = role == "vote" and bool(counts)
         if not takes or take_slot(cursor, item):
             state, holds = "open", int(takes)
