@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from dissensus.labels.labelling import label
 from dissensus.report import write_report
 from dissensus.studies import plan_study, read_study, run_plan, score_study
 from dissensus.votes.simulate import simulate_responses
+from tests.collect.conftest import in_schema
 from tests.collect.panels import text_project
 
 if TYPE_CHECKING:
@@ -29,8 +30,13 @@ if TYPE_CHECKING:
 
 DIGITS = tuple(str(digit) for digit in range(4))
 ROUGH = Behaviour(
-    abandon=0.3, late=0.5, duplicate=0.1, reload=0.1, second_tab=0.1, careless=0.15, exclude=0.1, items_before_leaving=3
-)
+    abandon=0.3, late=0.5, duplicate=0.1, reload=0.1, second_tab=0.1, careless=0.15, exclude=0.2, void=0.4, retire=0.2,
+    items_before_leaving=3,
+)  # fmt: skip
+QUOTAS = """
+[quotas]
+side = { left = 2, right = 3 }
+"""
 
 
 QUESTIONS = """
@@ -50,46 +56,67 @@ question = "Anything to add?"
 """
 
 
-def stored(found: Simulation, sql: str) -> list[Any]:
-    connection = sqlite3.connect(found.folder / "collect.sqlite")
-    try:
-        return connection.execute(sql).fetchall()
-    finally:
-        connection.close()
+@dataclass(frozen=True)
+class Rough:
+    """A simulation, and where its database is."""
+
+    found: Simulation
+    url: str | None
+
+    def stored(self, sql: str) -> list[Any]:
+        with snapshot(read_project(self.found.folder), self.url) as cursor:
+            rows: list[Any] = cursor.execute(sql).fetchall()
+            return rows
 
 
-@pytest.fixture(scope="module")
-def rough(tmp_path_factory: pytest.TempPathFactory) -> Simulation:
-    """40 items x 3 with people who abandon, reload, send twice, open tabs, come late, and are excluded."""
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def rough(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Rough:
+    """40 items x 3 with people who abandon, reload, send twice, open tabs, come late, are excluded or turned away.
+
+    Meanwhile the researcher voids judgements and sets items aside, and there are quotas.
+    """
+    url = None
+    if request.param == "postgres":
+        url = in_schema(request.getfixturevalue("postgres_server"), "rough")
     folder = tmp_path_factory.mktemp("rough")
     project = text_project(
         folder / "project", items=42, k=3, classes=DIGITS, gold={"item0": "1", "item1": "2"},
         items_per_annotator="items_per_annotator = 12",
     )  # fmt: skip
-    return simulate(project, folder / "simulated", annotators=12, behaviour=ROUGH, seed=5, pace=400.0)
+    with (folder / "project" / "collect.toml").open("a") as file:
+        file.write(QUOTAS)
+    project = read_project(folder / "project")
+    found = simulate(
+        project, folder / "simulated", annotators=12, behaviour=ROUGH, seed=5, pace=400.0, database_url=url
+    )
+    return Rough(found, url)
 
 
-def test_every_item_ends_with_exactly_k_votes(rough: Simulation) -> None:
-    assert rough.wrong == ()
-    assert rough.votes_per_item == {3: 40}
-    for what in ("finished", "left", "excluded"):
-        assert rough.outcomes[what] > 0, f"the simulation tried nothing: {rough.outcomes}"
-    assert min(rough.sent_twice, rough.reloads, rough.second_tabs, rough.surplus) > 0
+def test_every_item_ends_with_exactly_k_votes(rough: Rough) -> None:
+    found = rough.found
+    assert found.wrong == ()
+    for what in ("finished", "left", "excluded", "voided", "retired", "turned away"):
+        assert found.outcomes[what] > 0, f"the simulation tried nothing: {found.outcomes}"
+    assert min(found.sent_twice, found.reloads, found.second_tabs, found.surplus) > 0
+    assert rough.stored("SELECT count(*) FROM item WHERE retired_at IS NOT NULL") == [(found.outcomes["retired"],)]
+    assert rough.stored("SELECT count(*) FROM assignment WHERE voided IS NOT NULL") == [(found.outcomes["voided"],)]
+    assert found.votes_per_item == {3: 40 - found.outcomes["retired"]}
 
 
-def test_what_was_acknowledged_is_stored_once(rough: Simulation) -> None:
-    uuids = [row[0] for row in stored(rough, "SELECT uuid FROM judgement")]
+def test_what_was_acknowledged_is_stored_once(rough: Rough) -> None:
+    uuids = [row[0] for row in rough.stored("SELECT uuid FROM judgement")]
     assert len(uuids) == len(set(uuids))
-    assert rough.acknowledged <= set(uuids)
-    assert stored(rough, "SELECT item, annotator FROM assignment GROUP BY item, annotator HAVING count(*) > 1") == []
-    assert file_integrity(rough.folder / "collect.sqlite") == "ok"
-    assert "database is locked" not in (rough.folder / "server.log").read_text()
+    assert rough.found.acknowledged <= set(uuids)
+    assert rough.stored("SELECT item, annotator FROM assignment GROUP BY item, annotator HAVING count(*) > 1") == []
+    assert "database is locked" not in (rough.found.folder / "server.log").read_text()
+    if rough.url is None:
+        assert file_integrity(rough.found.folder / "collect.sqlite") == "ok"
 
 
-def test_a_simulated_project_says_that_it_is(rough: Simulation, tmp_path: Path) -> None:
-    project = read_project(rough.folder)
+def test_a_simulated_project_says_that_it_is(rough: Rough, tmp_path: Path) -> None:
+    project = read_project(rough.found.folder)
     assert project.name.endswith("(simulated)")
-    with snapshot(project) as cursor:
+    with snapshot(project, rough.url) as cursor:
         assert export_project(cursor, project, tmp_path / "out").simulated
 
 

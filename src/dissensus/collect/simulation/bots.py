@@ -1,9 +1,9 @@
 """Simulated projects: bots that take part through the real server, over HTTP, and misbehave as people do.
 
 They abandon items, come back late, send answers twice, reload, open second tabs, and answer carelessly; a simulated
-researcher excludes some of them. What they perceive comes from known label distributions, so that what is collected can
-be compared with the truth. A simulated project is a copy of the real one with a database of its own; its name, its
-event log and its export say that it is simulated.
+researcher excludes some of them, voids judgements and sets items aside. What they perceive comes from known label
+distributions, so that what is collected can be compared with the truth. A simulated project is a copy of the real one
+with a database of its own; its name, its event log and its export say that it is simulated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
@@ -49,6 +49,22 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS: Final = 60.0
 """Real seconds without a new vote after which a simulation is given up; a bot retries a request for as long."""
 
+ORDERS: Final = {
+    "exclude": (
+        "/researcher/annotator/exclude", "excluded", ("annotator",),
+        "SELECT id FROM annotator WHERE state = 'finished' AND counts = 1 AND done > 0 ORDER BY id",
+    ),
+    "void": (
+        "/researcher/item/void", "voided", ("judgement", "item"),
+        "SELECT assignment.id, item FROM assignment WHERE state = 'done' AND counts = 1 ORDER BY assignment.id",
+    ),
+    "retire": (
+        "/researcher/item/retire", "retired", ("item",),
+        "SELECT id FROM item WHERE role = 'vote' AND retired_at IS NULL ORDER BY id",
+    ),
+}  # fmt: skip
+"""What the simulated researcher does: where it is posted, what it is called when done, and what it can be done to."""
+
 _SERVE: Final = """
 import json, sys
 from dissensus.responses import NO, UNSURE, RESPONSES, YES
@@ -75,6 +91,8 @@ class Behaviour:
         second_tab: share of items that are opened in a second tab, which takes over.
         careless: share of annotators who answer at random, and so miss gold items.
         exclude: share of annotators whom the researcher excludes after they have finished.
+        void: share of annotators after whom the researcher voids a judgement of somebody's.
+        retire: share of annotators after whom the researcher sets an item aside.
         items_before_leaving: mean number of items that those who leave have judged.
         think_seconds: real seconds between two items.
     """
@@ -86,11 +104,13 @@ class Behaviour:
     second_tab: float = 0.02
     careless: float = 0.05
     exclude: float = 0.03
+    void: float = 0.0
+    retire: float = 0.0
     items_before_leaving: float = 5.0
     think_seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        shares = ("abandon", "late", "duplicate", "reload", "second_tab", "careless", "exclude")
+        shares = ("abandon", "late", "duplicate", "reload", "second_tab", "careless", "exclude", "void", "retire")
         wrong = [name for name in shares if not 0 <= getattr(self, name) <= 1]
         if wrong:
             raise InputError(f"simulate: {wrong[0]} is {getattr(self, wrong[0])}; give a share between 0 and 1")
@@ -106,13 +126,13 @@ class Simulation:
         items: their names, in the same order.
         annotators: how many bots came.
         outcomes: how many finished, left, came late, were turned away at the door, found nothing left (and are paid),
-            were screened out, were excluded.
+            were screened out, were excluded; how many judgements were voided and items retired.
         acknowledged: the UUIDs of all answers that the server said it had saved.
         sent_twice: saves that were sent a second time.
         reloads: how often a page was reloaded.
         second_tabs: how often a second tab was opened.
         retries: requests that were sent again because the server had gone away.
-        votes_per_item: for each number of counted votes, how many items have it.
+        votes_per_item: for each number of counted votes, how many items have it that were not set aside.
         surplus: finished judgements that do not count.
         wrong: replies of the server that were not what they should be.
         seconds: real time that it took.
@@ -146,6 +166,7 @@ def simulate(
     seed: int = 0,
     pace: float = 200.0,
     during: Callable[[Server], Coroutine[Any, Any, None]] | None = None,
+    database_url: str | None = None,
 ) -> Simulation:
     """Run a copy of a project with bots until every item has the votes that it wants.
 
@@ -158,17 +179,18 @@ def simulate(
         seed: of everything random.
         pace: how many times faster than real time the project's clock runs, so that leases run out soon.
         during: something that runs alongside, such as killing the server.
+        database_url: of an empty PostgreSQL database; by default collect.sqlite in the folder.
     """
     require_server()
-    simulated = simulated_copy(project, folder)
+    simulated = simulated_copy(project, folder, database_url=database_url)
     crowd = make_crowd(simulated, truth=truth, seed=seed)
-    with Server(simulated, pace=pace) as server:
+    with Server(simulated, pace=pace, database_url=database_url) as server:
         return asyncio.run(
             _run(simulated, server, crowd, annotators=annotators, behaviour=behaviour or Behaviour(), during=during)
         )
 
 
-def simulated_copy(project: Project, folder: str | Path) -> Project:
+def simulated_copy(project: Project, folder: str | Path, *, database_url: str | None = None) -> Project:
     """A copy of a project, marked as simulated, in a new folder; its items stay where they are."""
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -187,7 +209,7 @@ def simulated_copy(project: Project, folder: str | Path) -> Project:
         text = re.sub(pattern, written, text, count=1 if "name" in pattern else 0, flags=re.MULTILINE)
     (target / FILE).write_text(text, encoding="utf-8")
     copy = read_project(target)
-    with open_database(copy) as database:
+    with open_database(copy, database_url) as database:
         database.write_now(lambda cursor: log_event(cursor, now=time.time(), annotator=None, kind="simulated"))
     return copy
 
@@ -386,7 +408,7 @@ class _Tally:
     acknowledged: set[str] = field(default_factory=set)
     milliseconds: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
-    to_exclude: list[int] = field(default_factory=list)
+    orders: list[tuple[str, int]] = field(default_factory=list)
     sent_twice: int = 0
     reloads: int = 0
     second_tabs: int = 0
@@ -412,7 +434,7 @@ class _Bot:
         self.comes_late = bool(self.leaves and self.draw.random() < self.behaviour.late)
         self.leaves_after = int(self.draw.geometric(1 / (1 + self.behaviour.items_before_leaving))) - 1
         self.said = self.crowd.responses(self.number, careless=bool(self.draw.random() < self.behaviour.careless))
-        self.seen: dict[str, str] = {}
+        self.orders = [what for what in ORDERS if self.draw.random() < getattr(self.behaviour, what)]
 
     async def take_part(self) -> str:
         """From arrival to the end; returns how it ended."""
@@ -424,7 +446,7 @@ class _Bot:
     async def _begin(self) -> str | None:
         """Goes as far as the first item; how it ended, if it ended before."""
         project = self.crowd.project
-        await self._ask(lambda: self.browser.get("/"))
+        await self._ask(partial(self.browser.get, f"/?{urlencode(self._groups())}"))
         session = (await self._ask(lambda: self.browser.get("/api/session"))).json()
         self.browser.csrf = session["csrf"]
         if session["screen"] == "/door":
@@ -459,6 +481,14 @@ class _Bot:
         session = (await self._ask(lambda: self.browser.get("/api/session"))).json()
         return None if session["screen"] == "/work" else "screened out"
 
+    def _groups(self) -> dict[str, str]:
+        """What the link says of this bot: one of the groups that have a quota, or no group."""
+        drawn = {
+            name: (*groups, "")[int(self.draw.integers(len(groups) + 1))]
+            for name, groups in self.crowd.project.quotas.items()
+        }
+        return {name: group for name, group in drawn.items() if group}
+
     async def _work(self) -> str:
         shown = (await self._post("/api/next", {"tab": self.tab})).json()
         judged = 0
@@ -467,8 +497,7 @@ class _Bot:
             if state == "finished" and not judged:
                 return "found nothing left"
             if state == "finished":
-                if self.draw.random() < self.behaviour.exclude:
-                    self.tally.to_exclude.append(self.number)
+                self.tally.orders += [(what, self.number) for what in self.orders]
                 page = await self._ask(lambda: self.browser.get("/finish"))
                 if page.location.startswith("/questions"):
                     page = await self._tell()
@@ -524,7 +553,8 @@ class _Bot:
                 self.tally.wrong.append(f"a second tab was answered with {elsewhere}"[:300])
             await self._post("/api/take-over", {"tab": self.tab})
             again = (await self._post("/api/next", {"tab": self.tab})).json()
-        if again.get("assignment") != shown["assignment"]:
+        # An item may be set aside between the two.
+        if again.get("assignment") != shown["assignment"] and not self.behaviour.retire:
             self.tally.wrong.append(f"a reload gave another item: {again}"[:300])
         return again if again.get("state") == "item" else shown
 
@@ -612,20 +642,20 @@ async def _run(
 
     counted, changed = -1, time.monotonic()
     while True:
-        missing, places, now_counted = _missing(project, now=server.now())
+        missing, places, now_counted = _missing(server)
         if now_counted != counted:
             counted, changed = now_counted, time.monotonic()
         for task in [task for task in active if task.done()]:
             active.remove(task)
             task.result()
-        complete = missing == 0 and not tally.to_exclude and (beside is None or beside.done())
+        complete = missing == 0 and not tally.orders and (beside is None or beside.done())
         # A bot that is still here may yet miss a gold item and lose its votes, so all of them are waited for.
         if complete and not active:
             break
         if time.monotonic() - changed > PATIENCE_SECONDS or len(tally.wrong) > 100:
             tally.wrong.append(f"given up: {missing} items still lack votes")
             break
-        await researcher.exclude_some()
+        await researcher.carry_out()
         # As many come as are needed for what nobody is expected to answer.
         for _ in range(min(annotators - len(active), -(-places // project.items_per_annotator))):
             arrive()
@@ -638,38 +668,41 @@ async def _run(
     if beside is not None:
         await beside
     researcher.browser.close()
-    return _result(project, crowd, tally, seconds=time.perf_counter() - began)
+    return _result(server, crowd, tally, seconds=time.perf_counter() - began)
 
 
 class _Researcher:
-    """The simulated researcher: logs in by the one-time link, and excludes people."""
+    """The simulated researcher: logs in by the one-time link, excludes people, voids judgements, sets items aside."""
 
     def __init__(self, server: Server, tally: _Tally) -> None:
         self.server, self.tally = server, tally
         self.link, self.browser = "", Browser("127.0.0.1", server.port)
 
-    async def exclude_some(self) -> None:
-        """Exclude as many of the annotators who have finished as were drawn."""
-        while self.tally.to_exclude:
+    async def carry_out(self) -> None:
+        """Do what was drawn, to somebody or something that there is by now."""
+        while self.tally.orders:
+            what, drawn = self.tally.orders[-1]
+            path, done, names, candidates = ORDERS[what]
             try:
                 if self.link != self.server.researcher:
                     await self._enter()
-                finished = _finished(self.server.project)
-                if not finished:
-                    self.tally.to_exclude.pop()
+                with snapshot(self.server.project, self.server.database_url) as cursor:
+                    there = cursor.execute(candidates).fetchall()
+                if not there:
+                    self.tally.orders.pop()
                     continue
-                chosen = finished[self.tally.to_exclude[-1] % len(finished)]
-                fields = {"csrf": self.browser.csrf, "annotator": str(chosen), "reason": "simulated exclusion"}
-                reply = await self.browser.submit("/researcher/annotator/exclude", fields)
+                chosen = dict(zip(names, map(str, there[drawn % len(there)]), strict=True))
+                fields = {"csrf": self.browser.csrf, "reason": f"simulated: {what}", **chosen}
+                reply = await self.browser.submit(path, fields)
             except (ConnectionLost, OSError):
                 # The server is being killed; the link of the next one will do.
                 self.browser.close()
                 return
             if reply.status != 303 or reply.location.startswith("/researcher/login"):
-                self.tally.wrong.append(f"an exclusion was answered {reply.status}: {reply.body[:200]!r}")
+                self.tally.wrong.append(f"{what} was answered {reply.status}: {reply.body[:200]!r}")
             else:
-                self.tally.outcomes["excluded"] += 1
-            self.tally.to_exclude.pop()
+                self.tally.outcomes[done] += 1
+            self.tally.orders.pop()
 
     async def _enter(self) -> None:
         self.link = self.server.researcher
@@ -683,40 +716,34 @@ class _Researcher:
         self.browser.csrf = "" if found is None else found[1].decode()
 
 
-def _finished(project: Project) -> list[int]:
-    """The annotators who have finished, have judged something, and count."""
-    with snapshot(project) as cursor:
-        cursor.execute("SELECT id FROM annotator WHERE state = 'finished' AND counts = 1 AND done > 0 ORDER BY id")
-        return [row[0] for row in cursor.fetchall()]
-
-
-def _missing(project: Project, *, now: float) -> tuple[int, int, int]:
+def _missing(server: Server) -> tuple[int, int, int]:
     """How many items lack votes, how many votes nobody is expected to give, and how many votes count."""
-    with snapshot(project) as cursor:
-        cursor.execute(
-            "SELECT coalesce(sum(counted < wanted), 0), coalesce(sum(counted), 0) FROM item WHERE role = 'vote'"
-        )
-        missing, counted = cursor.fetchone()
-        places = places_left(cursor, project, now=now)
+    with snapshot(server.project, server.database_url) as cursor:
+        missing, counted = cursor.execute(
+            "SELECT coalesce(sum(CASE WHEN counted < wanted THEN 1 ELSE 0 END), 0), coalesce(sum(counted), 0) "
+            "FROM item WHERE role = 'vote'"
+        ).fetchone()
+        places = places_left(cursor, server.project, now=server.now())
     return int(missing), places, int(counted)
 
 
-def _result(project: Project, crowd: Crowd, tally: _Tally, *, seconds: float) -> Simulation:
+def _result(server: Server, crowd: Crowd, tally: _Tally, *, seconds: float) -> Simulation:
     """The result; its votes are counted from the judgements themselves, not by what the server believes."""
-    with snapshot(project) as cursor:
-        cursor.execute(
-            "SELECT votes, count(*) FROM (SELECT i.id, count(a.id) AS votes FROM item i LEFT JOIN assignment a "
-            "ON a.item = i.id AND a.state = 'done' AND a.counts = 1 WHERE i.role = 'vote' GROUP BY i.id) "
-            "GROUP BY votes ORDER BY votes"
+    used = "i.role = 'vote' AND i.retired_at IS NULL"
+    with snapshot(server.project, server.database_url) as cursor:
+        votes_per_item = dict(
+            cursor.execute(
+                "SELECT votes, count(*) FROM (SELECT i.id, count(a.id) AS votes FROM item i LEFT JOIN assignment a "
+                f"ON a.item = i.id AND a.state = 'done' AND a.counts = 1 WHERE {used} GROUP BY i.id) AS told "
+                "GROUP BY votes ORDER BY votes"
+            ).fetchall()
         )
-        votes_per_item = dict(cursor.fetchall())
-        cursor.execute(
+        (surplus,) = cursor.execute(
             "SELECT count(*) FROM assignment a JOIN item i ON i.id = a.item "
-            "WHERE i.role = 'vote' AND a.state = 'done' AND a.counts = 0"
-        )
-        (surplus,) = cursor.fetchone()
+            f"WHERE {used} AND a.state = 'done' AND a.counts = 0"
+        ).fetchone()
     return Simulation(
-        folder=project.folder,
+        folder=server.project.folder,
         truth=crowd.truth,
         items=crowd.items,
         annotators=tally.annotators,
