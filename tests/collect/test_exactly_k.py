@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import random
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from dissensus.collect.answers import Refused
 from dissensus.collect.assignment import Assigned, back, heartbeat, report_problem, status_of, take_over
-from dissensus.collect.database import open_database
+from dissensus.collect.database import open_database, write_beside
 from dissensus.collect.items import hashes_of, load_items, project_items
 from dissensus.collect.participants import (
     annotator_by_id,
@@ -316,6 +318,43 @@ def test_thirty_percent_abandonment_ends_with_exactly_k(collecting: Callable[...
         assert saved.late
         assert not saved.counted
     assert project.read("SELECT DISTINCT counted FROM item") == [(3,)]
+
+
+def test_slots_are_right_while_another_process_writes_beside(
+    collecting: Callable[..., Collecting], url: str | None
+) -> None:
+    project = collecting(items=6, k=3, patience="0")
+    chance, over = random.Random(2), threading.Event()
+    meant = [
+        ("SELECT id FROM item WHERE retired_at IS NULL ORDER BY id", retire, {"reason": "blurred"}),
+        ("SELECT id FROM item WHERE retired_at IS NOT NULL ORDER BY id", put_back, {}),
+        ("SELECT id FROM assignment WHERE state = 'done' AND voided IS NULL ORDER BY id", void, {"reason": "blank"}),
+        ("SELECT id FROM assignment WHERE voided IS NOT NULL ORDER BY id", unvoid, {}),
+    ]
+
+    def meddle() -> int:
+        done = 0
+        while not over.is_set():
+            candidates, does, more = chance.choice(meant)
+
+            def work(
+                cursor: Cursor, candidates: str = candidates, does: Any = does, more: dict[str, str] = more
+            ) -> int:
+                there = cursor.execute(candidates).fetchall()
+                if there:
+                    does(cursor, chance.choice(there)[0], now=project.now, by="beside", **more)
+                return len(there)
+
+            done += write_beside(project.project, url, work) > 0
+        return done
+
+    with ThreadPoolExecutor(1) as beside:
+        meddling = beside.submit(meddle)
+        for _ in range(12):
+            project.work_through(project.worker())
+        over.set()
+        assert meddling.result(30) > 5, "nobody wrote beside: the test tests nothing"
+    project.check()
 
 
 def test_the_votes_of_a_deleted_participant_are_gone_and_others_give_them(

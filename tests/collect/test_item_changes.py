@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dissensus.cli.collect import app
-from dissensus.collect.assignment import Finished, report_problem, status_of
+from dissensus.collect.assignment import Finished, heartbeat, report_problem, status_of
 from dissensus.collect.collected import collected_votes, snapshot
 from dissensus.collect.database import open_database, schema
 from dissensus.collect.export import export_project
@@ -174,22 +174,54 @@ def test_an_item_that_is_gone_is_refused_with_a_remedy_that_works(tmp_path: Path
         assert collected_votes(cursor, project).items.tolist() == ["item0.png", "item2.png"]
 
 
-def test_items_are_added_and_set_aside_from_another_process_while_the_project_is_served(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gold", [True, False])
+def test_a_sign_of_life_does_not_bring_back_an_item_that_was_set_aside(
+    collecting: Callable[..., Collecting], gold: bool
+) -> None:
+    """Neither a gold item nor that of somebody who does not count holds a slot that could be missing."""
+    project = collecting(items=4, k=2, gold__items='[{ item = "t0", yes = ["a"] }]')
+    who = project.worker()
+    if not gold:
+        project.write(exclude, who, reason="speed", by="researcher")
+    while True:
+        lease = project.lease(who)
+        if (project.one("SELECT role FROM item WHERE id = ?", lease.item.id) == "gold") == gold:
+            break
+        project.save(who, lease)
+    project.write(retire, lease.item.id, reason="blurred", by="researcher")
+    assert not project.write(heartbeat, who, assignment=lease.assignment, tab="tab").held
+    assert project.lease(who).item.id != lease.item.id
+    assert project.one("SELECT count(*) FROM assignment WHERE state = 'open'") == 1
+
+
+def test_items_are_added_replaced_and_set_aside_from_another_process_while_the_project_is_served(
+    tmp_path: Path, url: str | None
+) -> None:
     project = web_project(tmp_path, texts=["one", "two"], k=1)
-    with visited(project) as site:
+    there = [] if url is None else ["--database", url]
+    run = CliRunner()
+    with visited(project, url) as site:
         visitor = site.annotator()
         shown = visitor.next()
         with (tmp_path / "texts.csv").open("a") as file:
             file.write("t2,three\n")
-        run = CliRunner()
-        assert "1 items added: t2" in run.invoke(app, ["items", "add", str(tmp_path)]).output
+        assert "1 items added: t2" in run.invoke(app, ["items", "add", str(tmp_path), *there]).output
         gone = "t0" if shown["item"]["text"] == "one" else "t1"
-        assert run.invoke(app, ["items", "retire", str(tmp_path), gone, "--reason", "blurred"]).exit_code == 0
+        assert run.invoke(app, ["items", "retire", str(tmp_path), gone, "--reason", "blurred", *there]).exit_code == 0
         assert visitor.next()["item"]["text"] != shown["item"]["text"]
-        assert run.invoke(app, ["items", "retire", str(tmp_path), "t9", "--reason", "x"]).exit_code != 0
+        assert run.invoke(app, ["items", "retire", str(tmp_path), "t9", "--reason", "x", *there]).exit_code != 0
         assert site.read("SELECT count(*) FROM event WHERE kind IN ('items added', 'item retired')") == [(2,)]
-        wrong = run.invoke(app, ["void", str(tmp_path), "--item", "t2", "--reason", "not shown"])
+        wrong = run.invoke(app, ["void", str(tmp_path), "--item", "t2", "--reason", "not shown", *there])
         assert "no such judgement" in str(wrong.exception)
+        table = tmp_path / "texts.csv"
+        other = "t1" if gone == "t0" else "t0"
+        visitor.finish(project)
+        table.write_text(table.read_text().replace(f"{other},", f"{other},new "))
+        done = run.invoke(app, ["items", "replace", str(tmp_path), other, *there])
+        assert done.exit_code == 0, done.output
+        assert site.read("SELECT name FROM item WHERE retired_at IS NOT NULL ORDER BY name") == sorted(
+            [(f"{other}#1",), (gone,)]
+        )
 
 
 def test_the_researchers_page_sets_items_aside_and_judgements_too(tmp_path: Path) -> None:

@@ -64,11 +64,11 @@ def test_lost_connections_are_told_and_made_anew(postgres_url: str, tmp_path: Pa
 def test_a_reader_may_look_while_another_process_serves(postgres_url: str, tmp_path: Path) -> None:
     import psycopg
 
-    from dissensus.collect.postgres import read_only_postgres
+    from dissensus.collect.postgres import postgres_beside
 
     project = make_project(tmp_path)
     with open_database(project, postgres_url):
-        reader = read_only_postgres(postgres_url)
+        reader = postgres_beside(postgres_url, read_only=True)
         assert reader.cursor().execute("SELECT count(*) FROM item WHERE wanted > ?", (0,)).fetchone() == (4,)
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             reader.cursor().execute("DELETE FROM item")

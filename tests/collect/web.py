@@ -209,10 +209,10 @@ class Visited:
 
 
 @contextmanager
-def visited(project: Project, **settings: Any) -> Iterator[Visited]:
+def visited(project: Project, url: str | None = None, **settings: Any) -> Iterator[Visited]:
     """Serve a project to visitors."""
     time = [1_000_000.0]
-    database = open_database(project)
+    database = open_database(project, url)
     try:
         app = create_app(project, database, settings=ServerSettings(clock=lambda: time[0], **settings))
         with asyncio.Runner() as runner:

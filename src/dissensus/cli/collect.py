@@ -311,12 +311,7 @@ def _read_items(folder: Path, database: str | None, *, replaced: list[str] | Non
     def work(cursor: Any) -> list[str]:
         return load_items(cursor, project, items, hashes=hashes, now=time.time(), replaced=replaced or (), by=BY)
 
-    if database is None and (folder / "collect.sqlite").is_file():
-        return write_beside(project, None, work)
-    raise InputError(
-        f"{folder}: 'items {'replace' if replaced else 'add'}' is for a project on SQLite that was served; "
-        "with PostgreSQL, use the researcher's page Items, or start the server again"
-    )
+    return write_beside(project, database, work)
 
 
 def _item_named(cursor: Any, name: str) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.collect.database import FILE
+from dissensus.collect.database import FILE, existing_file
 from dissensus.collect.participants import final_answers
 from dissensus.errors import InputError
 from dissensus.responses import NO, UNSURE
@@ -102,16 +102,12 @@ def snapshot(project: Project, url: str | None = None) -> Iterator[Any]:
     """
     connection: Any
     if url is not None:
-        from dissensus.collect.postgres import read_only_postgres
+        from dissensus.collect.postgres import postgres_beside
 
-        connection = read_only_postgres(url)
+        connection = postgres_beside(url, read_only=True)
         connection.begin()
     else:
-        path = project.folder / FILE
-        if not path.is_file():
-            raise InputError(
-                f"{path}: nothing has been collected yet; start 'dissensus collect serve {project.folder}'"
-            )
+        path = existing_file(project)
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         if url is None:

@@ -371,16 +371,26 @@ def check_schema(cursor: Cursor) -> None:
         )
 
 
-def write_beside(project: Project, url: str | None, work: Callable[[Cursor], T]) -> T:
-    """Runs one request even while another process serves the project on SQLite; PostgreSQL must not be served.
-
-    A transaction that writes is exclusive in SQLite, so that it cannot come between anything the server does.
-    """
+def existing_file(project: Project) -> Path:
+    """The SQLite file of a project that has been served."""
     path = project.folder / FILE
-    if url is not None or not path.is_file():
-        with open_database(project, url) as database:
-            return database.write_now(work)
-    connection = _SqliteConnection(path, read_only=False)
+    if not path.is_file():
+        raise InputError(f"{path}: nothing has been collected yet; start 'dissensus collect serve {project.folder}'")
+    return path
+
+
+def write_beside(project: Project, url: str | None, work: Callable[[Cursor], T]) -> T:
+    """Runs one request even while another process serves the project.
+
+    Transactions that write exclude each other, so that it cannot come between anything the server does.
+    """
+    connection: Connection
+    if url is not None:
+        from dissensus.collect.postgres import postgres_beside
+
+        connection = postgres_beside(url, read_only=False)
+    else:
+        connection = _SqliteConnection(existing_file(project), read_only=False)
     try:
         connection.begin()
         cursor = connection.cursor()
@@ -388,7 +398,9 @@ def write_beside(project: Project, url: str | None, work: Callable[[Cursor], T])
         done = work(cursor)
         connection.commit()
     except sqlite3.DatabaseError as error:
-        raise InputError(f"{path}: cannot be written ({error}); stop the server or restore a backup") from error
+        raise InputError(
+            f"{project.folder / FILE}: cannot be written ({error}); stop the server or restore a backup"
+        ) from error
     finally:
         connection.close()
     return done

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGresult
 
 LOCK = "hashtext('dissensus collect ' || current_schema())"
-"""The advisory lock of a project; each project has a schema of its own."""
+"""The advisory lock of the process that serves a project; each project has a schema of its own.
+
+One more is held by whoever sets up the tables, and two more by every transaction that writes.
+"""
 
 
 def open_postgres(url: str) -> Database:
@@ -48,10 +51,10 @@ def open_postgres(url: str) -> Database:
         raise InputError(f"PostgreSQL cannot be used ({_one_line(error)}); check the URL and the server") from error
 
 
-def read_only_postgres(url: str) -> PostgresConnection:
-    """A connection that only reads, beside a process that serves the project."""
+def postgres_beside(url: str, *, read_only: bool) -> PostgresConnection:
+    """A connection beside a process that serves the project."""
     try:
-        return PostgresConnection(url, read_only=True)
+        return PostgresConnection(url, read_only, beside=True)
     except psycopg.Error as error:
         raise InputError(f"PostgreSQL cannot be used ({_one_line(error)}); check the URL and the server") from error
 
@@ -96,13 +99,14 @@ class _Cursor:
 
 
 class PostgresConnection:
-    """A connection; the one that writes holds the project's lock.
+    """A connection; the one that serves a project holds its lock, and transactions that write exclude each other.
 
     It speaks through psycopg's layer of libpq: its own cursors take four times as long for a small statement.
     """
 
-    def __init__(self, url: str, read_only: bool) -> None:
-        self.url, self.read_only, self.changes = url, read_only, 0
+    def __init__(self, url: str, read_only: bool, *, beside: bool = False) -> None:
+        """`beside`: writes while another process serves the project."""
+        self.url, self.read_only, self.beside, self.changes = url, read_only, beside, 0
         self._connect()
 
     def _connect(self) -> None:
@@ -116,8 +120,9 @@ class PostgresConnection:
             connection.execute("SET plan_cache_mode = force_generic_plan")
             connection.execute("SET enable_seqscan = off")
             connection.execute("SET jit = off")
-            # Held as long as the connection and taken again with a new one, so there is never a second writer.
-            if connection.execute(f"SELECT pg_try_advisory_lock({LOCK})").fetchone() != (True,):
+            # Held as long as the connection and taken again with a new one, so there is never a second server.
+            lock = f"SELECT pg_try_advisory_lock({LOCK})"
+            if not self.beside and connection.execute(lock.encode()).fetchone() != (True,):
                 connection.close()
                 raise InputError("another process serves the project on this PostgreSQL database; stop it first")
         self.connection, self.libpq, self.types = connection, connection.pgconn, Transformer(connection)
@@ -135,6 +140,8 @@ class PostgresConnection:
         if self.connection.closed:
             self._connect()
         self.send("BEGIN")
+        if not self.read_only:
+            self.send(f"SELECT pg_advisory_xact_lock(2 + {LOCK})")
 
     def send(self, sql: str, parameters: Sequence[Any] = ()) -> _Sent:
         """Sends a statement, which the server prepares when it comes for the second time."""
