@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sqlite3
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,8 @@ import numpy as np
 import pytest
 
 from dissensus.collect.backup import file_integrity
+from dissensus.collect.collected import snapshot
+from dissensus.collect.project import read_project
 from dissensus.collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
 from dissensus.collect.simulation.wire import Browser, Reply
 from tests.collect.panels import text_project
@@ -24,38 +25,38 @@ if TYPE_CHECKING:
     from dissensus.collect.project import Project
 
 
-def uuids(folder: Path) -> list[str]:
-    connection = sqlite3.connect(folder / "collect.sqlite")
-    try:
-        return [row[0] for row in connection.execute("SELECT uuid FROM judgement")]
-    finally:
-        connection.close()
+def uuids(project: Project, url: str | None = None) -> list[str]:
+    with snapshot(project, url) as cursor:
+        return [row[0] for row in cursor.execute("SELECT uuid FROM judgement").fetchall()]
 
 
-def test_a_killed_server_loses_no_acknowledged_answer_and_stores_none_twice(tmp_path: Path) -> None:
+def test_a_killed_server_loses_no_acknowledged_answer_and_stores_none_twice(tmp_path: Path, url: str | None) -> None:
     project = text_project(tmp_path / "project", items=60, k=4, items_per_annotator="items_per_annotator = 20")
     found_sound: list[str] = []
 
     async def kill_twice(server: Server) -> None:
         for answers in (40, 110):
-            while len(uuids(server.project.folder)) < answers:
+            while len(uuids(server.project, url)) < answers:
                 await asyncio.sleep(0.005)
             server.kill()
-            found_sound.append(file_integrity(server.project.folder / "collect.sqlite"))
+            if url is None:
+                found_sound.append(file_integrity(server.project.folder / "collect.sqlite"))
             await asyncio.to_thread(server.start)
 
     calm = Behaviour(abandon=0.1, careless=0.0, exclude=0.0)
     found = simulate(
-        project, tmp_path / "simulated", annotators=20, behaviour=calm, seed=3, pace=400.0, during=kill_twice
-    )
-    kept = uuids(found.folder)
-    assert found_sound == ["ok", "ok"]
+        project, tmp_path / "simulated", annotators=20, behaviour=calm, seed=3, pace=400.0, during=kill_twice,
+        database_url=url,
+    )  # fmt: skip
+    kept = uuids(read_project(found.folder), url)
     assert found.retries > 0, "nobody noticed that the server was killed: the test tests nothing"
     assert found.acknowledged <= set(kept)
     assert len(kept) == len(set(kept))
     assert found.wrong == ()
     assert found.votes_per_item == {4: 60}
-    assert file_integrity(found.folder / "collect.sqlite") == "ok"
+    if url is None:
+        assert found_sound == ["ok", "ok"]
+        assert file_integrity(found.folder / "collect.sqlite") == "ok"
 
 
 @pytest.fixture
@@ -123,14 +124,14 @@ def test_a_full_disk_is_told_clearly_corrupts_nothing_and_is_got_over(small_disk
         assert refused.status == 507, "the disk never filled up"
         assert "disk is full" in refused.json()["error"]
         assert before
-        assert set(before) <= set(uuids(project.folder))
+        assert set(before) <= set(uuids(project))
         page = await browser.get("/work")
         assert page.status in (200, 507)
         ballast.unlink()
         after, last = await judge_until(browser, project, status=201, most=5)
         assert last.status == 201, "it goes on by itself when there is room"
         assert len(after) == 5
-        kept = uuids(project.folder)
+        kept = uuids(project)
         assert set(before) | set(after) <= set(kept)
         assert len(kept) == len(set(kept))
         browser.close()

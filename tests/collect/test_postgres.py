@@ -168,3 +168,11 @@ def test_more_is_sent_than_the_lines_hold(connection: PostgresConnection) -> Non
     cursor.executemany(KEEP, [(number, "word " * 200, 0.5) for number in range(5_000)])
     assert len(cursor.execute("SELECT word FROM kept").fetchall()) == 5_000
     connection.commit()
+
+
+def test_the_disk_is_waited_for_even_where_the_database_says_otherwise(postgres_url: str) -> None:
+    from dissensus.collect.postgres import PostgresConnection
+
+    opened = PostgresConnection(f"{postgres_url}%20-csynchronous_commit%3Doff", read_only=False)
+    assert opened.cursor().execute("SHOW synchronous_commit").fetchone() == ("on",)
+    opened.close()
