@@ -161,6 +161,9 @@ class PostgresConnection:
         self._unsent = True
         if self.read_only:
             self.settle()
+        elif len(self._pending) % 3 == 0:
+            # The server can work on these while the next ones are put together.
+            self.libpq.flush()
         return sent
 
     def rows_of(self, sent: _Sent) -> list[Any]:
