@@ -324,7 +324,7 @@ def test_slots_are_right_while_another_process_writes_beside(
     collecting: Callable[..., Collecting], url: str | None
 ) -> None:
     project = collecting(items=6, k=3, patience="0")
-    chance, over = random.Random(2), threading.Event()
+    chance, over, meddled = random.Random(2), threading.Event(), threading.Semaphore(0)
     meant = [
         ("SELECT id FROM item WHERE retired_at IS NULL ORDER BY id", retire, {"reason": "blurred"}),
         ("SELECT id FROM item WHERE retired_at IS NOT NULL ORDER BY id", put_back, {}),
@@ -332,8 +332,7 @@ def test_slots_are_right_while_another_process_writes_beside(
         ("SELECT id FROM assignment WHERE voided IS NOT NULL ORDER BY id", unvoid, {}),
     ]
 
-    def meddle() -> int:
-        done = 0
+    def meddle() -> None:
         while not over.is_set():
             candidates, does, more = chance.choice(meant)
 
@@ -345,15 +344,18 @@ def test_slots_are_right_while_another_process_writes_beside(
                     does(cursor, chance.choice(there)[0], now=project.now, by="beside", **more)
                 return len(there)
 
-            done += write_beside(project.project, url, work) > 0
-        return done
+            if write_beside(project.project, url, work):
+                meddled.release()
 
     with ThreadPoolExecutor(1) as beside:
         meddling = beside.submit(meddle)
-        for _ in range(12):
-            project.work_through(project.worker())
-        over.set()
-        assert meddling.result(30) > 5, "nobody wrote beside: the test tests nothing"
+        try:
+            for _ in range(12):
+                project.work_through(project.worker())
+                assert meddled.acquire(timeout=30), "nobody wrote beside: the test tests nothing"
+        finally:
+            over.set()
+        meddling.result(30)
     project.check()
 
 
