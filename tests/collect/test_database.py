@@ -8,12 +8,13 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dissensus.collect.backup import file_integrity
-from dissensus.collect.database import DiskFull, open_database
+from dissensus.collect.database import DiskFull, open_database, write_beside
 from dissensus.collect.events import log_event
 from dissensus.collect.participants import arrive
 from dissensus.errors import InputError
@@ -141,6 +142,30 @@ def test_nobody_is_told_before_the_transaction_is_on_disk(database: Database) ->
     go_on.set()
     first.result(10)
     assert kinds(database) == ["first"]
+
+
+def test_another_process_cannot_write_between_what_a_request_read_and_what_it_does(
+    project: Project, database: Database, url: str | None
+) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def slow(cursor: Cursor) -> tuple[int, int]:
+        sql = "SELECT count(*) FROM event"
+        (before,) = cursor.execute(sql).fetchone()
+        reached.set()
+        assert go_on.wait(10)
+        return before, cursor.execute(sql).fetchone()[0]
+
+    serving = database.submit(slow)
+    assert reached.wait(10)
+    with ThreadPoolExecutor(1) as other:
+        beside = other.submit(write_beside, project, url, note("beside"))
+        with pytest.raises(TimeoutError):
+            beside.result(0.3)
+        go_on.set()
+        beside.result(10)
+    assert serving.result(10) == (0, 0)
+    assert kinds(database) == ["beside"]
 
 
 def test_requests_are_answered_in_a_loop_too(database: Database) -> None:
