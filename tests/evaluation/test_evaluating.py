@@ -508,6 +508,20 @@ def test_predictions_that_are_none_are_refused(model: Any, sentence: str) -> Non
         evaluate(people(), model, classes=CLASSES, resamples=5)
 
 
+def test_people_who_gave_counts_or_only_one_class_are_refused() -> None:
+    counts = people().counts
+    with pytest.raises(InputError, match=r"human: these are counts of votes; give dis.label\(votes\), or divide"):
+        evaluate(counts, models(people()), resamples=5)
+    alone = frequency(votes_from_counts(np.full((4, 1), 3), classes=("yes",)))
+    with pytest.raises(InputError, match="'yes' is the only class, so that every model is right; give votes, or"):
+        evaluate(alone, np.ones((4, 1)), classes=("yes",), resamples=5)
+    # Of one mind, where the model has another class, is a comparison like any other.
+    found = evaluate(alone, np.full((4, 2), 0.5), classes=("yes", "no"), metrics=["soft_nll"], resamples=5)
+    score = found.overall.get("model", "soft_nll").value
+    assert score is not None
+    assert score.value == pytest.approx(np.log(2))
+
+
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_rows_of_half_precision_may_sum_to_almost_1(kind: str) -> None:
     torch = pytest.importorskip("torch")

@@ -389,6 +389,11 @@ def evaluate(
     named = dict(model) if isinstance(model, Mapping) else {MODEL: model}
     numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
     labels, models, warnings = _models(named, people, classes, named_people=isinstance(human, LabelDistribution))
+    if len(labels.classes) < 2:
+        raise InputError(
+            f"evaluate: '{labels.classes[0]}' is the only class, so that every model is right; give votes, or "
+            "predictions, with the other classes"
+        )
     numbers = {
         name: each.seeds if isinstance(each, Predictions) else seed_numbers(name, len(models[name]), numbered)
         for name, each in named.items()
