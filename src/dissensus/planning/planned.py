@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
@@ -140,8 +140,11 @@ class Plan:
     difference: Mapping[str, float]
     answer: tuple[str, ...]
     delivery: str
-    next: NextVotes | None = field(repr=False)
+    next: NextVotes | None
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Plan({self.goal}, {len(self.choices)} choices)", *self.answer])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
