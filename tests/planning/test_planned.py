@@ -95,6 +95,8 @@ def test_the_answer_says_for_which_metric_and_what_cannot_be_known() -> None:
         ({"goal": "agreement"}, "give a budget"),
         ({"budget": 0}, "buys nothing"),
         ({"budget": 1}, "does not buy two items"),
+        ({"budget": float("nan")}, "a budget of nan buys nothing"),
+        ({"budget": float("inf")}, "a budget of inf buys nothing"),
         ({"difference": 5.0}, "give a smaller one"),
     ],
 )
@@ -106,8 +108,23 @@ def test_what_is_wrong_is_said(given: dict[str, Any], sentence: str) -> None:
 def test_a_pilot_of_single_votes_is_refused() -> None:
     with pytest.raises(InputError, match="ask at least 10 items twice"):
         plan(votes_from_counts(np.eye(3, dtype=np.int64)), budget=100)
+    with pytest.raises(InputError, match="all votes are for one class, so that there is nothing to tell apart"):
+        plan(votes_from_counts(np.tile([3, 0], (30, 1))), budget=100)
     with pytest.raises(InputError, match="cost more than 0"):
         Prices(vote=0)
+
+
+def test_a_budget_is_spent_to_the_last_vote_whatever_binary_numbers_make_of_prices() -> None:
+    bought = {each.k: each.items for each in plan(pilot(), budget=3, prices=Prices(vote=0.1)).choices}
+    assert bought == {k: 30 // k for k in bought}
+    assert bought[3] == 10
+
+
+@pytest.mark.parametrize("budget", [1e6, 1e12])
+def test_free_items_beat_votes_by_soft_nll_however_rich_one_is(budget: float) -> None:
+    best = plan(pilot(), goal="soft_nll", budget=budget).best
+    assert best is not None
+    assert best.k == 1
 
 
 def test_the_next_votes_go_where_they_help_and_beat_even_ones() -> None:

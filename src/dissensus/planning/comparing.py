@@ -60,6 +60,9 @@ FEW: Final = 500
 TESTS: Final = 2000
 """Of them."""
 
+LINEAR: Final = ("soft_nll",)
+"""Metrics that are linear in the votes, so that against k votes the mean difference is the one against everybody."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Differences:
@@ -69,18 +72,21 @@ class Differences:
     its votes allow) weigh the same.
 
     Attributes:
+        linear: whether the metric is one of `LINEAR`.
         truth: (groups,) against everybody, where the worse system knows nothing; of real systems, anywhere.
         apart: by k, (groups, repeats) against k votes, likewise.
         alike: by k, (groups, repeats) where both systems are alike; empty for real systems.
     """
 
+    linear: bool
     truth: Floats
     apart: Mapping[int, Table]
     alike: Mapping[int, Table]
 
     def moments(self, k: int, weights: Table, share: Floats) -> tuple[Floats, Floats]:
         """(rows,) mean and standard deviation of an item's difference, for rows of weights and shares."""
-        mean = share * (weights @ self.apart[k].mean(axis=1))
+        # What is known needs no simulation, whose noise would choose between plans where items are many.
+        mean = share * (weights @ (self.truth if self.linear else self.apart[k].mean(axis=1)))
         square = share * (weights @ (self.apart[k] ** 2).mean(axis=1))
         if k in self.alike:
             square = square + (1 - share) * (weights @ (self.alike[k] ** 2).mean(axis=1))
@@ -233,6 +239,7 @@ def simulated_pair(
     by_metric = {}
     for metric in metrics:
         by_metric[metric] = Differences(
+            linear=metric in LINEAR,
             truth=_grouped(_gain(metric, p, better, nothing)).mean(axis=1),
             apart={k: _grouped(_gain(metric, c / k, better, nothing)) for k, c in counts.items()},
             alike={k: _grouped(_gain(metric, c / k, better, alike)) for k, c in counts.items()},
@@ -284,6 +291,7 @@ def real_pair(
     scores: dict[str, dict[str, dict[int, Floats]]] = {name: {} for name in systems}
     for metric in metrics:
         by_metric[metric] = Differences(
+            linear=metric in LINEAR,
             truth=_grouped(_gain(metric, p, one, other)).mean(axis=1),
             apart={k: _grouped(_gain(metric, c / k, one, other)) for k, c in counts.items()},
             alike={},

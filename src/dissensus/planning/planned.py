@@ -217,7 +217,7 @@ def plan(
         metric: {k: found for k in ks if (found := pair.items_needed(metric, k)) is not None} for metric in metrics
     }
     sizes = (
-        [(int(budget / prices.cost(1, k)), k) for k in ks]
+        [(_affordable(budget, prices.cost(1, k)), k) for k in ks]
         if budget is not None
         else [(ceil(found.value), k) for k, found in needed[goal].items()]
     )
@@ -239,7 +239,7 @@ def plan(
     best = min(choices, key=lambda each: loss[each.k]) if choices else None
     # As many votes again as the pilot has, or fewer: what it tells of its items does not reach further.
     again = int(counts.sum())
-    further = next_votes(votes, budget=again if budget is None else min(again, int(budget / prices.vote)))
+    further = next_votes(votes, budget=again if budget is None else min(again, _affordable(budget, prices.vote)))
     return Plan(
         goal=goal,
         budget=budget,
@@ -255,6 +255,11 @@ def plan(
     )
 
 
+def _affordable(budget: float, price: float) -> int:
+    """How many a budget buys; ten at 0.3 cost 3, though 3 / 0.3 is a little less than 10 in binary numbers."""
+    return int(budget / price * (1 + 1e-12))
+
+
 def _check(
     votes: Votes, goal: str, budget: float | None, difference: float | None, systems: Mapping[str, Table] | None
 ) -> None:
@@ -265,6 +270,8 @@ def _check(
     if not single_choice(votes):
         raise InputError("plan: the votes have judgements with several classes or none; a pilot needs single choices")
     votes.require_people()
+    if (votes.counts.sum(axis=0) > 0).sum() < 2:
+        raise InputError("plan: all votes are for one class, so that there is nothing to tell apart; ask more items")
     if (votes.panel_size >= 2).sum() < 10:
         raise InputError(
             f"plan: {(votes.panel_size >= 2).sum()} items have two votes or more; ask at least 10 items twice, or "
@@ -272,8 +279,8 @@ def _check(
         )
     if budget is None and goal == "agreement":
         raise InputError("plan: agreement has no power to reach; give a budget")
-    if budget is not None and budget <= 0:
-        raise InputError(f"plan: a budget of {budget:g} buys nothing; give more")
+    if budget is not None and not 0 < budget < np.inf:
+        raise InputError(f"plan: a budget of {budget:g} buys nothing; give more, as a number")
     if systems is not None and len(systems) > 2:
         raise InputError(f"plan: {len(systems)} systems; give one, or the two that are to be told apart")
     if difference is not None and systems is not None and len(systems) == 2:
