@@ -9,6 +9,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from dissensus.errors import InputError
@@ -302,6 +303,23 @@ def test_stated_shares_above_1_are_divided_by_their_sum_and_told(tmp_path: Path)
     expected = [[0.45, 0.4, 0.15, 0], [0.5, 5 / 12, 1 / 12, 0], [0.01, 0.98, 0.01, 0], [0.5, 0.5, 0, 0], [0, 0, 0, 1]]
     holds(found, expected, list("abcde"), outside=True)
     assert any("2 of 5 distributions in words sum to more than 1, first that about item a" in n for n in found.notes)
+
+
+def test_ratings_may_come_as_decimals_and_with_white_space(tmp_path: Path) -> None:
+    for classes, said in ((("1", "2", "10"), ["2.0", "10.00", " 1"]), (("-1", "0", "1"), ["0.0", "1.0", "-1 "])):
+        path = rows(tmp_path / "p.csv", [{"item": n, "label": each} for n, each in zip("abc", said, strict=True)])
+        found = read_predictions(path, classes)
+        if classes[0] == "1":
+            np.testing.assert_array_equal(found.probabilities[0], np.eye(3)[[1, 2, 0]])
+        else:
+            # 1 and -1 are one answer but for the sign, which is what tells them apart.
+            assert found.classes == (*classes, NO_CLASS)
+            np.testing.assert_array_equal(found.probabilities[0], np.eye(4)[[1, 3, 0]])
+    frame = pl.DataFrame({"item": ["a", "b"], "label": [2.0, 10.0]})
+    frame.write_parquet(tmp_path / "p.parquet")
+    np.testing.assert_array_equal(
+        read_predictions(tmp_path / "p.parquet", ("1", "2", "10")).probabilities[0], np.eye(3)[[1, 2]]
+    )
 
 
 def test_a_byte_order_mark_is_no_part_of_a_record(tmp_path: Path) -> None:

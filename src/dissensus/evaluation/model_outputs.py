@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import polars as pl
+
     from dissensus.arrays import Names, Table
 
 NO_CLASS: Final = "(no class)"
@@ -425,24 +427,61 @@ def _answer_column(
         # Numbers for each class, which are read once, by their own reader.
         return None
     rows = read_rows(path)
-    if rows.table[column].dtype.is_nested() or rows.table[column].dtype.is_float():
+    cells = rows.table[column]
+    if cells.dtype.is_nested() or (cells.dtype.is_float() and (cells != cells.floor()).any()):
         return None
     others = [name for name in columns if name != column]
-    said = rows.table[column].cast(str).to_list()
     # A column of labels that stands alone is numbered like an array.
     named = require("item", item if item in others else None, others, path=rows.path) if others else None
-    items = rows.table[named].to_list() if named is not None else [None] * len(said)
-    return f"answers in the column '{column}'", [
-        (each, _said(answer or "")) for each, answer in zip(items, said, strict=True)
-    ]
+    items = rows.table[named].to_list() if named is not None else [None] * len(rows.table)
+    return f"answers in the column '{column}'", _cells_of(cells, items)
+
+
+def _cells_of(cells: pl.Series, items: Sequence[str | int | None]) -> list[tuple[str | int | None, Answers | None]]:
+    """What each cell says about its item."""
+    said = cells.cast(str).to_list()
+    return [(name, _said(answer or "")) for name, answer in zip(items, said, strict=True)]
+
+
+def read_columns(
+    path: Path, classes: Sequence[str], *, answers: Mapping[str, str] | None = None, item: str | None = None
+) -> dict[str, Outputs]:
+    """The models of a table that has a column of answers for each of them, by its name; empty for any other file.
+
+    Args:
+        path: a table; the columns of which at least half of the cells name a class are models.
+        classes: of the votes.
+        answers: as in `read_outputs`.
+        item: likewise.
+    """
+    from dissensus.votes.columns import require
+
+    if kind_of(path, also=(".npz", ".npy", ".eval")) in ("npz", "npy", "eval", "JSON"):
+        return {}
+    columns = columns_of(path)
+    if any(name in classes or name.lower() in ANSWER_KEYS for name in columns):
+        return {}
+    rows = read_rows(path)
+    flat = [name for name in columns if not rows.table[name].dtype.is_nested()]
+    named = require("item", item if item in flat else None, flat, path=rows.path)
+    items, meaning = rows.table[named].to_list(), _meaning(path, classes, answers)
+    found = {}
+    for name in flat:
+        told = _cells_of(rows.table[name], items)
+        form = f"answers in the column '{name}'"
+        read = _tallied(path, told, form=form, classes=tuple(classes), meaning=meaning)
+        if name != named and read.probabilities[:, : len(classes)].sum() >= len(read.items) / 2:
+            found[name] = read
+    return found
 
 
 # Tallies --------------------------------------------------------------------------------------------------------------
 
 
 def plain_answer(answer: str) -> str:
-    """An answer without case, white space and the marks of tokens and punctuation around it."""
-    return answer.replace("\u2581", " ").replace("\u0120", " ").strip(string.whitespace + string.punctuation).casefold()
+    """An answer without case, white space and the marks of tokens and punctuation around it; 2.0 is 2."""
+    bare = answer.replace("\u2581", " ").replace("\u0120", " ").strip(string.whitespace + string.punctuation)
+    return re.sub(r"^(\d+)\.0+$", r"\1", bare).casefold()
 
 
 def _meaning(path: Path, classes: Sequence[str], answers: Mapping[str, str] | None) -> dict[str, int]:
@@ -472,7 +511,7 @@ def _places(classes: Sequence[str], meant_by: Mapping[str, str]) -> dict[str, in
 
 def _exactly(answer: str) -> str:
     """The key of an answer as it is written; no plain answer begins with white space."""
-    return f" {answer}"
+    return f" {answer.strip()}"
 
 
 def _tallied(

@@ -14,7 +14,7 @@ from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.arithmetic import to_numpy
-from dissensus.evaluation.model_outputs import read_outputs
+from dissensus.evaluation.model_outputs import read_columns, read_outputs
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
 from dissensus.table_file import kind_of, open_bytes, open_file, read_rows
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dissensus.arrays import Floats, Ints, Names, Table
+    from dissensus.evaluation.model_outputs import Outputs
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.table_file import Rows
@@ -124,20 +125,33 @@ def read_predictions(
     kind = kind_of(path, also=(NPZ, NPY, EVAL))
     outputs = read_outputs(path, names.all, answers=answers, item=item)
     if outputs is not None:
-        return Predictions(
-            probabilities=outputs.probabilities[None],
-            items=outputs.items,
-            classes=outputs.classes,
-            given="probabilities",
-            seeds=(0,),
-            notes=tuple(f"{path}: {sentence}" for sentence in outputs.notes),
-        )
+        return _of_outputs(path, outputs)
     if answers is not None:
         raise InputError(f"{path}: it holds numbers for each class, and no answers; leave out --answers")
     arrays = _arrays(path, kind)
     found = _from_table(path, names, item) if arrays is None else _from_arrays(path, arrays, names)
     _refuse_repeated(path, found.items)
     return _settled(path, found, given)
+
+
+def read_column_predictions(
+    path: str | Path, classes: Sequence[str], *, answers: Mapping[str, str] | None = None, item: str | None = None
+) -> dict[str, Predictions]:
+    """By name, the models of a table with a column of answers for each of them; empty for any other file."""
+    path = open_file(path)
+    found = read_columns(path, tuple(map(str, classes)), answers=answers, item=item)
+    return {name: _of_outputs(path, outputs) for name, outputs in found.items()}
+
+
+def _of_outputs(path: Path, outputs: Outputs) -> Predictions:
+    return Predictions(
+        probabilities=outputs.probabilities[None],
+        items=outputs.items,
+        classes=outputs.classes,
+        given="probabilities",
+        seeds=(0,),
+        notes=tuple(f"{path}: {sentence}" for sentence in outputs.notes),
+    )
 
 
 def rows_predictions(
