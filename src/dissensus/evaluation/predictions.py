@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import softmax
 
 from dissensus.array_file import read_npy, read_npz
-from dissensus.arrays import places_of
+from dissensus.arrays import column_names, places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.model_outputs import read_columns, read_outputs
@@ -221,15 +221,22 @@ def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] 
             made[name] = each
             continue
         hard = is_hard(each)
+        order = named_columns(each, human.classes) or names
         runs = hard_labels(str(name), each, human, classes) if hard else checked_probabilities(each, str(name))
         made[name] = Predictions(
             probabilities=runs,
             items=human.items,
-            classes=human.classes if hard else names,
+            classes=human.classes if hard else order,
             given="probabilities",
             seeds=tuple(range(len(runs))),
         )
     return made
+
+
+def named_columns(given: Any, classes: Sequence[str]) -> tuple[str, ...] | None:
+    """The classes of a frame's columns in their order, where each class has a column of its name; else None."""
+    names = column_names(given)
+    return names if names is not None and set(classes) <= set(names) else None
 
 
 def is_hard(given: Any) -> bool:
@@ -243,10 +250,13 @@ def is_hard(given: Any) -> bool:
 
 
 def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Runs:
-    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes."""
+    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes.
+
+    Whole numbers are places only where they are not all classes: ratings from 1 to 5 are called so.
+    """
     labels = to_numpy(given)
     names = [str(each) for each in labels.tolist()]
-    if stated is not None and labels.dtype.kind in "iu":
+    if stated is not None and labels.dtype.kind in "iu" and not set(names) <= set(people.classes):
         unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
         names = [str(stated[place]) for place in labels] if not unknown.size else names
     lacking = [each for each in dict.fromkeys(names) if each not in people.classes]

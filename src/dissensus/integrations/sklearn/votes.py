@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
+from dissensus.arrays import column_names
 from dissensus.errors import InputError
 from dissensus.extras import installed
 from dissensus.labels.distribution import LabelDistribution
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def classes_in(y: Any) -> Names:
     """The classes that a `y` has when nobody names them: its distinct labels, or its columns, by name or number."""
-    named = _column_names(y)
+    named = column_names(y)
     y = _array(y)
     if _is_table(y):
         return np.arange(y.shape[1]) if named is None else np.asarray(named)
@@ -38,7 +39,7 @@ def votes_in(y: Any, classes: Names) -> Table:
     """
     if len(set(classes)) < len(classes):
         raise InputError(f"votes: the classes {', '.join(map(str, classes))} are not all different; name each once")
-    named = _column_names(y)
+    named = column_names(y)
     y = _array(y)
     if not _is_table(y):
         check_classification_targets(y)
@@ -85,12 +86,6 @@ def _array(y: Any) -> Any:
         raise InputError("VotesClassifier: y is a sparse table; give it as an array, y.toarray()")
     array = np.asarray(y)
     return array if _is_table(array) else column_or_1d(array, warn=True)
-
-
-def _column_names(y: Any) -> list[str] | None:
-    """The names of a frame's columns; None of an array, and of columns that are only numbered."""
-    names = list(getattr(y, "columns", ()))
-    return names if len(names) > 1 and all(isinstance(name, str) for name in names) else None
 
 
 def _is_table(y: Any) -> bool:
