@@ -344,6 +344,11 @@ def align_predictions(
 def _refuse_one_sided(name: str, judged: Names, predicted: Names, place: Ints) -> None:
     remedy = "give one prediction for each item with votes, or evaluate only the common items (--only-common)"
     missing = np.flatnonzero(place < 0)
+    if missing.size == judged.size:
+        raise InputError(
+            f"{name}: no prediction is for an item with votes; these are called {', '.join(map(str, judged[:3]))}, and "
+            f"those of the predictions {', '.join(map(str, predicted[:3]))}; call items the same in both"
+        )
     if missing.size:
         raise InputError(
             f"{name}: {missing.size:,} items with votes have no prediction, first {judged[missing[0]]}; {remedy}"
