@@ -256,6 +256,21 @@ def test_a_wage_needs_the_seconds_of_an_answer(tmp_path: Path) -> None:
     assert "--answer-seconds" in str(refused.exception)
 
 
+def test_the_order_of_two_systems_does_not_matter_and_the_same_one_twice_is_refused() -> None:
+    votes = pilot()
+    shares = votes.counts / votes.counts.sum(axis=1, keepdims=True)
+    sure, even = 0.8 * shares + 0.1, np.full(shares.shape, 0.5)
+    one, other = (
+        plan(votes, budget=300, systems=dict(each))
+        for each in ([("sure", sure), ("even", even)], [("even", even), ("sure", sure)])
+    )
+    assert one.answer == other.answer
+    assert one.difference["soft_nll"] > 0
+    assert "sure is taken for the better one, as it is on the pilot" in other.notes[1]
+    with pytest.raises(InputError, match="sure and same do not differ by soft NLL on the pilot; give two that do"):
+        plan(votes, budget=300, systems={"sure": sure, "same": sure})
+
+
 def test_a_notebook_shows_the_figure() -> None:
     shown = plot.plan(planned()).to_dict(validate=False)
     (rows,) = shown["datasets"].values()

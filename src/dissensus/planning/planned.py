@@ -185,7 +185,7 @@ def plan(
             system knows nothing of every tenth item.
         prices: of votes and items.
         systems: by name, (items, classes) probabilities of one or two systems for the pilot's items, in their order;
-            two of them take the place of the simulated pair, the first as the better one.
+            two of them take the place of the simulated pair, and the better one by the goal on the pilot stays so.
         seed: of everything random.
 
     Examples:
@@ -208,6 +208,13 @@ def plan(
     if systems:
         chosen = {name: table[votes.panel_size > 0] for name, table in systems.items()}
         real = real_pair(counts, chosen, ks, metrics=metrics, seed=seed)
+        if len(chosen) > 1 and real.difference(held) < 0:
+            systems, chosen = ({name: each[name] for name in reversed(each)} for each in (dict(systems), chosen))
+            real = real_pair(counts, chosen, ks, metrics=metrics, seed=seed)
+        if len(chosen) > 1 and real.difference(held) <= 0:
+            raise InputError(
+                f"plan: {' and '.join(chosen)} do not differ by {METRICS[held].short} on the pilot; give two that do"
+            )
     pair = (
         real
         if systems and len(systems) > 1
@@ -387,8 +394,8 @@ def _notes(votes: Votes, pair: Pair, systems: Mapping[str, Table] | None) -> lis
     if pair.real:
         better, worse = list(systems or ())
         told.append(
-            f"The systems are {better} and {worse}, and {better} is taken for the better one; how far they differ is "
-            "known from the pilot alone."
+            f"The systems are {better} and {worse}, and {better} is taken for the better one, as it is on the pilot; "
+            "how far they differ is known from the pilot alone."
         )
     else:
         told.append(
