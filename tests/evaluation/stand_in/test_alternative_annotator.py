@@ -228,6 +228,18 @@ def test_a_distribution_answers_with_its_likeliest_class() -> None:
     assert "100% of answers are the likeliest class" in answers.notes[-1]
 
 
+def test_answers_may_be_numbers_and_so_may_items() -> None:
+    _, answers, votes = crowd(6)
+    expected = named_answers(votes, answers)
+    numbered = replace(votes, items=np.arange(len(votes.items)))
+    for kind in (str, int, float, np.int64, np.float64):
+        said = named_answers(votes, {item: kind(answer) for item, answer in answers.items()})
+        assert said.classes == expected.classes == votes.classes
+        assert said.label.tolist() == expected.label.tolist()
+        by_number = {int(item[1:]): kind(answer) for item, answer in answers.items()}
+        assert named_answers(numbered, by_number).label.tolist() == expected.label.tolist()
+
+
 def test_ties_and_answers_about_other_items_are_told() -> None:
     _, _, votes = crowd(6)
     probabilities = np.tile([[[0.5, 0.5, 0.0]]], (1, 60, 1))

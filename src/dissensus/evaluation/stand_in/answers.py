@@ -60,13 +60,15 @@ def _number(name: str) -> float:
         return float("nan")
 
 
-def named_answers(votes: Votes, said: Mapping[str, str]) -> Answers:
-    """Answers by item, as words; an answer that nobody gave is a class of its own."""
-    classes = tuple(dict.fromkeys((*votes.classes, *said.values())))
+def named_answers(votes: Votes, said: Mapping[Any, Any]) -> Answers:
+    """Answers by item, as words or numbers; an answer that nobody gave is a class of its own."""
+    # The rating 2 is the class "2", and so is 2.0.
+    words = [str(int(a) if isinstance(a, float) and a.is_integer() else a) for a in said.values()]
+    classes = tuple(dict.fromkeys((*votes.classes, *words)))
     code = {name: place for place, name in enumerate(classes)}
-    names = np.array(list(said), dtype=np.dtypes.StringDType())
+    names = np.array(list(map(str, said)), dtype=np.dtypes.StringDType())
     # One more answer, none, stands at the end, where the place of an item without an answer points.
-    answers = np.array([*(code[answer] for answer in said.values()), -1], dtype=np.int32)
+    answers = np.array([*(code[answer] for answer in words), -1], dtype=np.int32)
     return Answers(label=answers[places_of(votes.items, names)], classes=classes)
 
 
@@ -153,10 +155,7 @@ def read_model_answers(
         raise InputError(f"{found}: it is no JSON ({error}); give a whole file") from error
     if not isinstance(held, dict) or not all(isinstance(each, dict) and each for each in held.values()):
         raise InputError(f"{found}: expected, for each model, an object of items and answers")
-    return {
-        str(model): named_answers(votes, {str(key): str(value) for key, value in said.items()})
-        for model, said in held.items()
-    }
+    return {str(model): named_answers(votes, said) for model, said in held.items()}
 
 
 def majority_class(votes: Votes) -> Codes:
