@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    import polars as pl
-
     from dissensus.arrays import Names, Table
 
 NO_CLASS: Final = "(no class)"
@@ -437,8 +435,8 @@ def _answer_column(
     return f"answers in the column '{column}'", _cells_of(cells, items)
 
 
-def _cells_of(cells: pl.Series, items: Sequence[str | int | None]) -> list[tuple[str | int | None, Answers | None]]:
-    """What each cell says about its item."""
+def _cells_of(cells: Any, items: Sequence[str | int | None]) -> list[tuple[str | int | None, Answers | None]]:
+    """What each cell of a column says about its item."""
     said = cells.cast(str).to_list()
     return [(name, _said(answer or "")) for name, answer in zip(items, said, strict=True)]
 
