@@ -305,6 +305,16 @@ def test_stated_shares_above_1_are_divided_by_their_sum_and_told(tmp_path: Path)
     assert any("2 of 5 distributions in words sum to more than 1, first that about item a" in n for n in found.notes)
 
 
+def test_columns_that_are_neither_classes_nor_answers_are_told_with_both_ways_out(tmp_path: Path) -> None:
+    said = [{"item": "a", "pred": "Cat"}]
+    holds(read_predictions(rows(tmp_path / "p.csv", said), CLASSES), [[1, 0, 0]], ["a"])
+    other = rows(tmp_path / "q.csv", [{"item": "a", "gpt": "Cat"}])
+    with pytest.raises(
+        InputError, match=r"one column for each class of the votes, or one called 'label' with an answer"
+    ):
+        read_predictions(other, CLASSES)
+
+
 def test_ratings_may_come_as_decimals_and_with_white_space(tmp_path: Path) -> None:
     for classes, said in ((("1", "2", "10"), ["2.0", "10.00", " 1"]), (("-1", "0", "1"), ["0.0", "1.0", "-1 "])):
         path = rows(tmp_path / "p.csv", [{"item": n, "label": each} for n, each in zip("abc", said, strict=True)])

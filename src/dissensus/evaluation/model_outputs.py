@@ -40,6 +40,8 @@ ANSWER_KEYS: Final = (
     "prediction",
     "predicted_label",
     "predicted",
+    "pred",
+    "y_pred",
     "generated_text",
     "completion",
     "output",

@@ -612,7 +612,7 @@ def _class_numbers(rows: Rows, classes: _Names, *, beside: Sequence[str]) -> _Fo
     if source is None or len(missing) < len(classes.all):
         raise InputError(
             f"{path}: no column is named after {listed(missing)}, among {listed(columns)}; give one column for each "
-            "class of the votes"
+            "class of the votes, or one called 'label' with an answer in each row"
         )
     cells, names, notes = _cells(rows, source, classes)
     return _Found(numbers=_stack(cells, rows)[None], items=nameless, classes=names, source=source, notes=notes)
