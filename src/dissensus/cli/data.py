@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note
 
-app = typer.Typer(name="data", help="Known datasets: list them, look at one, fetch one.", no_args_is_help=True)
+app = typer.Typer(name="data", help="Known datasets: list them, look at one, fetch one; and a sample to try things with.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A name from `dissensus data list`.")]
 
 
@@ -119,3 +120,16 @@ def get_(name: Name) -> None:
     for each in notes:
         note(each)
     next_step(f"dissensus votes inspect {name}")
+
+
+@app.command()
+def sample(
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where to put the files.")] = Path(),
+) -> None:
+    """Write small files to try every command with: simulated votes, texts, models' predictions, images."""
+    from dissensus.datasets.sample import FILES, write_sample
+
+    for path, what in zip(write_sample(folder), FILES.values(), strict=True):
+        # Not through Rich, which would break a path over two lines.
+        typer.echo(f"{path}: {what}")
+    next_step(f"dissensus votes inspect {folder / 'votes.csv'}")
