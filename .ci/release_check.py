@@ -1,8 +1,8 @@
 """What must hold before a release: built, installed on every Python that is found, tried out, and looked through.
 
 `make release-check` runs it. The wheel and the sdist are each installed into an empty environment; the demo is run from
-the wheel on the first Python; metadata, the files in the wheel and the licences of all dependencies are checked. A Python for
-which a dependency has no wheel (PyTorch's come months after a new Python) is named and left out, but for the first one.
+the wheel on the first Python; metadata, the files in the wheel and the licences of all dependencies are checked. A Python
+that a dependency has no wheel for (PyTorch's come months after a new Python) is named and left out, unless it is the first.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def check_metadata(wheel: Path, sdist: Path) -> str:
 
 
 def pythons() -> dict[str, str]:
-    """Every Python from `OLDEST` on that starts, by its version; first the one that runs this, then the older ones first."""
+    """Every Python from `OLDEST` on that starts, by its version; the one that runs this comes first."""
     found = {sys.version_info[:2]: sys.executable}
     candidates = [shutil.which(f"python3.{minor}") for minor in range(OLDEST[1], 30)]
     candidates += [str(path) for path in sorted(Path.home().glob(".pyenv/versions/*/bin/python3"))]
@@ -112,19 +112,19 @@ def pythons() -> dict[str, str]:
 
 
 def install(inside: Path, python: str, package: Path) -> str | None:
-    """Make an empty environment with a package, what it needs and the data of the demo; the requirement that is not to be had."""
+    """Make an environment with a package, what it needs and the demo's data; returns a requirement that pip cannot find."""
     run(python, "-m", "venv", inside)
     pip = [str(inside / "bin/python"), "-m", "pip"]
     asked = [*pip, "install", "-q", "-c", str(ROOT / "constraints.txt"), f"{package}[demo]"]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
-    lacking = not_to_be_had(done.stderr) if done.returncode else None
+    lacking = not_found(done.stderr) if done.returncode else None
     if lacking is None:
         refuse_unless(done.returncode == 0, f"{' '.join(asked)} failed\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
         run(*pip, "check")
     return lacking
 
 
-def not_to_be_had(said: str) -> str | None:
+def not_found(said: str) -> str | None:
     """The requirement for which pip says that it finds no distribution."""
     found = re.search(r"^ERROR: No matching distribution found for (\S+)", said, re.MULTILINE)
     return None if found is None else found[1]

@@ -1,8 +1,8 @@
 """Runs what README and docs hold, as it is printed, in the current folder: Python blocks, notebooks and commands.
 
 `python -m tests.docs.running` runs every page, each in an empty folder, with every command as a program of its own, and
-says how long each took: that is what a reader of the page does. The tests run the same in one process, without the commands
-that take longest.
+says how long each took: that is what a reader of the page does. The tests run the same in one process, without the
+commands that take longest.
 """
 
 from __future__ import annotations
@@ -159,9 +159,6 @@ if __name__ == "__main__":
                 os.chdir(folder)
                 begun = time.perf_counter()
                 run_page(page, whole=True)
-                print(
-                    f"{page.relative_to(ROOT)}: {kinds.count('python')} blocks of Python, {kinds.count('sh')} for the shell, "
-                    f"{time.perf_counter() - begun:.0f} s",
-                    flush=True,
-                )
+                ran = f"{kinds.count('python')} blocks of Python, {kinds.count('sh')} for the shell"
+                print(f"{page.relative_to(ROOT)}: {ran}, {time.perf_counter() - begun:.0f} s", flush=True)
                 os.chdir(ROOT)

@@ -122,7 +122,9 @@ SAYS: dict[str, Callable[[Any], None]] = {
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in PAGES if {"python", "sh"} & {kind for kind, _ in blocks(path)}], ids=lambda path: path.stem
+    "path",
+    [path for path in PAGES if {"python", "sh"} & {kind for kind, _ in blocks(path)}],
+    ids=lambda path: path.stem,
 )
 def test_the_blocks_of_a_page_run_as_they_are_printed(path: Path) -> None:
     """In an empty folder, from top to bottom, with nothing given to them."""
@@ -138,7 +140,7 @@ def test_what_a_page_tells_to_type_is_there(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_no_command_hides_from_the_tests(path: Path) -> None:
-    """What is to be typed is Python or for the shell, and so it is run; a console shows what came out of what was typed."""
+    """What is to be typed is Python or for the shell, and so it is run; a console shows what was typed and came out."""
     for kind, block in blocks(path):
         assert kind, f"{path.name}: say what this block is:\n{block}"
         if kind == "toml":

@@ -10,7 +10,11 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note
 
-app = typer.Typer(name="data", help="Known datasets: list them, look at one, fetch one; and a sample to try things with.", no_args_is_help=True)
+app = typer.Typer(
+    name="data",
+    help="Known datasets: list them, look at one, fetch one; and a sample to try things with.",
+    no_args_is_help=True,
+)
 Name = Annotated[str, typer.Argument(help="A name from `dissensus data list`.")]
 
 

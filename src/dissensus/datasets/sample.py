@@ -1,4 +1,4 @@
-"""Small files to try every command with: simulated votes on short reviews, what models would say, and images of digits."""
+"""Small files to try every command with: simulated votes on short reviews, models' predictions, images of digits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILES: Final = {
 
 _WORDS: Final = {"superb": 0.95, "lovely": 0.85, "fine": 0.6, "plain": 0.4, "slow": 0.2, "awful": 0.05}
 _CLASSES: Final = ("bad", "good")
-_PEOPLE: Final = tuple("Ana Ben Chloe Dan Eva Finn Gita Hugo Iris Jon Kiri Leo".split())
+_PEOPLE: Final = ("Ana", "Ben", "Chloe", "Dan", "Eva", "Finn", "Gita", "Hugo", "Iris", "Jon", "Kiri", "Leo")
 _ITEMS: Final = 120
 
 
