@@ -1,8 +1,9 @@
 """What must hold before a release: built, installed on every Python that is found, tried out, and looked through.
 
 `make release-check` runs it. The wheel and the sdist are each installed into an empty environment; the demo is run from
-the wheel on the first Python; metadata, the files in the wheel and the licences of all dependencies are checked. A Python
-that a dependency has no wheel for (PyTorch's come months after a new Python) is named and left out, unless it is the first.
+the wheel on the first Python; metadata, the files in the wheel and the licences of all dependencies are checked. A
+Python that a dependency has no wheel for (PyTorch's come months after a new Python) is named and left out, but not the
+first.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def pythons() -> dict[str, str]:
 
 
 def install(inside: Path, python: str, package: Path) -> str | None:
-    """Make an environment with a package, what it needs and the demo's data; returns a requirement that pip cannot find."""
+    """Make an environment with a package, what it needs and the demo's data; returns what pip cannot find."""
     run(python, "-m", "venv", inside)
     pip = [str(inside / "bin/python"), "-m", "pip"]
     asked = [*pip, "install", "-q", "-c", str(ROOT / "constraints.txt"), f"{package}[demo]"]

@@ -91,6 +91,7 @@ def _served(words: list[str]) -> str:
         _, said = server.communicate(timeout=60)
     assert "annotators:" in links, said
     assert server.returncode == 0, said
+    assert said.splitlines()[-1].startswith("next: "), said
     return links
 
 

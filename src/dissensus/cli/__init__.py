@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -97,7 +98,11 @@ def with_json_to(arguments: Sequence[str]) -> list[str]:
 def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
     try:
-        app(args=with_json_to(sys.argv[1:]))
+        arguments = with_json_to(sys.argv[1:])
+        given = set(pairwise(arguments))
+        if ("--json", "-") in given and given & {("-o", "-"), ("--output", "-")}:
+            raise InputError("--json and -o both go to standard output; give one of them the name of a file")
+        app(args=arguments)
     except InputError as error:
         sys.stderr.write(f"dissensus: {error}\n")
         raise SystemExit(2) from None

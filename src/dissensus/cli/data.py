@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note
 
 app = typer.Typer(
     name="data",
@@ -98,7 +98,7 @@ def show(name: Name, json: opt.JsonTo = None) -> None:
 
 
 @app.command("get")
-def get_(name: Name) -> None:
+def get_(name: Name, json: opt.JsonTo = None) -> None:
     """Fetch a dataset from its authors, continuing a download that broke off, and check that it can be read."""
     import sys
 
@@ -120,6 +120,8 @@ def get_(name: Name) -> None:
     with bar:
         task = bar.add_task(name, total=None)
         path = get(name, progress=lambda here, whole: bar.update(task, completed=here, total=whole), notes=notes)
+    if json_alone(json, {"name": name, "file": None if path is None else str(path), "notes": notes}):
+        return
     note(f"{name} comes with the package {find(name).package}" if path is None else f"{name} is at {path}")
     for each in notes:
         note(each)
@@ -129,11 +131,15 @@ def get_(name: Name) -> None:
 @app.command()
 def sample(
     folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where to put the files.")] = Path(),
+    json: opt.JsonTo = None,
 ) -> None:
     """Write small files to try every command with: simulated votes, texts, models' predictions, images."""
     from dissensus.datasets.sample import FILES, write_sample
 
-    for path, what in zip(write_sample(folder), FILES.values(), strict=True):
+    written = dict(zip(map(str, write_sample(folder)), FILES.values(), strict=True))
+    if json_alone(json, written):
+        return
+    for path, what in written.items():
         # Not through Rich, which would break a path over two lines.
         typer.echo(f"{path}: {what}")
     next_step(f"dissensus votes inspect {folder / 'votes.csv'}")

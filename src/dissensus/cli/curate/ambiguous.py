@@ -8,19 +8,21 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, next_step, note, plain
 
 
 def ambiguous(
     count: Annotated[int, typer.Option("-n", "--count", help="How many.", min=1)] = 2500,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The .npz to write.")] = Path(
-        "ambiguous-digits.npz"
-    ),
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="The .npz to write.", callback=opt.not_standard_output),
+    ] = Path("ambiguous-digits.npz"),
     digits: Annotated[
         Path | None,
         typer.Option(help="Folder of MNIST's idx files; by default in the data folder, else scikit-learn's digits."),
     ] = None,
     seed: opt.Seed = 0,
+    json: opt.JsonTo = None,
 ) -> None:
     """Blends of two digits in the latent space of a VAE, each with a synthetic label distribution.
 
@@ -45,6 +47,9 @@ def ambiguous(
             parents=made.parents,
             weight=made.weight,
         )
+    numbers = {"items": len(made), "blends": made.candidates, "plausible": made.plausible}
+    if json_alone(json, {"file": str(output), **numbers, "mean_entropy": float(made.entropy.mean())}):
+        return
     console().print(
         f"{len(made):,} ambiguous digits in {plain(str(output))}, of {made.candidates:,} blends, {made.plausible:,} of "
         f"them plausible; mean entropy of the synthetic labels {made.entropy.mean():.2f} nats",

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.curate.lists import Each, ListFile, Out, floors_of, named, numbers_of, print_crossed
-from dissensus.cli.printing import next_step, note
+from dissensus.cli.curate.lists import Each, ListFile, Out, crossed, floors_of, named, numbers_of, show_crossed
+from dissensus.cli.printing import json_alone, next_step, note
 
 
 def select(
@@ -28,6 +28,7 @@ def select(
     ] = None,
     each: Each = "label",
     seed: opt.Seed = 0,
+    json: opt.JsonTo = None,
 ) -> None:
     """Choose items over strata, with floors, and say what could not be met."""
     from dissensus.curate.item_list import read_items, write_items
@@ -41,12 +42,13 @@ def select(
     chosen = select_items(read, n, quotas=quotas, floors=floors_of(least, each), seed=seed)
     write_items(chosen.items, output)
     note(f"{len(chosen.items):,} items written to {output}")
+    row, *rest = chosen.strata or ("source",)
+    counts = crossed(chosen.items, row, rest[0] if len(rest) == 1 else "source")
+    if json_alone(json, {"items": len(chosen.items), "counts": counts, "not_met": chosen.shortfalls}):
+        return
     for sentence in chosen.shortfalls:
         note(f"not met: {sentence}")
-    if len(chosen.strata) == 2:
-        print_crossed(chosen.items, *chosen.strata, beside=output)
-    elif chosen.strata:
-        print_crossed(chosen.items, chosen.strata[0], "source", beside=output)
+    show_crossed(counts, row, beside=output)
     next_step(f"dissensus curate split {named(output)} -o split.csv")
 
 
@@ -69,6 +71,7 @@ def split(
     ] = None,
     each: Each = "label",
     seed: opt.Seed = 0,
+    json: opt.JsonTo = None,
 ) -> None:
     """Splits of exact sizes, every stratum in the same shares, no group in two of them, with floors."""
     from dissensus.curate.item_list import read_items, write_items
@@ -87,7 +90,10 @@ def split(
     )
     write_items(made.items, output)
     note(f"{len(made.items):,} items written to {output}")
+    counts = crossed(made.items, "split", "region" if "region" in made.items.columns else "source")
+    if json_alone(json, {"items": len(made.items), "counts": counts, "not_met": made.notes}):
+        return
     for sentence in made.notes:
         note(f"not met: {sentence}")
-    print_crossed(made.items, "split", "region" if "region" in made.items.columns else "source", beside=output)
+    show_crossed(counts, "split", beside=output)
     next_step(f"dissensus curate datasheet {named(output)} -o datasheet.md")

@@ -9,7 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.curate.lists import ListFile
-from dissensus.cli.printing import json_to, next_step, note, text_to
+from dissensus.cli.printing import json_alone, json_to, next_step, note, text_to
 
 if TYPE_CHECKING:
     from dissensus.votes.table import Votes
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 def datasheet(
     items: ListFile,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The Markdown file to write.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The Markdown file to write; - is standard output.")
+    ],
     name: Annotated[str | None, typer.Option(help="Name of the set; that of the list if not given.")] = None,
     groups: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What `curate duplicates --groups` wrote.")
@@ -40,6 +42,7 @@ def datasheet(
         Path | None, typer.Option(metavar="FILE", help="Write Croissant metadata (JSON-LD) of the list as well.")
     ] = None,
     seed: opt.Seed = 0,
+    json: opt.JsonTo = None,
 ) -> None:
     """A datasheet in Markdown from the list, votes and answers; what they do not say stays "not stated"."""
     from dissensus.curate.item_list import read_items
@@ -80,6 +83,8 @@ def datasheet(
     if croissant is not None:
         json_to(croissant, sheet_croissant(read, items, name=name or items.stem, answers=answered))
         note(f"Croissant metadata written to {croissant}")
+    if json_alone(json, {"sheet": str(output), "items": len(read), "answers": answered}):
+        return
     next_step("dissensus collect init FOLDER to ask people")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.curate.lists import write_columns
+from dissensus.cli.curate.lists import named, write_columns
 from dissensus.cli.curate.sources import Item, Label, Paths, Shape, Text, read_sources, splits_of
 from dissensus.cli.printing import console, json_to, next_step, note, plain
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def duplicates(
     sources: Paths,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the list of items without duplicates.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write the list of items without duplicates; - is standard output."
+        ),
     ] = None,
     pairs: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every pair of duplicates.")] = None,
     groups: Annotated[
@@ -84,9 +87,9 @@ def duplicates(
         note(f"{len(found.one):,} pairs written to {pairs}")
     if json is not None:
         json_to(json, _duplicates_dict(found))
-    if json is None or str(json) != "-":
+    if "-" not in (str(json), str(output)):
         _print_duplicates(found, [source.name for source in read])
-    next_step(f"dissensus curate map {' '.join(sources)} --items {output or 'LIST'} -o mapped.csv")
+    next_step(f"dissensus curate map {' '.join(sources)} --items {named(output or Path('-'))} -o mapped.csv")
 
 
 def _duplicates_dict(found: Duplicates) -> dict[str, Any]:

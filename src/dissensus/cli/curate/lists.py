@@ -82,20 +82,29 @@ def named(output: Path) -> str:
     return "LIST" if str(output) == "-" else str(output)
 
 
-def print_crossed(items: ItemList, row: str, column: str, *, beside: Path) -> None:
-    """How many items there are of each value of one column, by those of another; not beside a list on the screen."""
-    if str(beside) == "-":
-        return
+def crossed(items: ItemList, row: str, column: str) -> dict[str, dict[str, int]]:
+    """How many items there are of each value of one column, by those of another."""
     import numpy as np
-    from rich.table import Table
 
     down, i = np.unique(items.column(row).astype(np.str_), return_inverse=True)
     across, j = np.unique(items.column(column).astype(np.str_), return_inverse=True)
     count = np.bincount(i * len(across) + j, minlength=len(down) * len(across)).reshape(len(down), -1)
+    return {
+        name: dict(zip(across.tolist(), counts, strict=True))
+        for name, counts in zip(down.tolist(), count.tolist(), strict=True)
+    }
+
+
+def show_crossed(counts: dict[str, dict[str, int]], row: str, *, beside: Path) -> None:
+    """The counts as a table; not beside a list on the screen."""
+    if str(beside) == "-" or not counts:
+        return
+    from rich.table import Table
+
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column(row)
-    for name in ("items", *across.tolist()):
+    for name in ("items", *next(iter(counts.values()))):
         table.add_column(plain(name), justify="right")
-    for name, counts in zip(down.tolist(), count.tolist(), strict=True):
-        table.add_row(plain(name), f"{sum(counts):,}", *(f"{each:,}" for each in counts))
+    for name, across in counts.items():
+        table.add_row(plain(name), f"{sum(across.values()):,}", *(f"{each:,}" for each in across.values()))
     console().print(table)

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.curate.lists import Out, named, print_crossed, write_columns
+from dissensus.cli.curate.lists import Out, crossed, named, show_crossed, write_columns
 from dissensus.cli.curate.sources import Item, Label, Paths, Shape, Text, read_sources
-from dissensus.cli.printing import console, next_step, note
+from dissensus.cli.printing import console, json_alone, next_step, note
 
 Model = Annotated[
     str, typer.Option(help="linear, simple-ffn, deeper-ffn, lenet, resnet18, or package.module:function.")
@@ -49,6 +49,7 @@ def map_(
     item: Item = None,
     text: Text = None,
     label: Label = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Each item's place on a data map, from a quick probe model on each source."""
     from dissensus.curate.item_list import read_items, write_items
@@ -76,7 +77,10 @@ def map_(
         with whole_file(figure) as part:
             part.write_text(source_maps_page(mapped, read, seed=seed), encoding="utf-8")
         note(f"maps and sample items written to {figure}")
-    print_crossed(mapped, "region", "source", beside=output)
+    counts = crossed(mapped, "region", "source")
+    if json_alone(json, {"items": len(mapped), "regions": counts}):
+        return
+    show_crossed(counts, "region", beside=output)
     next_step(f"dissensus curate select {named(output)} -n NUMBER -o chosen.csv")
 
 
@@ -90,7 +94,8 @@ def size(
     model: Model = "lenet",
     epochs: Annotated[int, typer.Option(help="Epochs of each run.", min=1)] = 25,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the curve as a table.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the curve as a table; - is standard output."),
     ] = None,
     device: Device = "auto",
     seed: opt.Seed = 0,
@@ -98,6 +103,7 @@ def size(
     item: Item = None,
     text: Text = None,
     label: Label = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Accuracy against the number of training items per class: how many are enough."""
     from dissensus.curate.sizes import size_curve, size_table
@@ -123,12 +129,16 @@ def size(
         device=device,
     )
     points = []
-    print_ = console().print
+    # Line by line, as each size takes its time; but not beside a table or JSON on standard output.
+    print_ = console().print if "-" not in (str(output), str(json)) else note
     print_(f"{'a class':>8}  {'accuracy':>8}  {'sd':>6}  ({repeats} repeats)")
     for point in curve:
         points.append(point)
         print_(f"{point.size:>8,}  {point.mean:>8.2%}  {point.deviation:>6.2%}")
+    found = [{"size": each.size, "accuracy": each.mean, "sd": each.deviation} for each in points]
     if output is not None:
         write_columns(size_table(points), output)
         note(f"{len(points)} sizes written to {output}")
+    if json_alone(json, found):
+        return
     next_step("dissensus curate select LIST -n NUMBER -o FILE")
