@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 
 class InputError(ValueError):
@@ -48,3 +49,8 @@ def meant(given: object, known: Iterable[str]) -> str:
     """
     near = difflib.get_close_matches(str(given), list(known), n=1, cutoff=0.62)
     return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def meant_path(path: Path) -> str:
+    """As `meant`, for a file or folder that is not there: what lies in the same folder under a similar name."""
+    return meant(path.name, (each.name for each in path.parent.iterdir())) if path.parent.is_dir() else ""

@@ -14,10 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import typer
 
 from dissensus.cli import app, main, with_json_to
+from dissensus.collect.database import open_database
+from dissensus.collect.project import init_project
+from dissensus.datasets import write_sample
+from tests.collect.panels import join, text_project
 from tests.docs.running import DOCS
 
 if TYPE_CHECKING:
@@ -116,24 +121,110 @@ def test_version_and_lists_need_nothing_else(dissensus: Callable[..., Done]) -> 
     assert "soft_nll" in dissensus("evaluate", "--list-metrics").stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "meant"),
-    [
-        (("votes", "inspect", "wrods"), "words"),
-        (("data", "show", "cifar10h"), "cifar-10h"),
-        (("labels", "words", "--scheme", "dawid-skeen"), "dawid-skene"),
-        (("study", "show", "word"), "words"),
-        (("reproduce", "sing"), "singh"),
-        (("bench", "--sets", "hs-brexti"), "hs-brexit"),
-        (("stdy", "list"), "study"),
-        (("labels", "words", "--schme", "mace"), "scheme"),
-    ],
-)
-def test_a_mistyped_name_is_guessed(arguments: tuple[str, ...], meant: str, dissensus: Callable[..., Done]) -> None:
-    done = dissensus(*arguments)
+TYPOS = {
+    "words": "votes inspect wrods",
+    "cifar-10h": "data show cifar10h",
+    "dawid-skene": "labels words --scheme dawid-skeen",
+    "singh": "reproduce sing",
+    "cifar-10h-basins": "reproduce gheibi --only cifar-10h-basin",
+    "hs-brexit": "bench --sets hs-brexti",
+    "study": "stdy list",
+    "scheme": "labels words --schme mace",
+    "first": "labels votes.csv --tie frist",
+    "accuracy": "plan votes.csv --goal acuracy",
+    "model.csv": "evaluate --votes votes.csv --predictions modl.csv",
+    "study.toml": "study run studdy.toml",
+    "loop": "study run study.toml --engine lop",
+    "train": "study run split.toml",
+    "soft_nll": "evaluate --votes votes.csv --predictions model.csv --metrics soft_nl",
+    "bad": "evaluate --votes votes.csv --predictions model.csv --strata bda",
+    "long": "votes inspect votes.csv --format lng",
+    "wide": "votes convert votes.csv --to wid -o x.csv",
+    "annotator": "votes inspect votes.csv --annotator anotator",
+    "country": "votes inspect votes.csv --attribute contry",
+    "rmse": "stand-in --votes votes.csv --predictions llm.jsonl --score rsme",
+    "ana": "stand-in --votes votes.csv --predictions llm.jsonl --expert Anna",
+    "msp": "ood --id outputs.npz --ood outputs.npz --scores mps",
+    "outputs.npz": "ood --id outpts.npz --ood outputs.npz",
+    "minilm": "curate duplicates texts.csv --encoder minlm",
+    "source": "curate duplicates texts.csv --split sorce",
+    "texts.csv": "curate duplicates txts.csv",
+    "label": "curate split list.csv --by labl -o x.csv",
+    "cat": "curate select list.csv -n 1 --quota label:kat=1 -o x.csv",
+    "list": "curate datasheet list.csv --licence lst=MIT -o x.md",
+    "rows": "collect init new --texts texts.csv --layout rowz",
+    "prolific": "collect init new --texts texts.csv --recruitment prolifc",
+    "de": "collect status german",
+    "k": "collect status many",
+    "old": "collect status quotas",
+    "item0": "collect items retire served itm0 --reason test",
+    "item1": "collect items replace served itm1",
+    "item2": "collect void served --item itm2 --reason test",
+    "due": "collect pay served --approve deu",
+    "parquet": "collect export served --format parqet",
+    "status": "collect statsu served",
+    "docker": "collect deploy served --dockr",
+}
+"""What is meant, by what is typed: names of every kind that a person can type."""
+
+
+QUOTAS = """
+[[eligibility]]
+name = "age_group"
+question = "How old are you?"
+options = ["young", "old"]
+eligible = ["old"]
+
+[quotas]
+age_group = { odl = 1 }
+"""
+FAULTS = {
+    "german": ('language = "en"', 'language = "deu"'),
+    "many": ("k = 6", "kk = 6"),
+    "quotas": ("", QUOTAS),
+}
+"""Collection projects with one mistyped name each: what stands in collect.toml, and what is put there."""
+
+
+@pytest.fixture(scope="module")
+def typed_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sample, a list of items, and projects; nothing that is mistyped changes it."""
+    folder = tmp_path_factory.mktemp("typos")
+    write_sample(folder)
+    (folder / "study.toml").write_text(STUDY)
+    (folder / "split.toml").write_text(STUDY.replace("train = 0.6", "trian = 0.6"))
+    np.savez(folder / "outputs.npz", logits=np.eye(3))
+    (folder / "list.csv").write_text("item,source,label\n1,list,cat\n2,list,dog\n")
+    for name, (right, wrong) in FAULTS.items():
+        path = init_project(folder / name, texts=folder / "texts.csv", classes=["bad", "good"])
+        text = path.read_text()
+        assert right in text
+        path.write_text(text.replace(right, wrong, 1) if right else text + wrong)
+    project = text_project(folder / "served", items=4)
+    with open_database(project) as database:
+        join(database, project)
+    return folder
+
+
+@pytest.mark.parametrize(("meant", "line"), TYPOS.items())
+def test_a_mistyped_name_is_guessed(
+    meant: str, line: str, typed_in: Path, dissensus: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(typed_in)
+    done = dissensus(*line.split())
     assert done.returncode == 2
     said = " ".join(done.stderr.replace("│", " ").split())
-    assert re.search(rf"(did you mean|possible options)\W[^?]*\b{meant}", said.lower()), said
+    assert re.search(rf"(did you mean|possible options)\W[^?]*\b{meant}\b", said.lower()), said
+
+
+def test_a_mistyped_annotator_is_guessed(
+    typed_in: Path, dissensus: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(typed_in)
+    with closing(sqlite3.connect("served/collect.sqlite")) as database:
+        ((name,),) = database.execute("SELECT pseudonym FROM annotator").fetchall()
+    for arguments in (("void", "served", "--reason", "test", "--annotator"), ("pay", "served", "--approve")):
+        assert f"did you mean '{name}'?" in dissensus("collect", *arguments, f"{name}x").stderr
 
 
 WALK = """

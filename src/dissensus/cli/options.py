@@ -206,11 +206,11 @@ def is_known(source: str) -> bool:
 
 def item_attribute(votes: Votes, name: str) -> Any:
     """(items,) one of the attributes of items."""
-    from dissensus.errors import InputError
+    from dissensus.errors import InputError, choices
 
     if name not in votes.item_attributes:
-        known = ", ".join(votes.item_attributes) or "none"
-        raise InputError(f"items have no attribute '{name}'; they have: {known}")
+        remedy = choices(name, votes.item_attributes) if votes.item_attributes else "; keep its column with --keep"
+        raise InputError(f"items have no attribute '{name}'{remedy}")
     return votes.item_attributes[name]
 
 

@@ -48,7 +48,7 @@ def read_sources(
 ) -> list[Source]:
     """The sources that a command names, as its options say."""
     from dissensus.datasets.sources import read_source
-    from dissensus.errors import InputError
+    from dissensus.errors import InputError, meant_path
 
     brought = None
     if shape is not None:
@@ -62,7 +62,8 @@ def read_sources(
         if not equals or Path(given).exists():
             name, path = "", given
         if not Path(path).exists():
-            raise InputError(f"{path}: there is no such file or folder; give a source, or NAME=PATH")
+            near = meant_path(Path(path)) or "; give a source, or NAME=PATH"
+            raise InputError(f"{path}: there is no such file or folder{near}")
         read.append(
             read_source(path, name=name or None, shape=brought, streamed=streamed, item=item, text=text, label=label)
         )
@@ -74,7 +75,7 @@ def splits_of(given: str | None, sources: Sequence[Source]) -> Names | None:
     import numpy as np
 
     from dissensus.curate.item_list import listed, places, read_items
-    from dissensus.errors import InputError
+    from dissensus.errors import InputError, choices
 
     if given is None:
         return None
@@ -94,7 +95,7 @@ def splits_of(given: str | None, sources: Sequence[Source]) -> Names | None:
     without = next((source.name for source in sources if given not in source.columns), None)
     if without is not None:
         raise InputError(
-            f"--split {given}: neither a file nor a column of source '{without}'; name a column, a list of items with "
-            "the column 'split', or 'source'"
+            f"--split {given}: neither a list of items nor a column of source '{without}'"
+            f"{choices(given, ['source', *next(each.columns for each in sources if each.name == without)])}, or a file"
         )
     return np.concatenate([source.columns[given] for source in sources])
