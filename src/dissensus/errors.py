@@ -44,8 +44,8 @@ def meant(given: object, known: Iterable[str]) -> str:
     """As `choices`, where the names are too many to be listed: only what was perhaps meant, or nothing.
 
     Examples:
-        >>> meant("cat-71.png", (f"cat-{number}.png" for number in range(20)))
-        "; did you mean 'cat-1.png'?"
+        >>> meant("cat-7.pgn", (f"cat-{number}.png" for number in range(20)))
+        "; did you mean 'cat-7.png'?"
     """
     near = difflib.get_close_matches(str(given), list(known), n=1, cutoff=0.62)
     return f"; did you mean '{near[0]}'?" if near else ""

@@ -407,5 +407,5 @@ REMEDIES: Final[dict[Need, str]] = {
 def known_score(name: str) -> OodScore:
     """The score of that name; an unknown name is refused with the list of known ones."""
     if name not in SCORES:
-        raise InputError(f"'{name}' is not one of the scores{choices(name, SCORES)}")
+        raise InputError(f"'{name}' is not one of the scores that there are{choices(name, SCORES)}")
     return SCORES[name]
