@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from dissensus.errors import InputError, meant_path
+from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -91,8 +91,7 @@ def _explained(path: Path, kind: str, remedy: str) -> Iterator[None]:
             warnings.simplefilter("error", UserWarning)
             yield
     except OSError as error:
-        near = "" if path.exists() else meant_path(path)
-        raise InputError(f"{path}: cannot be read ({error.strerror or error}){near or f'; {remedy}'}") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}); {remedy}") from error
     except UNREADABLE as error:
         reason = str(error).partition("\n")[0]
         raise InputError(
