@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +17,6 @@ from dissensus.studies import measuring, open_study, plan_study, read_study, run
 from tests.report.studies import finished, make_study
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dissensus.studies import OpenStudy
 
 torch.set_num_threads(1)
@@ -57,6 +58,17 @@ def test_a_changed_ood_set_is_measured_anew(opened: OpenStudy, monkeypatch: pyte
     with pytest.raises(TypeError, match="not callable"):
         measuring.study_ood(opened)
     far.write_bytes(kept)
+
+
+def test_a_store_that_is_carried_elsewhere_keeps_what_was_measured(
+    opened: OpenStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = measuring.study_ood(opened)
+    chosen = opened.study.ood
+    assert chosen is not None
+    moved = {name: Path(shutil.copy(path, tmp_path)) for name, path in chosen.sets.items()}
+    monkeypatch.setattr(measuring, "measure_ood", None)
+    assert measuring.study_ood(opened, replace(chosen, sets=moved)) == found
 
 
 def test_a_summary_is_over_seeds_with_ratios_by_seed(opened: OpenStudy) -> None:

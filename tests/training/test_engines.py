@@ -186,6 +186,25 @@ def test_runs_are_grouped_by_model_settings_and_shape() -> None:
     )
 
 
+def test_runs_that_gain_nothing_by_more_company_hand_over_their_results_in_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[tuple[str, list[int]]] = []
+
+    def group_noted(group: list[Run], *_: object, **__: object) -> list[RunResult]:
+        sizes.append((group[0].model, [each.seed for each in group]))
+        return []
+
+    monkeypatch.setattr(fleet, "train_group", group_noted)
+    normed_net = f"{__name__}:normed"
+    runs = [run(DATA, model=model, seed=seed) for seed in range(20) for model in ("simple-ffn", normed_net)]
+    assert list(fleet.train_fleet(runs, DATA, device="cuda")) == []
+    seeds = list(range(20))
+    assert sorted(sizes) == sorted(
+        [("simple-ffn", seeds), (normed_net, seeds[:8]), (normed_net, seeds[8:16]), (normed_net, seeds[16:])]
+    )
+
+
 def test_stopped_runs_stay_as_they_were_while_others_go_on() -> None:
     runs = [run(DATA, delivery=name, seed=seed) for name in ("majority", "sls") for seed in (0, 1, 2)]
     results = train_together(StackedRuns(runs, DATA, CPU), runs, DATA, device=CPU)

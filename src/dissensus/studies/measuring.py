@@ -356,7 +356,8 @@ def stored_ood(opened: OpenStudy) -> OodResult | None:
 
 
 def _ood_key(systems: Mapping[str, Sequence[Run]], settings: OodSettings) -> str:
-    sets = {name: (str(path), _fingerprint(Path(path))) for name, path in settings.sets.items()}
+    # By what the files hold, not where they lie: a store that is carried to another machine keeps what was measured.
+    sets = {name: _fingerprint(Path(path)) for name, path in settings.sets.items()}
     return measurement_key(
         {name: [run.key for run in runs] for name, runs in systems.items()}, {**asdict(settings), "sets": sets}
     )

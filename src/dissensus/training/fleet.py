@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import torch
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from dissensus.arrays import Floats, Mask
     from dissensus.training.data import TrainingData
     from dissensus.training.events import Told
+
+
+SIDE_BY_SIDE: Final = 8
+"""Runs on streams of their own that train at once. More together are no faster (2.1 ms a step and run on an
+H200 with four and with eight), but their first result comes later, and a process that is killed loses more."""
 
 
 class Together(Protocol):
@@ -141,7 +146,7 @@ def train_together(
 def train_fleet(
     runs: Sequence[Run], data: TrainingData, *, device: str | torch.device, told: Told = silent
 ) -> Iterator[RunResult]:
-    """Train runs in as few groups as possible; a group that does not fit the device is halved until it does.
+    """Train runs in groups as large as gains time; a group that does not fit the device is halved until it does.
 
     Args:
         runs: any; those of one model and one set of settings go together.
@@ -154,7 +159,9 @@ def train_fleet(
         yield from train_in_workers(runs, data, told=told)
         return
     for group in alike(runs, data):
-        yield from train_group(group, data, place, told=told)
+        most = len(group) if stackable(network_of(group[0], data)) else SIDE_BY_SIDE
+        for first in range(0, len(group), most):
+            yield from train_group(group[first : first + most], data, place, told=told)
 
 
 def train_group(
