@@ -13,8 +13,11 @@ from dissensus.cli.printing import console, json_alone, json_to, next_step, note
 from dissensus.errors import InputError, meant
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dissensus.collect.assignment import Status
     from dissensus.collect.project import Project
+    from dissensus.collect.setup_check import Finding
     from dissensus.collect.simulation.bots import Simulation
 
 app = typer.Typer(name="collect", help="Collect votes on the web: exactly k for every item.", no_args_is_help=True)
@@ -72,11 +75,12 @@ def init(
         recruitment=recruitment,
     )
     project = read_project(folder)
-    found = [asdict(each) for each in check_setup(project)]
-    if json_alone(json, {"file": str(path), "name": project.name, "classes": project.classes, "findings": found}):
+    found = check_setup(project)
+    told = {"file": str(path), "name": project.name, "classes": project.classes}
+    if json_alone(json, {**told, "findings": [asdict(each) for each in found]}):
         return
     console().print(f"{plain(str(path))}: classes {plain(', '.join(project.classes))}; edit it as you like")
-    _say_findings(project)
+    _say_findings(found)
     next_step(f"dissensus collect serve {folder}")
 
 
@@ -109,9 +113,10 @@ def serve(
     """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once."""
     from dissensus.collect.project import read_project
     from dissensus.collect.serving import Links, serve_project, serving_warnings
+    from dissensus.collect.setup_check import check_setup
 
     project = read_project(folder)
-    _say_findings(project)
+    _say_findings(check_setup(project))
     for warning in serving_warnings(host=host, base_url=base_url, password=password):
         note(f"warning: {warning}")
 
@@ -644,10 +649,8 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _say_findings(project: Project) -> None:
-    from dissensus.collect.setup_check import check_setup
-
-    for finding in check_setup(project):
+def _say_findings(findings: Iterable[Finding]) -> None:
+    for finding in findings:
         note(finding.sentence if finding.kind == "ok" else f"{finding.kind}: {finding.sentence}")
 
 
