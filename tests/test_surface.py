@@ -17,8 +17,10 @@ import pytest
 
 import dissensus as dis
 from dissensus.dynamics import data_map
+from dissensus.evaluation import judge_stand_ins, named_answers
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.labels.schemes import frequency
+from dissensus.planning import plan
 from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
@@ -106,6 +108,27 @@ def test_reprs_are_short_and_notebooks_get_a_table() -> None:
         assert repr(each).count("\n") < 30
         assert "<table" in each._repr_html_()
         assert each._repr_html_().count("<tr") < 30
+
+
+def test_what_answers_hold_is_shown_as_tables_and_sentences_too() -> None:
+    truth = np.random.default_rng(0).dirichlet([0.4, 0.4, 0.4], 60)
+    votes = dis.simulate_votes(truth, 4, annotators=4, seed=0)
+    systems = {"<b>one</b>": truth, "two": truth[::-1]}
+    found = evaluate(dis.label(votes), systems, classes=votes.classes, resamples=5)
+    for each in (found.overall, found.by_stratum("agreement"), found.difference(), found.against_baselines()):
+        header, rows = each.grid()
+        lines = repr(each).splitlines()
+        assert lines[0].split() == " ".join(header).split()
+        assert len(lines) == min(len(rows), 20) + 1 + (len(rows) > 20)
+        assert lines[1].startswith(rows[0][0])
+        assert each._repr_html_().count("<tr") == len(rows) + 1
+        assert "<b>" not in each._repr_html_()
+    assert f"and {len(found.overall.grid()[1]) - 20} more rows" in repr(found.overall)
+    planned = plan(votes, goal="soft_nll", budget=200)
+    assert repr(planned).splitlines()[1:] == list(planned.answer)
+    answers = {"m": named_answers(votes, dict.fromkeys(map(str, votes.items), votes.classes[0]))}
+    judged = judge_stand_ins(votes, answers, epsilon=0.1)
+    assert repr(judged) == f"StandIn(1 models)\n{judged.models['m'].verdict}"
 
 
 def test_a_study_is_run_and_scored_in_one_line(tmp_path: Path) -> None:

@@ -108,3 +108,9 @@ def row_argmax(counts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     key *= np.uint16(n)
     key += np.arange(n - 1, -1, -1, dtype=np.uint16)[:, None]
     return np.asarray(n - 1 - np.maximum.reduce(key, axis=0) % np.uint16(n))
+
+
+def column_names(table: Any) -> tuple[str, ...] | None:
+    """The names of a frame's columns; None of an array, and of columns that are only numbered."""
+    names = tuple(getattr(table, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None

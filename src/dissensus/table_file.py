@@ -262,6 +262,10 @@ def open_file(path: str | Path) -> Path:
     compression = COMPRESSIONS.get(path.suffix.lower())
     if compression is not None and not first.startswith(compression):
         raise InputError(f"{path}: the file is not compressed as its name says; rename it, or download it again")
+    if compression is not None:
+        with explained(path), open_bytes(path) as file:
+            if not file.read(1 << 16).strip():
+                raise InputError(f"{path}: the file is empty; give one that holds something")
     # Some files are zip archives by nature: an npz, an xlsx, a pt, a log of Inspect.
     archives = (".npz", ".xlsx", ".pt", ".eval")
     if first.startswith(_ARCHIVES) and compression is None and path.suffix.lower() not in archives:

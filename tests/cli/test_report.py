@@ -78,6 +78,18 @@ def test_votes_and_predictions_become_the_same_page(tmp_path: Path) -> None:
     assert f"--compare {near}" in page
 
 
+def test_the_page_says_what_answers_name_no_class(tmp_path: Path) -> None:
+    said = tmp_path / "said.csv"
+    said.write_text(
+        "item,answer\n" + "\n".join(f"{n},{'Yes.' if n % 4 else 'hm'}" for n in range(20)), encoding="utf-8"
+    )
+    out = tmp_path / "page.html"
+    run(*("--votes", votes(tmp_path / "votes.csv"), "--predictions", said, "--resamples", 20, "-o", out))
+    page = out.read_text(encoding="utf-8")
+    assert "5 of 20 answers (25.0%) name no class, first &#39;hm&#39; about item 0" in page
+    assert "said gives 25.0% of its probability to classes that nobody voted for ((no class))" in page
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -29,7 +29,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_five_people_judged_each_of_120_reviews(sample: Path) -> None:
     votes = read_votes(sample / "votes.csv", attributes=["country"])
-    assert (votes.classes, len(votes.items), set(votes.panel_size)) == (("bad", "good"), 120, {5})
+    assert (votes.classes, len(votes.items), set(votes.panel_size.tolist())) == (("bad", "good"), 120, {5})
     assert read_rows(sample / "texts.csv").table["item"].to_list() == sorted(map(int, votes.items.tolist()))
     assert votes.annotator is not None
     abroad = votes.attributes["country"][votes.annotator] == "UK"

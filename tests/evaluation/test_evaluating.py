@@ -5,6 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from scipy.special import softmax
@@ -506,6 +507,54 @@ def test_all_metrics_can_be_asked_for() -> None:
 def test_predictions_that_are_none_are_refused(model: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         evaluate(people(), model, classes=CLASSES, resamples=5)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_the_columns_of_a_frame_are_classes_by_their_names(frame: Any) -> None:
+    human = people()
+    table = models(human)[0]
+
+    def kl(human: Any, model: Any, stated: Any = None) -> float:
+        value = evaluate(human, model, classes=stated, metrics=["kl"], resamples=5).overall.get("model", "kl").value
+        assert value is not None
+        return value.value
+
+    expected = pytest.approx(kl(human, table, human.classes))
+    moved = frame({name: table[:, human.classes.index(name)] for name in sorted(human.classes, reverse=True)})
+    assert kl(human, moved) == expected
+    assert kl(human, moved, human.classes) == expected
+    given = frame({name: human.probabilities[:, k] for k, name in enumerate(human.classes)})
+    assert kl(given, moved) == expected
+    # Columns with other names are those of an array, in the stated order.
+    other = frame({f"p{k}": column for k, column in enumerate(table.T)})
+    assert kl(human, other, human.classes) == expected
+    with pytest.raises(InputError, match="the order of its columns is not known; state it"):
+        kl(human, other)
+
+
+def test_ratings_are_called_by_their_numbers_whichever_of_them_a_model_uses() -> None:
+    counts = np.random.default_rng(0).multinomial(5, [0.2, 0.3, 0.3, 0.2], size=30)
+    human = frequency(votes_from_counts(counts, classes=("1", "2", "3", "4"), ordered=True))
+    for most in (3, 4):
+        said = np.random.default_rng(1).integers(1, most + 1, 30)
+        found = evaluate(human, said, classes=human.classes, metrics=["expected_accuracy"], resamples=5)
+        score = found.overall.get("model", "expected_accuracy").value
+        assert score is not None
+        assert score.value == pytest.approx(human.probabilities[np.arange(30), said - 1].mean())
+
+
+def test_people_who_gave_counts_or_only_one_class_are_refused() -> None:
+    counts = people().counts
+    with pytest.raises(InputError, match=r"human: these are counts of votes; give dis.label\(votes\), or divide"):
+        evaluate(counts, models(people()), resamples=5)
+    alone = frequency(votes_from_counts(np.full((4, 1), 3), classes=("yes",)))
+    with pytest.raises(InputError, match="'yes' is the only class, so that every model is right; give votes, or"):
+        evaluate(alone, np.ones((4, 1)), classes=("yes",), resamples=5)
+    # Of one mind, where the model has another class, is a comparison like any other.
+    found = evaluate(alone, np.full((4, 2), 0.5), classes=("yes", "no"), metrics=["soft_nll"], resamples=5)
+    score = found.overall.get("model", "soft_nll").value
+    assert score is not None
+    assert score.value == pytest.approx(np.log(2))
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])

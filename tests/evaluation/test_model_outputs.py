@@ -9,6 +9,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from dissensus.errors import InputError
@@ -213,6 +214,140 @@ def test_answers_that_two_classes_share_but_for_case_are_told_apart_as_written(t
     )
     found = read_predictions(path, ("a", "A"))
     np.testing.assert_allclose(found.probabilities[0], [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+
+
+def test_other_answers_than_those_of_the_table_are_still_the_classes_they_name(tmp_path: Path) -> None:
+    path = rows(
+        tmp_path / "p.csv",
+        [{"item": n, "answer": a} for n, a in zip("abcd", ("cat", "kitty", "owl", "?"), strict=True)],
+    )
+    found = read_predictions(path, CLASSES, answers={"Kitty": "Cat", "owl": "Dog"})
+    holds(found, np.eye(4)[[0, 0, 1, 3]], list("abcd"), outside=True)
+
+
+@pytest.mark.parametrize("broken", [None, "n/a", math.nan, math.inf, {}])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_log_probability_that_is_no_number_makes_its_answer_unread_and_no_other(
+    tmp_path: Path, broken: Any, place: int
+) -> None:
+    records = [{"item": name, **chat(row)} for name, row in zip("ab", TABLE, strict=True)]
+    records[place]["choices"][0]["logprobs"]["content"][0]["top_logprobs"][1]["logprob"] = broken
+    expected = np.hstack([TABLE, [[0], [0]]])
+    expected[place] = [0, 0, 0, 1]
+    found = read_predictions(write(tmp_path / "p.jsonl", records), CLASSES)
+    holds(found, expected, ["a", "b"], outside=True)
+    assert any("1 of 2 answers (50.0%) name no class, first one that cannot be read" in note for note in found.notes)
+    alone = read_predictions(write(tmp_path / "q.jsonl", [records[place]]), CLASSES)
+    holds(alone, [[0, 0, 0, 1]], ["ab"[place]], outside=True)
+
+
+def test_a_completion_without_log_probabilities_does_not_hide_those_of_the_others(tmp_path: Path) -> None:
+    refused = {"item": "r", "choices": [{"message": {"content": "Cat"}, "logprobs": None}]}
+    records = [refused, *({"item": name, **chat(row)} for name, row in zip("ab", TABLE, strict=True))]
+    found = read_predictions(write(tmp_path / "p.jsonl", records), CLASSES)
+    holds(found, [[0, 0, 0, 1], *([*row, 0] for row in TABLE)], ["r", "a", "b"], outside=True)
+
+
+@pytest.mark.parametrize(
+    "log_likelihoods", [["nan", "-1", "-2"], ["-inf", "-inf", "-inf"], ["inf", "-1", "-2"], ["-1"]]
+)
+def test_harness_samples_without_usable_numbers_are_unread(tmp_path: Path, log_likelihoods: list[str]) -> None:
+    one = {"doc_id": 0, "arguments": [["Which?", f" {name}"] for name in CLASSES]}
+    path = write(tmp_path / "samples_pets.jsonl", [{**one, "resps": [[[each, "False"]] for each in log_likelihoods]}])
+    holds(read_predictions(path, CLASSES), [[0, 0, 0, 1]], [0], outside=True)
+
+
+def test_scores_that_are_no_probabilities(tmp_path: Path) -> None:
+    broken = [{"item": "a", "output": scores([math.nan, 0.2, 0.1])}, {"item": "b", "output": scores(TABLE[1])}]
+    found = read_predictions(write(tmp_path / "nan.jsonl", broken), CLASSES)
+    holds(found, [[0, 0, 0, 1], [*TABLE[1], 0]], ["a", "b"], outside=True)
+    logits = [{"item": "a", "output": scores([2.0, -1.5, 0.5])}]
+    with pytest.raises(
+        InputError, match=r"item a has the score -1\.5, which is no probability; give scores after softmax"
+    ):
+        read_predictions(write(tmp_path / "logits.jsonl", logits), CLASSES)
+
+
+SAID = ["Cat", "dog", " Dog.", "hm"]
+SAMPLED: dict[str, dict[str, Any]] = {
+    "chat": {"item": "a", "choices": [{"message": {"content": each}} for each in SAID]},
+    "vllm": {"request_id": "a", "outputs": [{"text": each} for each in SAID]},
+    "list": {"item": "a", "answers": SAID},
+    "inspect": {"id": "a", "epoch": 1, "output": {"choices": [{"message": {"content": each}} for each in SAID]}},
+}
+
+
+@pytest.mark.parametrize("written", [*SAMPLED, "harness", "names"])
+def test_every_answer_that_was_sampled_for_an_item_counts(tmp_path: Path, written: str) -> None:
+    if written == "names":
+        path = write(tmp_path / "p.json", {"a": SAID})
+    elif written == "harness":
+        one = {"doc_id": 0, "doc": {"uid": "a"}, "arguments": [["Which?", {"until": []}]], "resps": [SAID]}
+        path = write(tmp_path / "p.jsonl", [{**one, "filtered_resps": [SAID]}])
+    else:
+        path = write(tmp_path / "p.jsonl", [SAMPLED[written]])
+    found = read_predictions(path, CLASSES, item="uid" if written == "harness" else None)
+    holds(found, [[0.25, 0.5, 0, 0.25]], ["a"], outside=True)
+    assert any("25.0% of the probability is outside the classes" in note for note in found.notes)
+
+
+def test_stated_shares_above_1_are_divided_by_their_sum_and_told(tmp_path: Path) -> None:
+    records = [
+        {"item": "a", "output": {"Cat": 0.9, "Dog": 0.8, "Owl": 0.3}},
+        {"item": "b", "output": {"Cat": 60, "Dog": 50, "Owl": "10%"}},
+        {"item": "c", "output": {"Cat": 1, "Dog": 98, "Owl": 1}},
+        {"item": "d", "output": '{"Cat": 0.5, "Dog": 0.5, "why": "both"}'},
+        {"item": "e", "output": {"Cat": "<1%", "Dog": "99%"}},
+    ]
+    found = read_predictions(write(tmp_path / "p.jsonl", records), CLASSES)
+    expected = [[0.45, 0.4, 0.15, 0], [0.5, 5 / 12, 1 / 12, 0], [0.01, 0.98, 0.01, 0], [0.5, 0.5, 0, 0], [0, 0, 0, 1]]
+    holds(found, expected, list("abcde"), outside=True)
+    assert any("2 of 5 distributions in words sum to more than 1, first that about item a" in n for n in found.notes)
+
+
+def test_columns_that_are_neither_classes_nor_answers_are_told_with_both_ways_out(tmp_path: Path) -> None:
+    said = [{"item": "a", "pred": "Cat"}]
+    holds(read_predictions(rows(tmp_path / "p.csv", said), CLASSES), [[1, 0, 0]], ["a"])
+    other = rows(tmp_path / "q.csv", [{"item": "a", "gpt": "Cat"}])
+    with pytest.raises(
+        InputError, match=r"one column for each class of the votes, or one called 'label' with an answer"
+    ):
+        read_predictions(other, CLASSES)
+
+
+def test_ratings_may_come_as_decimals_and_with_white_space(tmp_path: Path) -> None:
+    for classes, said in ((("1", "2", "10"), ["2.0", "10.00", " 1"]), (("-1", "0", "1"), ["0.0", "1.0", "-1 "])):
+        path = rows(tmp_path / "p.csv", [{"item": n, "label": each} for n, each in zip("abc", said, strict=True)])
+        found = read_predictions(path, classes)
+        if classes[0] == "1":
+            np.testing.assert_array_equal(found.probabilities[0], np.eye(3)[[1, 2, 0]])
+        else:
+            # 1 and -1 are one answer but for the sign, which is what tells them apart.
+            assert found.classes == (*classes, NO_CLASS)
+            np.testing.assert_array_equal(found.probabilities[0], np.eye(4)[[1, 3, 0]])
+    frame = pl.DataFrame({"item": ["a", "b"], "label": [2.0, 10.0]})
+    frame.write_parquet(tmp_path / "p.parquet")
+    np.testing.assert_array_equal(
+        read_predictions(tmp_path / "p.parquet", ("1", "2", "10")).probabilities[0], np.eye(3)[[1, 2]]
+    )
+
+
+def test_a_byte_order_mark_is_no_part_of_a_record(tmp_path: Path) -> None:
+    for name, text in (
+        ("p.jsonl", '{"item": "a", "answer": "Cat"}\r\n'),
+        ("p.json", '[{"item": "a", "answer": "Cat"}]'),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8-sig", newline="")
+        holds(read_predictions(tmp_path / name, CLASSES), [[1, 0, 0]], ["a"])
+
+
+def test_a_column_of_labels_alone_is_numbered(tmp_path: Path) -> None:
+    path = rows(tmp_path / "p.csv", [{"label": "Cat"}, {"label": '{"Dog": "40%", "Owl": "60%"}'}])
+    holds(read_predictions(path, CLASSES), [[1, 0, 0], [0, 0.4, 0.6]], [0, 1])
+
+
+def test_a_pipeline_that_was_given_one_text_at_a_time(tmp_path: Path) -> None:
+    holds(read_predictions(write(tmp_path / "p.json", [[scores(row)] for row in TABLE]), CLASSES), TABLE, [0, 1])
 
 
 def test_records_with_and_without_items_are_refused(tmp_path: Path) -> None:

@@ -311,6 +311,8 @@ def test_items_on_one_side_only_are_refused_or_left_out_and_counted() -> None:
     human = people(["a", "b", "c", "d"])
     with pytest.raises(InputError, match="m: 1 items with votes have no prediction, first d"):
         align_predictions(human, {"m": predictions(["a", "b", "c"])})
+    with pytest.raises(InputError, match=r"no prediction is for an item .* called a, b, c, and those .* A, B, C; call"):
+        align_predictions(human, {"m": predictions(["A", "B", "C"])})
     with pytest.raises(InputError, match="m: 1 predictions are for items without votes, first x"):
         align_predictions(people(["a", "b"]), {"m": predictions(["a", "b", "x"])})
     kept, aligned, notes = align_predictions(

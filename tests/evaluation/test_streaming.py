@@ -21,12 +21,13 @@ def tables(seed: int, items: int, classes: int) -> tuple[Any, Any]:
     return votes / 5, rng.dirichlet(np.ones(classes), items)
 
 
-@given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(1, 79), max_size=5), classes=st.integers(2, 6))
+@given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(0, 80), max_size=5), classes=st.integers(2, 6))
 @settings(deadline=None, max_examples=25)
 def test_batches_give_what_all_items_at_once_give(seed: int, cuts: list[int], classes: int) -> None:
     human, model = tables(seed, 80, classes)
     evaluator = Evaluator(ABLE)
-    for part in np.split(np.arange(80), sorted(set(cuts))):
+    # Cuts may coincide, and so batches be empty.
+    for part in np.split(np.arange(80), sorted(cuts)):
         evaluator.update(human[part], model[part])
     found = evaluator.compute()
     for name in ABLE:
@@ -52,5 +53,10 @@ def test_tensors_are_taken_and_shapes_are_told() -> None:
         Evaluator().update(human, model[:7])
     with pytest.raises(InputError, match="batches before had 3 classes"):
         Evaluator().update(human, model).update(*tables(0, 8, 4))
+    with pytest.raises(InputError, match=r"people's rows have shape \(8, 3\), the model's \(2, 8, 3\)"):
+        Evaluator().update(human, np.stack([model, model]))
     with pytest.raises(InputError, match="no batch has come yet"):
-        Evaluator().compute()
+        Evaluator().update([], []).compute()
+    with pytest.raises(InputError, match=r"human: shape \(0, 3\)"):
+        Evaluator().update(human[:0], model)
+    assert repr(Evaluator(["kl", "tvd"]).update(human, model)) == "Evaluator(kl, tvd; 8 items)"

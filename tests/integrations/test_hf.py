@@ -293,6 +293,8 @@ def test_rows_that_cannot_be_labelled_are_told(make: Any, sentence: str) -> None
     [
         ({}, {"delivery": "mixup"}, r"this delivery mixes inputs, and tokens cannot be mixed; choose another"),
         ({}, {"train_dataset": None}, r"there is no train_dataset; give"),
+        ({}, {"loss": "brier"}, r"the loss is 'brier', which cannot be called; give one of dis.losses"),
+        ({}, {"delivery": LABELS}, r"a LabelDistribution is no delivery; give dis.deliver"),
         (
             {"label_smoothing_factor": 0.1},
             {},
@@ -305,6 +307,8 @@ def test_rows_that_cannot_be_labelled_are_told(make: Any, sentence: str) -> None
 def test_settings_that_would_be_ignored_are_refused(
     settings: dict[str, Any], options: dict[str, Any], sentence: str, tmp_path: Path
 ) -> None:
-    given = {"train_dataset": rows(), **options, "delivery": dis.deliver(options.get("delivery", "soft"), LABELS)}
+    named = options.get("delivery", "soft")
+    delivery = dis.deliver(named, LABELS) if isinstance(named, str) else named
+    given = {"train_dataset": rows(), **options, "delivery": delivery}
     with pytest.raises(InputError, match=sentence):
         dis.hf.Trainer(network(), arguments(tmp_path, **settings), **given)

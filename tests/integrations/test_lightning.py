@@ -172,8 +172,11 @@ def test_two_processes_share_the_examples_of_each_epoch_and_the_first_records_al
     assert all(torch.equal(weights[name], others[name]) for name in weights)
 
 
-def test_a_recorder_of_other_items_is_refused() -> None:
+def test_a_recorder_of_other_items_is_refused_and_so_is_a_loader_of_another_kind() -> None:
     made = batches("sls")
+    plain: Any = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(X))
+    with pytest.raises(InputError, match=r"a DataLoader delivers nothing; give what dis.loader made"):
+        dis.lightning.DeliveryCallback(plain)
     with pytest.raises(
         InputError, match=r"the recorder is of train \(3 items\), and the datasets are train \(56 items\)"
     ):

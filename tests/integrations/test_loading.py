@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
+from scipy import sparse
 from torch.nn import functional as F
 from torch.utils.data import Dataset, DistributedSampler, TensorDataset
 
@@ -38,6 +40,8 @@ TRAIN = DATA.splits["train"]
 LABELS = DATA.targets["frequency"].take(TRAIN)
 X = torch.from_numpy(DATA.normalised()[TRAIN])
 ANYTHING: Any = LABELS
+ANY_HALF: Any = 0.5
+ANY_SIZES: Any = (0, -1, 2.5, None, True, "8")
 """In places where a type checker would refuse labels."""
 CONSTANT = replace(SGD, schedule="constant")
 
@@ -188,7 +192,24 @@ def delivered_on_meta() -> Any:
         ),
         (lambda: dis.inspect(ANYTHING), r"inspect: votes are wanted, and here is a LabelDistribution; give"),
         (lambda: dis.loader(X, delivered_on_meta()), r"the delivery lies on meta; make it with device='cpu'"),
-        (lambda: dis.loader(X, dis.deliver("sls", LABELS)).set_epoch(-1), r"epoch -1; epochs are counted from 0"),
+        (
+            lambda: dis.loader(X, dis.deliver("sls", LABELS)).set_epoch(-1),
+            r"epoch -1; epochs are whole numbers, counted",
+        ),
+        (lambda: dis.loader(X, dis.deliver("sls", LABELS)).set_epoch(ANY_HALF), r"epoch 0.5; epochs are whole"),
+        *(
+            (partial(dis.loader, X, dis.deliver("soft", LABELS), batch_size=size), rf"batch_size is {size!r}; give a")
+            for size in ANY_SIZES
+        ),
+        (
+            lambda: dis.loader(X, dis.deliver("soft", LABELS), persistent_workers=True),
+            r"DataLoader refuses its options \(persistent_workers option needs num_workers > 0\); change or drop them",
+        ),
+        (lambda: dis.loader(X, dis.deliver("soft", LABELS), workers=2), r"DataLoader refuses its options \(.*workers"),
+        (
+            lambda: dis.loader(sparse.csr_array(X.flatten(1).numpy()), dis.deliver("soft", LABELS)),
+            r"a csr_array has no length \(.*\); give an array",
+        ),
         (
             lambda: dis.loader(
                 X, dis.deliver("repeated", LABELS), sampler=DistributedSampler(TensorDataset(X), num_replicas=2, rank=0)

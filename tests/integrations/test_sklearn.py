@@ -7,6 +7,8 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 
@@ -35,7 +37,8 @@ VotesClassifier, scorer = dis.sklearn.VotesClassifier, dis.sklearn.scorer
 
 TRUTH = np.random.default_rng(0).dirichlet([0.4, 0.4, 0.4], 120)
 X = np.log(TRUTH + 0.05) + np.random.default_rng(1).normal(size=TRUTH.shape, scale=0.3)
-LABELS = dis.label(dis.simulate_votes(TRUTH, 7, annotators=20, seed=0))
+VOTES = dis.simulate_votes(TRUTH, 7, annotators=20, seed=0)
+LABELS = dis.label(VOTES)
 
 
 def boosted(library: str) -> Any:
@@ -99,6 +102,19 @@ def test_probabilities_count_every_item_alike_and_sample_weights_on_top() -> Non
     np.testing.assert_allclose(by_item.predict_proba(X), by_vote.predict_proba(X), atol=1e-4)
     unweighted = VotesClassifier(inner).fit(X, LABELS.probabilities)
     assert not np.allclose(unweighted.predict_proba(X), by_vote.predict_proba(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_the_columns_of_a_frame_are_classes_by_their_names(frame: Any) -> None:
+    counts = frame(dict(zip("zam", LABELS.counts.T, strict=True)))
+    by_name = VotesClassifier(LogisticRegression()).fit(X, counts)
+    assert by_name.classes_.tolist() == ["z", "a", "m"]
+    ordered = VotesClassifier(LogisticRegression(), classes=["a", "m", "z"]).fit(X, counts)
+    np.testing.assert_allclose(ordered.predict_proba(X), by_name.predict_proba(X)[:, [1, 2, 0]], atol=1e-3)
+    assert ordered.score(X, counts) == pytest.approx(ordered.score(X, LABELS.counts[:, [1, 2, 0]]))
+    assert cross_val_score(ordered, X, counts, cv=3) == pytest.approx(
+        cross_val_score(ordered, X, LABELS.counts[:, [1, 2, 0]], cv=3)
+    )
 
 
 @pytest.mark.parametrize("library", ["logistic", "lightgbm", "xgboost"])
@@ -170,6 +186,21 @@ def test_it_stands_in_pipelines_and_searches_and_takes_sparse_features() -> None
             r"'7' is no class; choose 0, 1, 2",
         ),
         (lambda: VotesClassifier(LogisticRegression()).fit(X, LABELS), r"y is a LabelDistribution; give its counts"),
+        (lambda: VotesClassifier(LogisticRegression()).fit(X, VOTES), r"y is Votes; give dis.label\(votes\).counts"),
+        (
+            lambda: VotesClassifier(LogisticRegression()).fit(X, sparse.csr_array(LABELS.counts)),
+            r"sparse table; give it as",
+        ),
+        (
+            lambda: VotesClassifier(LogisticRegression(), classes=["a", "b", "b"]).fit(X, LABELS.counts),
+            r"the classes a, b, b are not all different; name each once",
+        ),
+        (
+            lambda: VotesClassifier(LogisticRegression(), classes=["a", "b", "c"]).fit(
+                X, pd.DataFrame(LABELS.counts, columns=["a", "b", "d"])
+            ),
+            r"the columns of y are a, b, d, and the classes a, b, c; give one column",
+        ),
         (lambda: VotesClassifier(LogisticRegression()).fit(X, None), r"requires y to be passed"),
         (lambda: scorer("nothing"), r"'nothing' is no metric; choose kl, "),
         (lambda: scorer("accuracy_original"), r"'accuracy_original' compares with original labels"),

@@ -95,6 +95,8 @@ def test_the_answer_says_for_which_metric_and_what_cannot_be_known() -> None:
         ({"goal": "agreement"}, "give a budget"),
         ({"budget": 0}, "buys nothing"),
         ({"budget": 1}, "does not buy two items"),
+        ({"budget": float("nan")}, "a budget of nan buys nothing"),
+        ({"budget": float("inf")}, "a budget of inf buys nothing"),
         ({"difference": 5.0}, "give a smaller one"),
     ],
 )
@@ -106,8 +108,23 @@ def test_what_is_wrong_is_said(given: dict[str, Any], sentence: str) -> None:
 def test_a_pilot_of_single_votes_is_refused() -> None:
     with pytest.raises(InputError, match="ask at least 10 items twice"):
         plan(votes_from_counts(np.eye(3, dtype=np.int64)), budget=100)
+    with pytest.raises(InputError, match="all votes are for one class, so that there is nothing to tell apart"):
+        plan(votes_from_counts(np.tile([3, 0], (30, 1))), budget=100)
     with pytest.raises(InputError, match="cost more than 0"):
         Prices(vote=0)
+
+
+def test_a_budget_is_spent_to_the_last_vote_whatever_binary_numbers_make_of_prices() -> None:
+    bought = {each.k: each.items for each in plan(pilot(), budget=3, prices=Prices(vote=0.1)).choices}
+    assert bought == {k: 30 // k for k in bought}
+    assert bought[3] == 10
+
+
+@pytest.mark.parametrize("budget", [1e6, 1e12])
+def test_free_items_beat_votes_by_soft_nll_however_rich_one_is(budget: float) -> None:
+    best = plan(pilot(), goal="soft_nll", budget=budget).best
+    assert best is not None
+    assert best.k == 1
 
 
 def test_the_next_votes_go_where_they_help_and_beat_even_ones() -> None:
@@ -237,6 +254,21 @@ def test_a_wage_needs_the_seconds_of_an_answer(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, ["plan", str(tmp_path / "votes.csv"), "--wage", "12"])
     assert isinstance(refused.exception, InputError)
     assert "--answer-seconds" in str(refused.exception)
+
+
+def test_the_order_of_two_systems_does_not_matter_and_the_same_one_twice_is_refused() -> None:
+    votes = pilot()
+    shares = votes.counts / votes.counts.sum(axis=1, keepdims=True)
+    sure, even = 0.8 * shares + 0.1, np.full(shares.shape, 0.5)
+    one, other = (
+        plan(votes, budget=300, systems=dict(each))
+        for each in ([("sure", sure), ("even", even)], [("even", even), ("sure", sure)])
+    )
+    assert one.answer == other.answer
+    assert one.difference["soft_nll"] > 0
+    assert "sure is taken for the better one, as it is on the pilot" in other.notes[1]
+    with pytest.raises(InputError, match="sure and same do not differ by soft NLL on the pilot; give two that do"):
+        plan(votes, budget=300, systems={"sure": sure, "same": sure})
 
 
 def test_a_notebook_shows_the_figure() -> None:

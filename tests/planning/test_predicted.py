@@ -140,3 +140,11 @@ def test_a_pilot_without_any_disagreement_leaves_room_for_some() -> None:
     assert said.agreement.estimate is not None
     assert said.agreement.estimate.value == 1
     assert said.agreement.estimate.low == pytest.approx(0.95)
+    # Of one mind on each item, though not the same on all of them: at every k, and without a warning.
+    several = np.repeat([[3, 0], [0, 3]], 15, axis=0)
+    single = np.array([[1, 0], [0, 1]])
+    for pilot in (several, np.concatenate([several, single])):
+        for each in predict(pilot, fit_panel(pilot), [(300, 1), (100, 3), (20, 50)], scale=None):
+            found = each.same_majority.estimate
+            assert found is not None
+            assert [found.value, found.low, found.high] == pytest.approx([1.0, 0.9, 1.0])

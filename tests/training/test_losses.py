@@ -220,9 +220,23 @@ def test_targets_that_are_none_are_one_sentence(name: str) -> None:
         (torch.full((4, 2), 0.5), r"a target of shape \(4, 2\) and torch.float32 for logits of shape \(4, 3\)"),
         (torch.zeros(3, dtype=torch.int64), r"shape \(3,\) and torch.int64"),
         (torch.zeros(4), "or a whole number, for each item"),
+        (torch.tensor([0, 1, 2, 3]), "class indices from 0 to 3, and there are logits of 3 classes; give .* 0 to 2"),
+        (torch.tensor([0, -100, 2, 1]), "class indices from -100 to 2"),
     ):
         with pytest.raises(InputError, match=sentence):
             LOSSES[name](logits, target)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"logits of torch.int64 are no real numbers"):
+        LOSSES[name](logits.long(), torch.zeros(4, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_class_indices_may_be_any_whole_numbers_and_batches_empty(name: str) -> None:
+    logits = LOGITS[:2]
+    expected = LOSSES[name](logits, torch.tensor([1, 0]))
+    for kind in (torch.int32, torch.uint8, torch.bool):
+        torch.testing.assert_close(LOSSES[name](logits, torch.tensor([1, 0], dtype=kind)), expected)
+    for target in (TARGET[:0], torch.zeros(0, dtype=torch.int64)):
+        assert LOSSES[name](LOGITS[:0], target).shape == (0,)
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,25 @@ def test_a_damaged_cell_does_not_mix_models_with_people(rows: list[Row], tmp_pat
         read_votes(rows, kind="label")
 
 
+@pytest.mark.parametrize(
+    ("person", "model"), [("human", "llm"), ("Human", "AI"), ("people", "machine"), ("human", "model")]
+)
+def test_other_words_for_people_and_models_do_not_mix_them(
+    rows: list[Row], votes: Votes, tmp_path: Path, person: str, model: str
+) -> None:
+    words = {"person": person, "model": model}
+    said = [row | {"kind": words[row["kind"]]} for row in rows]
+    assert content(read_votes(said)) == content(votes)
+    pl.DataFrame(said).write_csv(tmp_path / "votes.csv")
+    pl.DataFrame(rows).write_csv(tmp_path / "plain.csv")
+    assert str(count_votes(tmp_path / "votes.csv")) == str(count_votes(tmp_path / "plain.csv"))
+    # About the items it is not taken for the annotators' kind: nobody is both.
+    by_item = [row | {"kind": person if row["item"] == "i1" else model} for row in rows]
+    with pytest.raises(InputError, match=r"annotator '\w+' has .* in column 'kind', and .* is named with --keep"):
+        read_votes(by_item)
+    assert read_votes(by_item, item_attributes=["kind"]).by_model is None
+
+
 def test_two_frames_that_are_put_together_say_who_gave_each_row(rows: list[Row], votes: Votes) -> None:
     people, models = (pl.DataFrame(part) for part in (without(rows), [r for r in rows if r["kind"] == "model"]))
     together = pl.concat([people, models], how="diagonal")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -397,6 +398,7 @@ def test_bad_votes_are_refused_in_one_sentence(write: Any, case: str) -> None:
 
 
 BROKEN: dict[str, tuple[str, bytes, list[str]]] = {
+    "empty once decompressed": ("v.jsonl.gz", gzip.compress(b"\n"), ["the file is empty"]),
     "broken UTF-8": ("v.csv", b"item,label\n1,a\n2,\xff\n", ["line 3", "UTF-8"]),
     "broken UTF-8 in the header": ("v.csv", b"item,lab\xe9l\n1,a\n", ["line 1", "UTF-8"]),
     "UTF-16": ("v.csv", LONG.encode("utf-16"), ["line 1", "UTF-8"]),

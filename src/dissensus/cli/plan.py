@@ -126,7 +126,7 @@ def _systems(
 
     if predictions is None:
         if compare:
-            raise InputError("plan: --compare needs --predictions, the system that is taken for the better one")
+            raise InputError("plan: --compare needs --predictions, the other of the two systems; give both")
         return None, []
     found = {
         name: read_predictions(path, votes.classes, order=options["classes"], item=item, given=given)

@@ -146,7 +146,8 @@ def stand_in(
         note(sentence)
     if json is None or str(json) != "-":
         _print(result)
-    next_step(f"dissensus report --votes {votes} --predictions {predictions}")
+    if predictions is not None:
+        next_step(f"dissensus report --votes {votes} --predictions {predictions}")
 
 
 def _score(name: str) -> Score:

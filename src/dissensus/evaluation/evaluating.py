@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.arrays import column_names
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.baselines import MAJORITY, make_baselines
 from dissensus.evaluation.comparison.differences import Differences, differences, seed_numbers, with_holm
@@ -26,7 +27,7 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
 )
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.model_outputs import NO_CLASS
-from dissensus.evaluation.predictions import MODEL, Predictions, hard_labels, is_hard
+from dissensus.evaluation.predictions import MODEL, Predictions, hard_labels, is_hard, named_columns
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 from dissensus.evaluation.scoring import (
     BY_VOTES,
@@ -358,7 +359,8 @@ def evaluate(
             or several systems by name.
         classes: the names of the model's classes in the order of its last axis. Needed where `human` has names and an
             array has none, since no order of names can be taken for granted; names that count from 0 or 1 are their own
-            order. Classes that nobody voted for may be among them.
+            order, and the columns of a frame that are called after the classes. Classes that nobody voted for may be
+            among them.
         seeds: by system, the seeds of its runs (a plain list for a single system); systems with the same seeds are
             paired by number, others are compared unpaired. Runs without numbers are numbered from 0.
         votes: the votes behind `human`: with them judgements of several votes are taken as a whole, and people who
@@ -389,6 +391,11 @@ def evaluate(
     named = dict(model) if isinstance(model, Mapping) else {MODEL: model}
     numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
     labels, models, warnings = _models(named, people, classes, named_people=isinstance(human, LabelDistribution))
+    if len(labels.classes) < 2:
+        raise InputError(
+            f"evaluate: '{labels.classes[0]}' is the only class, so that every model is right; give votes, or "
+            "predictions, with the other classes"
+        )
     numbers = {
         name: each.seeds if isinstance(each, Predictions) else seed_numbers(name, len(models[name]), numbered)
         for name, each in named.items()
@@ -534,7 +541,7 @@ def labels_of(human: LabelDistribution | Any) -> LabelDistribution:
         counts=np.zeros(p.shape, dtype=np.int64),
         panel_size=np.zeros(len(p), dtype=np.int64),
         items=np.arange(len(p)),
-        classes=tuple(str(k) for k in range(p.shape[1])),
+        classes=column_names(human) or tuple(str(k) for k in range(p.shape[1])),
         scheme="given",
     )
 
@@ -602,6 +609,7 @@ def _classes_of(
 ) -> tuple[str, ...]:
     if isinstance(given, Predictions):
         return given.classes
+    stated = named_columns(given, people.classes) or stated
     if stated is None:
         first = int(people.classes[0] == "1")
         by_number = tuple(str(first + k) for k in range(len(people.classes)))

@@ -40,6 +40,8 @@ ANSWER_KEYS: Final = (
     "prediction",
     "predicted_label",
     "predicted",
+    "pred",
+    "y_pred",
     "generated_text",
     "completion",
     "output",
@@ -48,11 +50,15 @@ ANSWER_KEYS: Final = (
 )
 """Where a record or a column may have an answer in words, the likeliest first."""
 
+SAMPLES_KEYS: Final = ("answers", "answer", "samples", "responses", "response", "completions", "generations")
+"""Where a record may have several sampled answers as a list of texts."""
+
 LOOKED_AT: Final = 20
 """Records at the start of a file of which one must show its form; any of them may be a refusal or an error."""
 
 Answers = dict[str, float]
-"""By what the model said, its probability; together at most 1."""
+"""By what the model said, its probability, together at most 1 unless it was stated in words; empty where a record is
+written in a form, and what it says cannot be read."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,8 +89,8 @@ def read_outputs(
         path: JSON or JSONL in one of `FORMS`, or an Inspect log (`.eval`); or any table with a column of answers
             (`ANSWER_KEYS`), in which an item may have several rows, one for each sampled answer.
         classes: of the votes.
-        answers: by answer, the class that it means. Without it an answer is the class that it names, whatever the case
-            and the punctuation around it.
+        answers: by answer, the class that it means. Any other answer is the class that it names, whatever the case and
+            the punctuation around it.
         item: the key or column of item names; None looks for `ITEM_KEYS`.
     """
     kind = kind_of(path, also=(".npz", ".npy", ".eval"))
@@ -127,16 +133,20 @@ def read_answers(path: str | Path) -> dict[str, str]:
 def pipeline_scores(record: Any) -> Answers | None:
     """Hugging Face pipelines: `[{"label": ..., "score": ...}, ...]`, or the best label alone."""
     if isinstance(record, dict):
-        held = next((value for value in record.values() if _is_scores(value)), None)
+        held = next((value for value in record.values() if _is_scores(_unwrapped(value))), None)
         record = held if held is not None else [record] if _is_scores([record]) else None
-    if not _is_scores(record):
+    scores = _unwrapped(record)
+    if not _is_scores(scores):
         return None
-    return _summed((str(each["label"]), float(each["score"])) for each in record)
+    return _summed((str(each["label"]), _number(each["score"])) for each in scores)
+
+
+def _unwrapped(value: Any) -> Any:
+    """A pipeline that was given one text answers with a list of one list."""
+    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) else value
 
 
 def _is_scores(value: Any) -> bool:
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
-        value = value[0]
     return (
         isinstance(value, list)
         and bool(value)
@@ -146,19 +156,20 @@ def _is_scores(value: Any) -> bool:
 
 def chat_logprobs(record: Any) -> Answers | None:
     """OpenAI chat completions (alone, or as lines of a batch's output), vLLM's server, and its offline outputs."""
-    choice = _choice(record)
-    logprobs = choice.get("logprobs") if choice is not None else None
+    found = [_token_logprobs(choice.get("logprobs")) for choice in _choices(record)]
+    return _mean([_summed((token, _exp(value)) for token, value in pairs) for pairs in found if pairs])
+
+
+def _token_logprobs(logprobs: Any) -> list[tuple[str, Any]]:
+    """Each likely first token with its log-probability, in the three ways in which servers write them."""
     if isinstance(logprobs, dict) and logprobs.get("content"):
         first = logprobs["content"][0]
-        found = first.get("top_logprobs") or [first]
-        return _summed((str(each["token"]), math.exp(_number(each["logprob"]))) for each in found)
+        return [(str(each["token"]), each["logprob"]) for each in first.get("top_logprobs") or [first]]
     if isinstance(logprobs, dict) and logprobs.get("top_logprobs"):
-        return _summed((token, math.exp(_number(value))) for token, value in logprobs["top_logprobs"][0].items())
+        return list(logprobs["top_logprobs"][0].items())
     if isinstance(logprobs, list) and logprobs and isinstance(logprobs[0], dict):
-        return _summed(
-            (str(each["decoded_token"]), math.exp(_number(each["logprob"]))) for each in logprobs[0].values()
-        )
-    return None
+        return [(str(each["decoded_token"]), each["logprob"]) for each in logprobs[0].values()]
+    return []
 
 
 def harness_samples(record: Any) -> Answers | None:
@@ -169,16 +180,18 @@ def harness_samples(record: Any) -> Answers | None:
     if not isinstance(record, dict) or not {"doc_id", "arguments", "resps"} <= set(record):
         return None
     replies = record.get("filtered_resps") or record["resps"]
-    if isinstance(replies[0], str):
-        return _summed((reply, 1 / len(replies)) for reply in replies)
     given = record["arguments"]
     pairs = list(given.values()) if isinstance(given, dict) else given
-    choices = [str(pair["arg_1"] if isinstance(pair, dict) else pair[1]) for pair in pairs]
+    choices = [pair["arg_1"] if isinstance(pair, dict) else pair[1] for pair in pairs]
+    if isinstance(choices[0], dict):
+        # Settings of a generation: replies are texts, several where it was repeated.
+        texts = [text for reply in replies for text in (reply if isinstance(reply, list) else [reply])]
+        return _summed((str(text), 1 / len(texts)) for text in texts)
     numbers = np.array([_number(_first(reply)) for reply in replies])
-    if len(choices) != len(numbers):
-        raise InputError(f"document {record['doc_id']} has {len(numbers)} replies for {len(choices)} choices")
+    if len(choices) != len(numbers) or not np.isfinite(numbers.max()):
+        return {}
     shares = np.exp(numbers - numbers.max())
-    return _summed(zip(choices, (shares / shares.sum()).tolist(), strict=True))
+    return _summed(zip(map(str, choices), (shares / shares.sum()).tolist(), strict=True))
 
 
 def inspect_sample(record: Any) -> Answers | None:
@@ -189,7 +202,9 @@ def inspect_sample(record: Any) -> Answers | None:
     said = next((each for each in scored if each), None)
     if said is None:
         choices = record["output"].get("choices") or []
-        said = _words(choices[0]["message"]["content"]) if choices else record["output"].get("completion", "")
+        if choices:
+            return _mean([_said(_words(choice["message"]["content"])) for choice in choices])
+        said = record["output"].get("completion", "")
     return _said(str(said))
 
 
@@ -197,10 +212,10 @@ def words(record: Any) -> Answers | None:
     """A distribution or an answer in words: `{"A": "15%", "B": "85%"}`, or a text that may hold such an object."""
     if not isinstance(record, dict):
         return _said(record) if isinstance(record, str) else None
-    choice = _choice(record)
-    if choice is not None:
-        said = (choice.get("message") or {}).get("content", choice.get("text"))
-        return None if said is None else _said(_words(said))
+    choices = _choices(record)
+    if choices:
+        texts = [(choice.get("message") or {}).get("content", choice.get("text")) for choice in choices]
+        return _mean([{} if text is None else _said(_words(text)) for text in texts])
     for key in ("distribution", *ANSWER_KEYS):
         value = record.get(key)
         if isinstance(value, dict):
@@ -209,7 +224,12 @@ def words(record: Any) -> Answers | None:
             return _said(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return {str(value): 1.0}
-    return None
+    sampled: list[str] = next((record[key] for key in SAMPLES_KEYS if _is_texts(record.get(key))), [])
+    return _mean([_said(each) for each in sampled])
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
 
 
 FORMS: Final[dict[str, Callable[[Any], Answers | None]]] = {
@@ -219,18 +239,24 @@ FORMS: Final[dict[str, Callable[[Any], Answers | None]]] = {
     "Inspect log": inspect_sample,
     "answers in words": words,
 }
-"""By name, how records may be written; the first that reads a file's first record reads all of it."""
+"""By name, how records may be written; the first that reads one of a file's first records reads all of it."""
+
+
+NUMBERS: Final = ("Hugging Face pipeline scores", "top log-probabilities")
+"""Forms whose numbers a program computed: there, more than 1 in all is an error."""
 
 
 def _form_of(records: Sequence[Any], classes: Sequence[str]) -> str | None:
-    """The form of the first record that has one; None of a table, whose records have a key for each class."""
-    for record in records[:LOOKED_AT]:
-        if isinstance(record, dict) and set(classes) <= set(record):
-            return None
-        for name, form in FORMS.items():
-            if _read_by(form, record) is not None:
-                return name
-    return None
+    """The first form that reads one of the first records; None of a table, whose records have a key for each class.
+
+    Forms come before records: where the first completion has no log-probabilities, a refusal, those of the others
+    count, and their words do not.
+    """
+    looked_at = records[:LOOKED_AT]
+    if any(isinstance(record, dict) and set(classes) <= set(record) for record in looked_at):
+        return None
+    read = (name for name, form in FORMS.items() if any(_read_by(form, record) is not None for record in looked_at))
+    return next(read, None)
 
 
 def _read_by(form: Callable[[Any], Answers | None], record: Any) -> Answers | None:
@@ -241,15 +267,13 @@ def _read_by(form: Callable[[Any], Answers | None], record: Any) -> Answers | No
         return None
 
 
-def _choice(record: Any) -> dict[str, Any] | None:
-    """The first choice of a completion, wherever a server, a batch or an offline run keeps it."""
+def _choices(record: Any) -> list[dict[str, Any]]:
+    """The choices of a completion, several where answers were sampled, wherever they are kept."""
     for key in ("response", "body"):
         if isinstance(record, dict) and isinstance(record.get(key), dict):
             record = record[key]
-    if not isinstance(record, dict):
-        return None
-    held = record.get("choices") or record.get("outputs")
-    return held[0] if isinstance(held, list) and held and isinstance(held[0], dict) else None
+    held = (record.get("choices") or record.get("outputs")) if isinstance(record, dict) else None
+    return held if isinstance(held, list) and all(isinstance(each, dict) for each in held) else []
 
 
 def _words(content: Any) -> str:
@@ -268,30 +292,42 @@ def _said(text: str) -> Answers:
         except ValueError:
             held = None
         if isinstance(held, dict) and held:
-            try:
-                return _verbalised(held)
-            except (ValueError, InputError):
-                # An object that holds no numbers, such as {"answer": "A"}: the answer is in it.
-                inner = next((held[key] for key in ANSWER_KEYS if isinstance(held.get(key), str)), None)
-                if inner is not None:
-                    return {inner: 1.0}
+            # An object such as {"answer": "A", "confidence": 0.8}: the answer is in it.
+            inner = next((held[key] for key in ANSWER_KEYS if isinstance(held.get(key), str)), None)
+            if inner is not None and math.isnan(_number(inner)):
+                return {inner: 1.0}
+            # Beside numbers there may be a reason in words.
+            numbers = {name: value for name, value in held.items() if not math.isnan(_number(value))}
+            with suppress(InputError):
+                return _verbalised(numbers) or {text: 1.0}
     return {text: 1.0}
 
 
 def _verbalised(held: Mapping[str, Any]) -> Answers:
-    """Numbers or percentages by answer; more than 1 in all is taken as percent, and the rest as nothing said."""
+    """Numbers or percentages by answer; what lacks to 1, or to 100 %, is nothing said.
+
+    Numbers without a sign are percent where one is more than 1 and all together more than 1.5: 0.9 and 0.8 are two
+    probabilities that do not fit together.
+    """
     shares = {str(name): _number(value) for name, value in held.items()}
-    if any(not 0 <= share < math.inf for share in shares.values()):
+    if any(share < 0 or share == math.inf for share in shares.values()):
         raise InputError("a stated probability is negative or endless")
-    total = sum(shares.values())
-    percent = any(isinstance(value, str) and "%" in value for value in held.values()) or total > 1.5
-    whole = 100.0 if percent else 1.0
-    return {name: share / max(total, whole) for name, share in shares.items()}
+    signed = any(isinstance(value, str) and "%" in value for value in held.values())
+    percent = signed or (max(shares.values(), default=0.0) > 1 and sum(shares.values()) > 1.5)
+    return _summed((name, share / (100.0 if percent else 1.0)) for name, share in shares.items())
 
 
 def _number(value: Any) -> float:
-    """A number, which harnesses and models also write as text."""
-    return float(value.strip().rstrip("%")) if isinstance(value, str) else float(value)
+    """A number, which harnesses and models also write as text; NaN where it is none."""
+    try:
+        return float(value.strip().rstrip("%")) if isinstance(value, str) else float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _exp(logprob: Any) -> float:
+    # What is beyond all numbers is no probability, and is told from a number as such.
+    return math.exp(_number(logprob)) if _number(logprob) < 700 else math.nan
 
 
 def _first(reply: Any) -> Any:
@@ -302,11 +338,20 @@ def _first(reply: Any) -> Any:
 
 
 def _summed(pairs: Iterable[tuple[str, float]]) -> Answers:
-    """Probabilities by answer; tokens that differ in white space alone stay apart until they are mapped."""
+    """Probabilities by answer; tokens that differ in white space alone stay apart until they are mapped.
+
+    One that is no number leaves nothing: what the others would be without it is not known.
+    """
     summed: Answers = {}
     for answer, share in pairs:
         summed[answer] = summed.get(answer, 0.0) + share
-    return summed
+    return summed if all(map(math.isfinite, summed.values())) else {}
+
+
+def _mean(sampled: Sequence[Answers]) -> Answers | None:
+    """The mean of several answers about one item; None where there is none."""
+    pairs = ((answer, share / len(sampled)) for answers in sampled for answer, share in answers.items())
+    return _summed(pairs) if sampled else None
 
 
 # Files ----------------------------------------------------------------------------------------------------------------
@@ -317,7 +362,7 @@ def _records(path: Path, kind: str) -> list[tuple[str | None, Any]]:
     if kind == "eval":
         return [(None, sample) for sample in _inspect_samples(path)]
     with open_bytes(path) as file:
-        text = file.read().decode("utf-8", errors="replace")
+        text = file.read().decode("utf-8-sig", errors="replace")
     try:
         if kind == "JSONL":
             return [(None, json.loads(line)) for line in text.splitlines() if line.strip()]
@@ -327,8 +372,15 @@ def _records(path: Path, kind: str) -> list[tuple[str | None, Any]]:
     if isinstance(held, dict) and isinstance(held.get("samples"), list):
         return [(None, sample) for sample in held["samples"]]
     if isinstance(held, dict):
-        return [(name, value if isinstance(value, str | list) else {"output": value}) for name, value in held.items()]
+        return [(name, _under_name(value)) for name, value in held.items()]
     return [(None, record) for record in held] if isinstance(held, list) else []
+
+
+def _under_name(value: Any) -> Any:
+    """What stands under an item's name, as a record."""
+    if _is_texts(value):
+        return {"answers": value}
+    return value if isinstance(value, str | list) else {"output": value}
 
 
 def _first_records(path: Path) -> list[Any]:
@@ -375,22 +427,61 @@ def _answer_column(
         # Numbers for each class, which are read once, by their own reader.
         return None
     rows = read_rows(path)
-    if rows.table[column].dtype.is_nested() or rows.table[column].dtype.is_float():
+    cells = rows.table[column]
+    if cells.dtype.is_nested() or (cells.dtype.is_float() and (cells != cells.floor()).any()):
         return None
     others = [name for name in columns if name != column]
-    named = require("item", item if item in others else None, others, path=rows.path)
-    items, said = rows.table[named].to_list(), rows.table[column].cast(str).to_list()
-    return f"answers in the column '{column}'", [
-        (each, {"" if answer is None else answer: 1.0}) for each, answer in zip(items, said, strict=True)
-    ]
+    # A column of labels that stands alone is numbered like an array.
+    named = require("item", item if item in others else None, others, path=rows.path) if others else None
+    items = rows.table[named].to_list() if named is not None else [None] * len(rows.table)
+    return f"answers in the column '{column}'", _cells_of(cells, items)
+
+
+def _cells_of(cells: Any, items: Sequence[str | int | None]) -> list[tuple[str | int | None, Answers | None]]:
+    """What each cell of a column says about its item."""
+    said = cells.cast(str).to_list()
+    return [(name, _said(answer or "")) for name, answer in zip(items, said, strict=True)]
+
+
+def read_columns(
+    path: Path, classes: Sequence[str], *, answers: Mapping[str, str] | None = None, item: str | None = None
+) -> dict[str, Outputs]:
+    """The models of a table that has a column of answers for each of them, by its name; empty for any other file.
+
+    Args:
+        path: a table; the columns of which at least half of the cells name a class are models.
+        classes: of the votes.
+        answers: as in `read_outputs`.
+        item: likewise.
+    """
+    from dissensus.votes.columns import require
+
+    if kind_of(path, also=(".npz", ".npy", ".eval")) in ("npz", "npy", "eval", "JSON"):
+        return {}
+    columns = columns_of(path)
+    if any(name in classes or name.lower() in ANSWER_KEYS for name in columns):
+        return {}
+    rows = read_rows(path)
+    flat = [name for name in columns if not rows.table[name].dtype.is_nested()]
+    named = require("item", item if item in flat else None, flat, path=rows.path)
+    items, meaning = rows.table[named].to_list(), _meaning(path, classes, answers)
+    found = {}
+    for name in flat:
+        told = _cells_of(rows.table[name], items)
+        form = f"answers in the column '{name}'"
+        read = _tallied(path, told, form=form, classes=tuple(classes), meaning=meaning)
+        if name != named and read.probabilities[:, : len(classes)].sum() >= len(read.items) / 2:
+            found[name] = read
+    return found
 
 
 # Tallies --------------------------------------------------------------------------------------------------------------
 
 
 def plain_answer(answer: str) -> str:
-    """An answer without case, white space and the marks of tokens and punctuation around it."""
-    return answer.replace("\u2581", " ").replace("\u0120", " ").strip(string.whitespace + string.punctuation).casefold()
+    """An answer without case, white space and the marks of tokens and punctuation around it; 2.0 is 2."""
+    bare = answer.replace("\u2581", " ").replace("\u0120", " ").strip(string.whitespace + string.punctuation)
+    return re.sub(r"^(\d+)\.0+$", r"\1", bare).casefold()
 
 
 def _meaning(path: Path, classes: Sequence[str], answers: Mapping[str, str] | None) -> dict[str, int]:
@@ -401,22 +492,26 @@ def _meaning(path: Path, classes: Sequence[str], answers: Mapping[str, str] | No
                 f"{path}: the answer '{said}' is said to mean '{meant}', and people voted for {', '.join(classes)}; "
                 "name one of these"
             )
-    pairs = dict(answers) if answers is not None else {name: name for name in classes}
-    meaning: dict[str, int] = {}
-    for said, meant in pairs.items():
+    # The table says what other answers mean, and has the last word where it names a class.
+    return _places(classes, dict(zip(classes, classes, strict=True))) | _places(classes, answers or {})
+
+
+def _places(classes: Sequence[str], meant_by: Mapping[str, str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for said, meant in meant_by.items():
         place = list(classes).index(meant)
         # Classes such as '+' and '-' are nothing but punctuation, and 'a' and 'A' may be two: such are told apart as
         # they are written.
         key = plain_answer(said)
-        if key and meaning.setdefault(key, place) != place:
-            meaning[key] = -1
-        meaning[_exactly(said)] = place
-    return meaning
+        if key and found.setdefault(key, place) != place:
+            found[key] = -1
+        found[_exactly(said)] = place
+    return found
 
 
 def _exactly(answer: str) -> str:
     """The key of an answer as it is written; no plain answer begins with white space."""
-    return f" {answer}"
+    return f" {answer.strip()}"
 
 
 def _tallied(
@@ -442,20 +537,29 @@ def _tallied(
     column: list[int] = []
     share: list[float] = []
     unread: list[int] = []
+    too_much: list[int] = []
     for record, (_, said) in enumerate(told):
         before = len(row)
+        total = sum((said or {}).values())
+        if total > 1 + 1e-3 and form not in NUMBERS:
+            too_much.append(record)
         for answer, mass in (said or {}).items():
             where = meaning.get(_exactly(answer), meaning.get(plain_answer(answer), -1))
             if where >= 0:
                 row.append(record)
                 column.append(where)
-                share.append(mass)
+                share.append(mass / max(1.0, total) if form not in NUMBERS else mass)
         if len(row) == before:
             unread.append(record)
     cell = place[np.array(row, dtype=np.int64)] * (len(classes) + 1) + np.array(column, dtype=np.int64)
     table: Table = np.bincount(cell, share, minlength=len(names) * (len(classes) + 1)).reshape(len(names), -1) / 1.0
     times = np.bincount(place, minlength=len(names))
     table /= times[:, None]
+    if (table < 0).any():
+        raise InputError(
+            f"{path}: item {list(names)[int(table.min(axis=1).argmin())]} has the score {table.min():.3g}, which is no "
+            "probability; give scores after softmax"
+        )
     inside = table.sum(axis=1)
     if (inside > 1 + 1e-3).any():
         raise InputError(
@@ -469,11 +573,16 @@ def _tallied(
         notes.append(f"{len(told):,} answers about {len(names):,} items, {times.min()} to {times.max()} an item")
     if unread:
         name, said = told[unread[0]]
-        example = f"{next(iter(said))[:40]!r}" if said else "an empty one"
+        example = f"{next(iter(said))[:40]!r}" if said else "one that cannot be read"
         notes.append(
             f"{len(unread):,} of {len(told):,} answers ({len(unread) / len(told):.1%}) name no class, first {example} "
             f"about item {unread[0] if name is None else name}; they count as '{NO_CLASS}', which nobody voted for: "
             "say what they mean with --answers FILE"
+        )
+    if too_much:
+        notes.append(
+            f"{len(too_much):,} of {len(told):,} distributions in words sum to more than 1, first that about item "
+            f"{list(names)[place[too_much[0]]]}; each is divided by its sum"
         )
     outside = table[:, -1]
     if outside.any() and not np.isclose(outside.mean(), len(unread) / len(told)):

@@ -11,10 +11,10 @@ import numpy as np
 from scipy.special import softmax
 
 from dissensus.array_file import read_npy, read_npz
-from dissensus.arrays import places_of
+from dissensus.arrays import column_names, places_of
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.arithmetic import to_numpy
-from dissensus.evaluation.model_outputs import read_outputs
+from dissensus.evaluation.model_outputs import read_columns, read_outputs
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
 from dissensus.table_file import kind_of, open_bytes, open_file, read_rows
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dissensus.arrays import Floats, Ints, Names, Table
+    from dissensus.evaluation.model_outputs import Outputs
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.table_file import Rows
@@ -124,20 +125,33 @@ def read_predictions(
     kind = kind_of(path, also=(NPZ, NPY, EVAL))
     outputs = read_outputs(path, names.all, answers=answers, item=item)
     if outputs is not None:
-        return Predictions(
-            probabilities=outputs.probabilities[None],
-            items=outputs.items,
-            classes=outputs.classes,
-            given="probabilities",
-            seeds=(0,),
-            notes=tuple(f"{path}: {sentence}" for sentence in outputs.notes),
-        )
+        return _of_outputs(path, outputs)
     if answers is not None:
         raise InputError(f"{path}: it holds numbers for each class, and no answers; leave out --answers")
     arrays = _arrays(path, kind)
     found = _from_table(path, names, item) if arrays is None else _from_arrays(path, arrays, names)
     _refuse_repeated(path, found.items)
     return _settled(path, found, given)
+
+
+def read_column_predictions(
+    path: str | Path, classes: Sequence[str], *, answers: Mapping[str, str] | None = None, item: str | None = None
+) -> dict[str, Predictions]:
+    """By name, the models of a table with a column of answers for each of them; empty for any other file."""
+    path = open_file(path)
+    found = read_columns(path, tuple(map(str, classes)), answers=answers, item=item)
+    return {name: _of_outputs(path, outputs) for name, outputs in found.items()}
+
+
+def _of_outputs(path: Path, outputs: Outputs) -> Predictions:
+    return Predictions(
+        probabilities=outputs.probabilities[None],
+        items=outputs.items,
+        classes=outputs.classes,
+        given="probabilities",
+        seeds=(0,),
+        notes=tuple(f"{path}: {sentence}" for sentence in outputs.notes),
+    )
 
 
 def rows_predictions(
@@ -207,15 +221,22 @@ def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] 
             made[name] = each
             continue
         hard = is_hard(each)
+        order = named_columns(each, human.classes) or names
         runs = hard_labels(str(name), each, human, classes) if hard else checked_probabilities(each, str(name))
         made[name] = Predictions(
             probabilities=runs,
             items=human.items,
-            classes=human.classes if hard else names,
+            classes=human.classes if hard else order,
             given="probabilities",
             seeds=tuple(range(len(runs))),
         )
     return made
+
+
+def named_columns(given: Any, classes: Sequence[str]) -> tuple[str, ...] | None:
+    """The classes of a frame's columns in their order, where each class has a column of its name; else None."""
+    names = column_names(given)
+    return names if names is not None and set(classes) <= set(names) else None
 
 
 def is_hard(given: Any) -> bool:
@@ -229,10 +250,13 @@ def is_hard(given: Any) -> bool:
 
 
 def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Runs:
-    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes."""
+    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes.
+
+    Whole numbers are places only where they are not all classes: ratings from 1 to 5 are called so.
+    """
     labels = to_numpy(given)
     names = [str(each) for each in labels.tolist()]
-    if stated is not None and labels.dtype.kind in "iu":
+    if stated is not None and labels.dtype.kind in "iu" and not set(names) <= set(people.classes):
         unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
         names = [str(stated[place]) for place in labels] if not unknown.size else names
     lacking = [each for each in dict.fromkeys(names) if each not in people.classes]
@@ -320,6 +344,11 @@ def align_predictions(
 def _refuse_one_sided(name: str, judged: Names, predicted: Names, place: Ints) -> None:
     remedy = "give one prediction for each item with votes, or evaluate only the common items (--only-common)"
     missing = np.flatnonzero(place < 0)
+    if missing.size == judged.size:
+        raise InputError(
+            f"{name}: no prediction is for an item with votes; these are called {', '.join(map(str, judged[:3]))}, and "
+            f"those of the predictions {', '.join(map(str, predicted[:3]))}; call items the same in both"
+        )
     if missing.size:
         raise InputError(
             f"{name}: {missing.size:,} items with votes have no prediction, first {judged[missing[0]]}; {remedy}"
@@ -583,7 +612,7 @@ def _class_numbers(rows: Rows, classes: _Names, *, beside: Sequence[str]) -> _Fo
     if source is None or len(missing) < len(classes.all):
         raise InputError(
             f"{path}: no column is named after {listed(missing)}, among {listed(columns)}; give one column for each "
-            "class of the votes"
+            "class of the votes, or one called 'label' with an answer in each row"
         )
     cells, names, notes = _cells(rows, source, classes)
     return _Found(numbers=_stack(cells, rows)[None], items=nameless, classes=names, source=source, notes=notes)

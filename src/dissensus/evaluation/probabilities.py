@@ -32,6 +32,9 @@ def checked_human(human: LabelDistribution | Any) -> Table:
         return np.asarray(human.probabilities, dtype=np.float64)
     if isinstance(human, Votes):
         raise InputError("human: these are votes, of which there are many for an item; give dis.label(votes)")
+    counts = numbers(human, "human")
+    if (counts == np.floor(counts)).all() and (counts >= 0).all() and counts.sum(axis=-1).max() > 1:
+        raise InputError("human: these are counts of votes; give dis.label(votes), or divide each row by its sum")
     runs = checked_probabilities(human, "human")
     if len(runs) != 1:
         raise InputError(f"human: shape {runs.shape} is not items by classes; give one distribution per item")

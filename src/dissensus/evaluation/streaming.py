@@ -74,13 +74,21 @@ class Evaluator:
         self._classes: int | None = None
         self._kept: dict[str, list[tuple[Any, ...]]] = {}
 
+    def __repr__(self) -> str:
+        return f"Evaluator({', '.join(self.metrics)}; {self.items:,} items)"
+
     def update(self, human: Any, model: Any) -> Self:
-        """Take in a batch: (items, classes) probabilities of people and of the model, NumPy, torch or lists."""
+        """Take in a batch: (items, classes) probabilities of people and of the model, NumPy, torch or lists.
+
+        A batch may be empty.
+        """
+        if all(hasattr(each, "__len__") and not len(each) for each in (human, model)):
+            return self
         people, run = checked_human(human), checked_probabilities(model, "model")
         if run.shape != (1, *people.shape) or self._classes not in (None, people.shape[1]):
             raise InputError(
-                f"evaluator: people's rows have shape {people.shape}, the model's {run.shape[1:]}, and batches before "
-                f"had {self._classes or people.shape[1]} classes; give as many of each"
+                f"evaluator: people's rows have shape {people.shape}, the model's {run.shape[len(run) == 1 :]}, and "
+                f"batches before had {self._classes or people.shape[1]} classes; give as many of each"
             )
         self._classes, self.items = people.shape[1], self.items + len(people)
         for name in self.metrics:

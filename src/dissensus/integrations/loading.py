@@ -53,9 +53,13 @@ class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
                 "length and __getitem__, a tensor or an array"
             )
         items = int(self._item.max()) + 1 if len(self._item) else 0
-        if len(dataset) != items:
+        try:
+            held = len(dataset)
+        except TypeError as error:
+            raise InputError(f"loader: a {type(dataset).__name__} has no length ({error}); give an array") from error
+        if held != items:
             raise InputError(
-                f"loader: {len(dataset):,} items in the dataset and {items:,} in the delivery; give the dataset of the "
+                f"loader: {held:,} items in the dataset and {items:,} in the delivery; give the dataset of the "
                 "delivered items, in the order of their labels"
             )
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
@@ -68,8 +72,8 @@ class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
 
     def set_epoch(self, epoch: int) -> None:
         """Hand out the targets of this epoch, from 0, from now on; in living workers too."""
-        if epoch < 0:
-            raise InputError(f"loader: epoch {epoch}; epochs are counted from 0")
+        if not hasattr(epoch, "__index__") or epoch < 0:
+            raise InputError(f"loader: epoch {epoch}; epochs are whole numbers, counted from 0")
         self._epoch.fill_(epoch)
         self.fresh = True
 
@@ -201,6 +205,8 @@ def loader(
             f"loader: {taken[0]} is not taken, since the order of an epoch comes from seed=; leave it out, or give "
             "another order as sampler="
         )
+    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+        raise InputError(f"loader: batch_size is {batch_size!r}; give a whole number of examples, 1 or more")
     delivered = Delivered(dataset, delivery)
     source = getattr(sampler, "dataset", getattr(sampler, "data_source", delivered))
     if len(source) != len(delivered):
@@ -208,13 +214,13 @@ def loader(
             f"loader: the sampler is of {len(source):,} places and the delivery has {len(delivered):,} examples; make "
             f"it with {type(sampler).__name__}(delivery.examples)"
         )
-    return Loader(
-        delivered,
-        batch_size=batch_size,
-        sampler=Order(delivered, seed=seed) if sampler is None else sampler,
-        collate_fn=partial(_collated, collate_fn),
-        **options,
-    )
+    order = Order(delivered, seed=seed) if sampler is None else sampler
+    try:
+        return Loader(
+            delivered, batch_size=batch_size, sampler=order, collate_fn=partial(_collated, collate_fn), **options
+        )
+    except (TypeError, ValueError) as error:
+        raise InputError(f"loader: PyTorch's DataLoader refuses its options ({error}); change or drop them") from error
 
 
 def _collated(

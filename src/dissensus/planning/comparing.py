@@ -60,6 +60,12 @@ FEW: Final = 500
 TESTS: Final = 2000
 """Of them."""
 
+FAR: Final = 0.2
+"""In parts of it, how far off a first guess of the items needed may be."""
+
+LINEAR: Final = ("soft_nll",)
+"""Metrics that are linear in the votes, so that against k votes the mean difference is the one against everybody."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Differences:
@@ -69,18 +75,21 @@ class Differences:
     its votes allow) weigh the same.
 
     Attributes:
+        linear: whether the metric is one of `LINEAR`.
         truth: (groups,) against everybody, where the worse system knows nothing; of real systems, anywhere.
         apart: by k, (groups, repeats) against k votes, likewise.
         alike: by k, (groups, repeats) where both systems are alike; empty for real systems.
     """
 
+    linear: bool
     truth: Floats
     apart: Mapping[int, Table]
     alike: Mapping[int, Table]
 
     def moments(self, k: int, weights: Table, share: Floats) -> tuple[Floats, Floats]:
         """(rows,) mean and standard deviation of an item's difference, for rows of weights and shares."""
-        mean = share * (weights @ self.apart[k].mean(axis=1))
+        # What is known needs no simulation, whose noise would choose between plans where items are many.
+        mean = share * (weights @ (self.truth if self.linear else self.apart[k].mean(axis=1)))
         square = share * (weights @ (self.apart[k] ** 2).mean(axis=1))
         if k in self.alike:
             square = square + (1 - share) * (weights @ (self.alike[k] ** 2).mean(axis=1))
@@ -184,13 +193,20 @@ class Pair:
             return None
         # One and a half items more for Student's t in place of the normal distribution.
         needed = (float(ndtri(power) - ndtri(SIZE / 2)) * deviation / np.maximum(mean, 1e-12)) ** 2 + 1.5
-        if needed[0] < FEW:
-            at = np.unique(np.ceil(needed[0] * np.array([0.7, 0.85, 1.0, 1.2])).astype(np.int64).clip(5))
-            beyond = np.array([self._simulated(metric, int(n), k) for n in at])
-            slope, start = np.polyfit(np.sqrt(at), beyond, 1) if len(at) > 1 else (0.0, 0.0)
-            simulated = ((float(ndtri(power)) - start) / slope) ** 2 if slope > 0 else needed[0]
-            needed = needed * simulated / needed[0]
-        return _middle(np.minimum(needed, 1e9))
+        simulated = float(needed[0])
+        if simulated < FEW:
+            simulated = self._simulated_need(metric, k, about=simulated, power=power)
+            if abs(simulated / needed[0] - 1) > FAR and simulated < FEW:
+                # Few items tell the systems apart, and what was simulated lay elsewhere: again, about what was found.
+                simulated = self._simulated_need(metric, k, about=simulated, power=power)
+        return _middle(np.minimum(needed * simulated / needed[0], 1e9))
+
+    def _simulated_need(self, metric: str, k: int, *, about: float, power: float) -> float:
+        """How many items have this power, from simulated tests of some more and fewer."""
+        at = np.unique(np.ceil(about * np.array([0.7, 0.85, 1.0, 1.2])).astype(np.int64).clip(5))
+        beyond = np.array([self._simulated(metric, int(n), k) for n in at])
+        slope, start = np.polyfit(np.sqrt(at), beyond, 1) if len(at) > 1 else (0.0, 0.0)
+        return float(((float(ndtri(power)) - start) / slope) ** 2) if slope > 0 else about
 
     def score(self, system: str, metric: str, k: int) -> Estimate:
         """What a real system would score against k votes of such items."""
@@ -233,6 +249,7 @@ def simulated_pair(
     by_metric = {}
     for metric in metrics:
         by_metric[metric] = Differences(
+            linear=metric in LINEAR,
             truth=_grouped(_gain(metric, p, better, nothing)).mean(axis=1),
             apart={k: _grouped(_gain(metric, c / k, better, nothing)) for k, c in counts.items()},
             alike={k: _grouped(_gain(metric, c / k, better, alike)) for k, c in counts.items()},
@@ -284,6 +301,7 @@ def real_pair(
     scores: dict[str, dict[str, dict[int, Floats]]] = {name: {} for name in systems}
     for metric in metrics:
         by_metric[metric] = Differences(
+            linear=metric in LINEAR,
             truth=_grouped(_gain(metric, p, one, other)).mean(axis=1),
             apart={k: _grouped(_gain(metric, c / k, one, other)) for k, c in counts.items()},
             alike={},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
@@ -140,8 +140,11 @@ class Plan:
     difference: Mapping[str, float]
     answer: tuple[str, ...]
     delivery: str
-    next: NextVotes | None = field(repr=False)
+    next: NextVotes | None
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Plan({self.goal}, {len(self.choices)} choices)", *self.answer])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -182,7 +185,7 @@ def plan(
             system knows nothing of every tenth item.
         prices: of votes and items.
         systems: by name, (items, classes) probabilities of one or two systems for the pilot's items, in their order;
-            two of them take the place of the simulated pair, the first as the better one.
+            two of them take the place of the simulated pair, and the better one by the goal on the pilot stays so.
         seed: of everything random.
 
     Examples:
@@ -205,6 +208,13 @@ def plan(
     if systems:
         chosen = {name: table[votes.panel_size > 0] for name, table in systems.items()}
         real = real_pair(counts, chosen, ks, metrics=metrics, seed=seed)
+        if len(chosen) > 1 and real.difference(held) < 0:
+            systems, chosen = ({name: each[name] for name in reversed(each)} for each in (dict(systems), chosen))
+            real = real_pair(counts, chosen, ks, metrics=metrics, seed=seed)
+        if len(chosen) > 1 and real.difference(held) <= 0:
+            raise InputError(
+                f"plan: {' and '.join(chosen)} do not differ by {METRICS[held].short} on the pilot; give two that do"
+            )
     pair = (
         real
         if systems and len(systems) > 1
@@ -214,7 +224,7 @@ def plan(
         metric: {k: found for k in ks if (found := pair.items_needed(metric, k)) is not None} for metric in metrics
     }
     sizes = (
-        [(int(budget / prices.cost(1, k)), k) for k in ks]
+        [(_affordable(budget, prices.cost(1, k)), k) for k in ks]
         if budget is not None
         else [(ceil(found.value), k) for k, found in needed[goal].items()]
     )
@@ -236,7 +246,7 @@ def plan(
     best = min(choices, key=lambda each: loss[each.k]) if choices else None
     # As many votes again as the pilot has, or fewer: what it tells of its items does not reach further.
     again = int(counts.sum())
-    further = next_votes(votes, budget=again if budget is None else min(again, int(budget / prices.vote)))
+    further = next_votes(votes, budget=again if budget is None else min(again, _affordable(budget, prices.vote)))
     return Plan(
         goal=goal,
         budget=budget,
@@ -252,6 +262,11 @@ def plan(
     )
 
 
+def _affordable(budget: float, price: float) -> int:
+    """How many a budget buys; ten at 0.3 cost 3, though 3 / 0.3 is a little less than 10 in binary numbers."""
+    return int(budget / price * (1 + 1e-12))
+
+
 def _check(
     votes: Votes, goal: str, budget: float | None, difference: float | None, systems: Mapping[str, Table] | None
 ) -> None:
@@ -262,6 +277,8 @@ def _check(
     if not single_choice(votes):
         raise InputError("plan: the votes have judgements with several classes or none; a pilot needs single choices")
     votes.require_people()
+    if (votes.counts.sum(axis=0) > 0).sum() < 2:
+        raise InputError("plan: all votes are for one class, so that there is nothing to tell apart; ask more items")
     if (votes.panel_size >= 2).sum() < 10:
         raise InputError(
             f"plan: {(votes.panel_size >= 2).sum()} items have two votes or more; ask at least 10 items twice, or "
@@ -269,8 +286,8 @@ def _check(
         )
     if budget is None and goal == "agreement":
         raise InputError("plan: agreement has no power to reach; give a budget")
-    if budget is not None and budget <= 0:
-        raise InputError(f"plan: a budget of {budget:g} buys nothing; give more")
+    if budget is not None and not 0 < budget < np.inf:
+        raise InputError(f"plan: a budget of {budget:g} buys nothing; give more, as a number")
     if systems is not None and len(systems) > 2:
         raise InputError(f"plan: {len(systems)} systems; give one, or the two that are to be told apart")
     if difference is not None and systems is not None and len(systems) == 2:
@@ -377,8 +394,8 @@ def _notes(votes: Votes, pair: Pair, systems: Mapping[str, Table] | None) -> lis
     if pair.real:
         better, worse = list(systems or ())
         told.append(
-            f"The systems are {better} and {worse}, and {better} is taken for the better one; how far they differ is "
-            "known from the pilot alone."
+            f"The systems are {better} and {worse}, and {better} is taken for the better one, as it is on the pilot; "
+            "how far they differ is known from the pilot alone."
         )
     else:
         told.append(

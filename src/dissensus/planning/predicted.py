@@ -84,6 +84,7 @@ def predict(
     classes = counts.shape[1]
     nominal = 1.0 - np.eye(classes)
     several = counts[counts.sum(axis=1) >= 2]
+    of_one_mind = bool((several.max(axis=1) == several.sum(axis=1)).all())
     votes = sorted({k for _, k in plans})
     simulated = nested_votes(np.repeat(panel.points, REPEATS, axis=0), votes, np.random.default_rng(seed))
     chance = {k: same_majority(panel.points, k, seed=seed) for k in votes}
@@ -99,7 +100,7 @@ def predict(
                 items=n,
                 agreement=_upside_down(agreement.predicted(n, k)) if k > 1 else one_vote,
                 alpha=_upside_down(alpha.predicted(n, k)) if k > 1 else one_vote,
-                same_majority=_same(chance[k], panel, n),
+                same_majority=_unseen(len(several)) if of_one_mind else _same(chance[k], panel, n),
                 reliability=None if scale is None else _reliability(alpha, n, k),
                 label_error=_scaled(agreement.known(), 1 / k),
             )
@@ -217,6 +218,11 @@ def same_majority(p: Table, k: int, *, seed: int) -> Floats:
     return np.asarray(((total**2).sum(axis=1) - squares) / (PANELS * (PANELS - 1)))
 
 
+def _unseen(items: int) -> Finding:
+    """Where no two votes on an item differed: the rule of three bounds the share of items on which they would."""
+    return Finding(Estimate(1.0, 1 - 3 / items, 1.0, LEVEL, 0))
+
+
 def _same(chance: Floats, panel: FittedPanel, n: int) -> Finding:
     """The share of n new items with one majority, from its chance at each point.
 
@@ -230,8 +236,9 @@ def _same(chance: Floats, panel: FittedPanel, n: int) -> Finding:
     # The variance of resampled items, how far a rough mixture differs, and n items each of which is same or not.
     variance = float(others[1:].var(ddof=1) + (others[0] - differ) ** 2) + differ * (1 - differ) / n
     if differ <= 0:
-        return Finding(Estimate(1.0, 1 - 3 / int(panel.times.sum()), 1.0, LEVEL, 0))
-    reach = -float(ndtri((1 - LEVEL) / 2)) * float(np.sqrt(variance)) / differ
+        return _unseen(int(panel.times.sum()))
+    # Beyond some hundred the end is 0 anyway, and the exponential no number.
+    reach = min(-float(ndtri((1 - LEVEL) / 2)) * float(np.sqrt(variance)) / differ, 500.0)
     low, high = max(0.0, 1 - differ * float(np.exp(reach))), 1 - differ * float(np.exp(-reach))
     if high - low > TOO_WIDE:
         return withheld(f"the pilot leaves it anywhere between {low:.2f} and {high:.2f}")

@@ -51,6 +51,7 @@ class Subject:
         pictures: (at most so many items) indices to (items, ...) arrays that may be images; None where items are none.
         where: which items were evaluated, in words.
         cautions: what a reader must know before any number.
+        reading: how files of predictions were read, and what in them names no class.
         facts: what another person needs to get the same numbers, as names and values.
         commands: the commands that make the page, one a line.
         scored: the study behind the page; None where predictions came as files.
@@ -72,6 +73,7 @@ class Subject:
     cautions: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
+    reading: tuple[str, ...] = ()
     scored: ScoredStudy | None = None
     least_people: int = LEAST_PEOPLE
 
@@ -234,6 +236,7 @@ def files_subject(
             *_made_with(evaluation),
         ),
         commands=(command,) if command else (),
+        reading=tuple(note for each in predictions.values() for note in each.notes),
         least_people=least_people,
     )
 

@@ -80,6 +80,8 @@ def spread(target: Tensor, logits: Tensor) -> Tensor:
     """(..., items, classes) a delivered target as distributions, whichever way it was delivered."""
     if others := [type(each).__name__ for each in (logits, target) if not isinstance(each, Tensor)]:
         raise InputError(f"loss: logits and target are tensors, and here is a {others[0]}; give torch.as_tensor(...)")
+    if not logits.is_floating_point():
+        raise InputError(f"loss: logits of {logits.dtype} are no real numbers; give what the network returns")
     if target.shape == logits.shape:
         return target
     if target.shape != logits.shape[:-1] or target.is_floating_point():
@@ -87,7 +89,14 @@ def spread(target: Tensor, logits: Tensor) -> Tensor:
             f"loss: a target of shape {tuple(target.shape)} and {target.dtype} for logits of shape "
             f"{tuple(logits.shape)}; give a distribution over as many classes, or a whole number, for each item"
         )
-    return F.one_hot(target, logits.shape[-1]).to(logits.dtype)
+    try:
+        return F.one_hot(target.long(), logits.shape[-1]).to(logits.dtype)
+    except RuntimeError:
+        # Asked for only once it has failed, since looking at the numbers would make a GPU wait at every step.
+        raise InputError(
+            f"loss: the targets are class indices from {int(target.min())} to {int(target.max())}, and there are "
+            f"logits of {logits.shape[-1]} classes; give indices from 0 to {logits.shape[-1] - 1}"
+        ) from None
 
 
 def _p_log_p(p: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ a fleet.
 
 from __future__ import annotations
 
+import socket
 import tempfile
 import warnings
 from collections import Counter, deque
@@ -104,8 +105,9 @@ def connected(address: str | None) -> Iterator[Any]:
     before = ray.is_initialized()
     if not before:
         try:
+            _reach(address)
             ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             reason = str(error).partition("\n")[0]
             raise InputError(
                 f"--address {address}: no Ray cluster answers there ({reason}); start one with `ray start --head`, "
@@ -116,6 +118,13 @@ def connected(address: str | None) -> Iterator[Any]:
     finally:
         if not before:
             ray.shutdown()
+
+
+def _reach(address: str | None) -> None:
+    """Fail within seconds where nobody listens at HOST:PORT or ray://HOST:PORT: Ray itself tries for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 def train_on_ray(
@@ -131,6 +140,11 @@ def train_on_ray(
         cluster: where.
     """
     remote = None if cluster.remote is None else RemoteRuns(cluster.remote)
+    if remote is not None and remote.address.startswith("memory:"):
+        raise InputError(
+            f"--remote {remote.address}: that memory is of one process, and a cluster's workers are others; give a "
+            "folder that all nodes reach"
+        )
     if remote is not None:
         there = remote.keys()
         yield from (remote.load(run.key) for run in runs if run.key in there)

@@ -33,6 +33,10 @@ _SPELLINGS: Final = {
     **dict.fromkeys(("yes", "y", "true"), YES),
     **dict.fromkeys(("unsure", "u", "maybe", "?"), UNSURE),
 }
+_KIND_SPELLINGS: Final = {
+    **dict.fromkeys(("human", "people"), KINDS[0]),
+    **dict.fromkeys(("llm", "ai", "machine"), KINDS[1]),
+}
 MISSING: Final = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
 """What stands in a cell without a label, unless the user says otherwise."""
 
@@ -194,7 +198,7 @@ def parse_kinds(cells: pl.Series, *, where: Where) -> Mask:
 def _kind_words(cells: pl.Series) -> pl.Series:
     if cells.dtype.is_nested() or cells.dtype in (pl.Binary, pl.Object):
         return pl.repeat(None, len(cells), dtype=pl.String, eager=True)
-    return cells.cast(pl.String).str.strip_chars().str.to_lowercase()
+    return cells.cast(pl.String).str.strip_chars().str.to_lowercase().replace(_KIND_SPELLINGS)
 
 
 def parse_seconds(cells: pl.Series, *, where: Where) -> Floats:
@@ -301,9 +305,10 @@ def describe(cells: pl.Series, code: Codes, *, names: Names, what: str, where: W
     if other.size:
         row = int(other[0])
         who = code[row]
+        elsewhere = "; one of items is named with --keep" if what == "annotator" else ""
         raise InputError(
             f"{where(row)}: {what} '{names[who]}' has '{cells[row]}' in column '{cells.name}', and "
-            f"'{each[int(who)]}' before; an attribute has one value per {what}"
+            f"'{each[int(who)]}' before; an attribute has one value per {what}{elsewhere}"
         )
     return to_names(each)
 

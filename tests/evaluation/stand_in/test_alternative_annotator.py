@@ -228,11 +228,42 @@ def test_a_distribution_answers_with_its_likeliest_class() -> None:
     assert "100% of answers are the likeliest class" in answers.notes[-1]
 
 
+def test_answers_may_be_numbers_and_so_may_items() -> None:
+    _, answers, votes = crowd(6)
+    expected = named_answers(votes, answers)
+    numbered = replace(votes, items=np.arange(len(votes.items)))
+    for kind in (str, int, float, np.int64, np.float64):
+        said = named_answers(votes, {item: kind(answer) for item, answer in answers.items()})
+        assert said.classes == expected.classes == votes.classes
+        assert said.label.tolist() == expected.label.tolist()
+        by_number = {int(item[1:]): kind(answer) for item, answer in answers.items()}
+        assert named_answers(numbered, by_number).label.tolist() == expected.label.tolist()
+
+
+def test_ties_and_answers_about_other_items_are_told() -> None:
+    _, _, votes = crowd(6)
+    probabilities = np.tile([[[0.5, 0.5, 0.0]]], (1, 60, 1))
+    probabilities[0, :7] = [0.2, 0.3, 0.5]
+    items = np.array([*map(str, votes.items[:58].tolist()), "else", "where"], dtype=np.dtypes.StringDType())
+    predictions = Predictions(
+        probabilities=probabilities, items=items, classes=votes.classes, given="probabilities", seeds=(0,)
+    )
+    notes = likeliest_answers(votes, predictions).notes
+    assert "answers that are the first of several equally likely classes: 53" in notes
+    assert "answers about items without votes, which are left out: 2" in notes
+
+
 def test_what_cannot_be_tested_is_refused_in_a_sentence() -> None:
     _, answers, votes = crowd(7, items=25)
     said = named_answers(votes, answers)
     with pytest.raises(InputError, match=r"no annotator shares 30 items .* \(the most is \d+\)"):
         alternative_annotator_test(votes, said)
+    alone = votes.take_judgements(np.flatnonzero(votes.annotator == 0))
+    with pytest.raises(InputError, match="judged by two people, so that there is nobody to compare with"):
+        alternative_annotator_test(alone, said, least_items=2)
+    words = replace(votes, classes=("bad", "fair", "good"), ordered=False)
+    with pytest.raises(InputError, match="the RMSE needs classes that are a scale, and these are bad, fair, good"):
+        alternative_annotator_test(words, replace(said, classes=words.classes), least_items=2, score="rmse")
     with pytest.raises(InputError, match="anonymous"):
         alternative_annotator_test(replace(votes, annotator=None, annotators=None), said)
     with pytest.raises(InputError, match="epsilon is 1"):

@@ -139,6 +139,14 @@ def test_the_command_prints_a_table_of_several_models(tmp_path: Path) -> None:
     assert held["models"]["good"]["test"]["passed"]
     assert len(held["models"]["lazy"]["test"]["annotators"]) == 5
     assert held["models"]["good"]["people_saved"][0]["people"] == 0
+    columns = tmp_path / "models.csv"
+    told = [[json.loads(line)["answer"] for line in each.read_text().splitlines()] for each in (good, lazy)]
+    items = [json.loads(line)["item"] for line in good.read_text().splitlines()]
+    rows = "".join(f"{i},{a.upper()},{b},why not\n" for i, a, b in zip(items, *told, strict=True))
+    columns.write_text(f"item,good,lazy,reason\n{rows}", encoding="utf-8")
+    wide = ["stand-in", "--votes", str(votes), "--predictions", str(columns), "--epsilon", "0.1", "--resamples", "50"]
+    done = CliRunner().invoke(app, [*wide, "--json", "-"])
+    assert json.loads(done.stdout)["models"] == held["models"]
     hidden = CliRunner().invoke(app, [*given, "--resamples", "0", "--pseudonyms", "secret", "--json", "-"])
     tested = json.loads(hidden.stdout)["models"]["good"]["test"]["annotators"]
     assert [each["annotator"][:7] for each in tested] == ["person-"] * 5

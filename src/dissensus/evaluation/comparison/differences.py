@@ -16,7 +16,7 @@ from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.intervals import estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.comparison.scores import headline
-from dissensus.evaluation.comparison.tables import DASH, as_list, markdown, shown
+from dissensus.evaluation.comparison.tables import DASH, as_list, html, markdown, short_text, shown
 from dissensus.evaluation.metrics.arithmetic import average_ranks
 from dissensus.evaluation.metrics.registry import METRICS
 
@@ -93,6 +93,12 @@ class Differences:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        return short_text(*self.grid())
+
+    def _repr_html_(self) -> str:
+        return html(*self.grid())
 
     def get(self, system: str, metric: str = "") -> Difference:
         """The difference of a system on a metric."""

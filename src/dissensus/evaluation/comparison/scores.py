@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.tables import DASH, as_list, markdown, shown
+from dissensus.evaluation.comparison.tables import DASH, as_list, html, markdown, short_text, shown
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
@@ -63,6 +63,12 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        return short_text(*self.grid())
+
+    def _repr_html_(self) -> str:
+        return html(*self.grid())
 
     def get(self, system: str, metric: str, *, stratum: str = ALL) -> Score:
         """The score of a system on a metric."""

@@ -51,6 +51,14 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
+def short_text(header: Sequence[str], rows: Sequence[Sequence[str]], *, most: int = 20) -> str:
+    """The first rows of a table in columns, and how many more there are."""
+    lines = [header, *rows[:most]]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    told = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return "\n".join([*told, *([f"and {len(rows) - most:,} more rows"] if len(rows) > most else [])])
+
+
 def latex(header: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str) -> str:
     r"""A `tabular` with the rules of `booktabs` in a `table`."""
     lines = [" & ".join(map(as_latex, line)) + r" \\" for line in (header, *rows)]

@@ -20,6 +20,7 @@ from scipy.special import ndtr, stdtr
 
 from dissensus.arrays import places_of, places_within
 from dissensus.errors import InputError, meant
+from dissensus.evaluation.stand_in.answers import names_are_places
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Names, Table
@@ -202,6 +203,11 @@ def alternative_annotator_test(
     size = np.bincount(row, minlength=len(votes.annotators) * n_kinds)
     tested = np.flatnonzero(size >= max(least_items, 2))
     few = np.flatnonzero((size > 0) & (size < max(least_items, 2)))
+    if not size.any():
+        raise InputError(
+            "alternative annotator test: no item that the model answers was judged by two people, so that there is "
+            "nobody to compare with; give votes of several annotators on the same items"
+        )
     if not tested.size:
         raise InputError(
             f"alternative annotator test: no annotator shares {least_items} items with others and the model (the most "
@@ -368,6 +374,11 @@ def _aligned(
     if score == "accuracy":
         human, model = _shares(judged, vote, said, len(answers.classes))
     elif score == "rmse":
+        if not votes.ordered and not names_are_places(votes):
+            raise InputError(
+                "alternative annotator test: the RMSE needs classes that are a scale, and these are "
+                f"{', '.join(votes.classes[:5])}; add --ordered, or choose accuracy"
+            )
         human, model = _distances(judged, vote, said, answers.places(votes))
     else:
         human, model = _similarities(judged, vote, said, answers.classes, score)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dissensus.arrays import places_of, row_argmax
 from dissensus.errors import InputError
-from dissensus.evaluation.predictions import read_predictions
+from dissensus.evaluation.predictions import read_column_predictions, read_predictions
 from dissensus.table_file import open_file
 from dissensus.votes.table import KINDS
 
@@ -43,12 +43,14 @@ class Answers:
 
     def places(self, votes: Votes) -> Floats:
         """(classes,) each answer's place on the votes' scale; NaN for an answer that is none."""
-        try:
-            by_name = [float(name) for name in votes.classes] == votes.scale.tolist()
-        except ValueError:
-            by_name = False
+        by_name = names_are_places(votes)
         further = [_number(name) if by_name else np.nan for name in self.classes[len(votes.classes) :]]
         return np.concatenate([votes.scale, further])
+
+
+def names_are_places(votes: Votes) -> bool:
+    """Whether the classes are called by their places on the scale: numbers, such as ratings."""
+    return [_number(name) for name in votes.classes] == votes.scale.tolist()
 
 
 def _number(name: str) -> float:
@@ -58,22 +60,31 @@ def _number(name: str) -> float:
         return float("nan")
 
 
-def named_answers(votes: Votes, said: Mapping[str, str]) -> Answers:
-    """Answers by item, as words; an answer that nobody gave is a class of its own."""
-    classes = tuple(dict.fromkeys((*votes.classes, *said.values())))
+def named_answers(votes: Votes, said: Mapping[Any, Any]) -> Answers:
+    """Answers by item, as words or numbers; an answer that nobody gave is a class of its own."""
+    # The rating 2 is the class "2", and so is 2.0.
+    words = [str(int(a) if isinstance(a, float) and a.is_integer() else a) for a in said.values()]
+    classes = tuple(dict.fromkeys((*votes.classes, *words)))
     code = {name: place for place, name in enumerate(classes)}
-    names = np.array(list(said), dtype=np.dtypes.StringDType())
+    names = np.array(list(map(str, said)), dtype=np.dtypes.StringDType())
     # One more answer, none, stands at the end, where the place of an item without an answer points.
-    answers = np.array([*(code[answer] for answer in said.values()), -1], dtype=np.int32)
+    answers = np.array([*(code[answer] for answer in words), -1], dtype=np.int32)
     return Answers(label=answers[places_of(votes.items, names)], classes=classes)
 
 
 def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
     """A model's likeliest class of each item, in the mean over its seeds; the first of several that are as likely."""
     place = places_of(votes.items, predictions.items)
-    label = np.append(predictions.probabilities.mean(axis=0).argmax(axis=1), -1).astype(np.int32)
-    unsure = float((np.sort(predictions.probabilities.mean(axis=0), axis=1)[:, -1] < 1 - 1e-9).mean())
-    told = (f"{unsure:.0%} of answers are the likeliest class of a distribution",) if unsure else ()
+    mean = predictions.probabilities.mean(axis=0)
+    label = np.append(mean.argmax(axis=1), -1).astype(np.int32)
+    unsure = float((mean.max(axis=1) < 1 - 1e-9).mean())
+    told = [f"{unsure:.0%} of answers are the likeliest class of a distribution"] if unsure else []
+    tied = int(((mean > mean.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1).sum())
+    if tied:
+        told.append(f"answers that are the first of several equally likely classes: {tied:,}")
+    beside = len(predictions.items) - int((place >= 0).sum())
+    if beside:
+        told.append(f"answers about items without votes, which are left out: {beside:,}")
     return Answers(label=label[place], classes=predictions.classes, notes=(*predictions.notes, *told))
 
 
@@ -119,10 +130,11 @@ def read_model_answers(
     given: Given | None = None,
     answers: Mapping[str, str] | None = None,
 ) -> dict[str, Answers]:
-    """The models of a file by name: several in an official `*.llm_annotations.json`, else one.
+    """The models of a file by name: several in an official `*.llm_annotations.json` or a table of them, else one.
 
     Args:
-        path: {model: {item: answer}} as JSON in an official file, or whatever `read_predictions` reads.
+        path: {model: {item: answer}} as JSON in an official file, a table with a column of answers for each model, or
+            whatever `read_predictions` reads.
         votes: names of items and classes.
         name: what the model of another file is called.
         order: as in `read_predictions`.
@@ -132,6 +144,9 @@ def read_model_answers(
     """
     found = open_file(path)
     if not found.name.endswith(OFFICIAL):
+        by_column = read_column_predictions(found, votes.classes, answers=answers, item=item)
+        if by_column:
+            return {model: likeliest_answers(votes, read) for model, read in by_column.items()}
         read = read_predictions(found, votes.classes, order=order, item=item, given=given, answers=answers)
         return {name: likeliest_answers(votes, read)}
     try:
@@ -140,10 +155,7 @@ def read_model_answers(
         raise InputError(f"{found}: it is no JSON ({error}); give a whole file") from error
     if not isinstance(held, dict) or not all(isinstance(each, dict) and each for each in held.values()):
         raise InputError(f"{found}: expected, for each model, an object of items and answers")
-    return {
-        str(model): named_answers(votes, {str(key): str(value) for key, value in said.items()})
-        for model, said in held.items()
-    }
+    return {str(model): named_answers(votes, said) for model, said in held.items()}
 
 
 def majority_class(votes: Votes) -> Codes:

@@ -126,6 +126,9 @@ class StandIn:
     conditions: tuple[str, ...]
     score: str
 
+    def __repr__(self) -> str:
+        return "\n".join([f"StandIn({len(self.models)} models)", *(each.verdict for each in self.models.values())])
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         models = {name: each.to_dict() for name, each in self.models.items()}

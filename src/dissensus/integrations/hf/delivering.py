@@ -62,12 +62,15 @@ class Delivering:
                 f"dis.hf: train_sampling_strategy is '{self.args.train_sampling_strategy}', and examples come in the "
                 "order of our engines; leave it 'random'"
             )
+        if not callable(loss):
+            raise InputError(f"dis.hf: the loss is {loss!r}, which cannot be called; give one of dis.losses")
+        delivered = Delivered(self.train_dataset, delivery)
         if delivery.mixing(0) is not None:
             raise InputError(
                 "dis.hf: this delivery mixes inputs, and tokens cannot be mixed; choose another, or train the network "
                 "as hf:NAME in a study, where embeddings are mixed"
             )
-        self.train_dataset = Delivered(self.train_dataset, delivery)
+        self.train_dataset = delivered
         self.delivered_loss = loss
         # The loss is a mean over the batch, which the Trainer divides by the number of accumulated batches.
         self.model_accepts_loss_kwargs = False

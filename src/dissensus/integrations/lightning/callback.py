@@ -50,6 +50,8 @@ class DeliveryCallback(Callback):  # type: ignore[misc]
             datasets: by split of the recorder; None is the loader's own dataset as the split `train`.
         """
         super().__init__()
+        if not hasattr(loader, "set_epoch"):
+            raise InputError(f"dis.lightning: a {type(loader).__name__} delivers nothing; give what dis.loader made")
         self.loader, self.recorder = loader, recorder
         self.datasets = dict(datasets or {TRAIN: loader.dataset.dataset})
         if recorder is None:

@@ -45,7 +45,7 @@ class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
     Attributes:
         estimator: the classifier; its `fit` must take `sample_weight`.
-        classes: names of the columns of y; None numbers them from 0.
+        classes: names of the columns of y; None takes those of a frame, and numbers those of an array from 0.
         classes_: the same after `fit`, or the distinct labels where y was one label an item.
         estimator_: the fitted classifier, which knows the classes with votes by their number among these.
     """

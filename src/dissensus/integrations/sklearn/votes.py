@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 
+from dissensus.arrays import column_names
 from dissensus.errors import InputError
 from dissensus.extras import installed
 from dissensus.labels.distribution import LabelDistribution
+from dissensus.votes.table import Votes
 
 installed("sklearn", "sklearn", wanted_by="dis.sklearn")
 
@@ -20,16 +23,23 @@ if TYPE_CHECKING:
 
 
 def classes_in(y: Any) -> Names:
-    """The classes that a `y` has when nobody names them: its distinct labels, or the numbers of its columns."""
+    """The classes that a `y` has when nobody names them: its distinct labels, or its columns, by name or number."""
+    named = column_names(y)
     y = _array(y)
     if _is_table(y):
-        return np.arange(y.shape[1])
+        return np.arange(y.shape[1]) if named is None else np.asarray(named)
     check_classification_targets(y)
     return np.asarray(np.unique(y))
 
 
 def votes_in(y: Any, classes: Names) -> Table:
-    """(items, classes) votes, or shares of them, as they are given; a class label is one vote."""
+    """(items, classes) votes, or shares of them, as they are given; a class label is one vote.
+
+    The columns of a frame are put in the order of the classes by their names.
+    """
+    if len(set(classes)) < len(classes):
+        raise InputError(f"votes: the classes {', '.join(map(str, classes))} are not all different; name each once")
+    named = column_names(y)
     y = _array(y)
     if not _is_table(y):
         check_classification_targets(y)
@@ -41,6 +51,14 @@ def votes_in(y: Any, classes: Names) -> Table:
         return np.asarray(np.eye(len(classes))[place])
     if y.shape[1] != len(classes):
         raise InputError(f"votes: {y.shape[1]} columns for {len(classes)} classes; give one column a class")
+    if named is not None:
+        wanted = [str(name) for name in classes]
+        if set(named) != set(wanted):
+            raise InputError(
+                f"votes: the columns of y are {', '.join(named)}, and the classes {', '.join(wanted)}; give one column "
+                "a class, under its name"
+            )
+        y = y[:, [named.index(name) for name in wanted]]
     try:
         votes = y.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -62,6 +80,10 @@ def _array(y: Any) -> Any:
             "VotesClassifier: y is a LabelDistribution; give its counts, which count every vote alike, or its "
             "probabilities, which count every item alike"
         )
+    if isinstance(y, Votes):
+        raise InputError("VotesClassifier: y is Votes; give dis.label(votes).counts, whose rows are the items of X")
+    if issparse(y):
+        raise InputError("VotesClassifier: y is a sparse table; give it as an array, y.toarray()")
     array = np.asarray(y)
     return array if _is_table(array) else column_or_1d(array, warn=True)
 
