@@ -21,7 +21,7 @@ with open("reviews.csv", "w", newline="", encoding="utf-8") as file:
 # ## What to fill in for Prolific
 # Open `collect.toml`. Under `[texts]` write the consent and the instructions; under `[cost]` what you pay by the hour and how long an item
 # takes. `[recruitment] codes` holds a completion code for each way a session can end: create the same codes in your Prolific study,
-# so that people who do not consent, or whose browser fails, are not taken for finished ones. In Prolific, the study's link is
+# so that people who do not consent, or whose browser fails, are not counted as finished. In Prolific, the study's link is
 # your address with its three placeholders:
 #
 # ```text
@@ -51,5 +51,5 @@ for item, shares in zip(labels.items[:4], labels.probabilities):
     print(item, dict(zip(labels.classes, shares.round(2).tolist())))
 
 # %% [markdown]
-# From here it goes on as in [Texts](text.md). [Collecting votes](../collect.md) tells of screens, rules, gold items, adaptive votes, security and
+# From here it goes on as in [Texts](text.md). [Collecting votes](../collect.md) describes screens, rules, gold items, adaptive votes, security and
 # what the export holds.

@@ -2,8 +2,8 @@
 # # Hugging Face
 # The `Trainer` you know, with votes in place of labels. (`pip install "dissensus[hf]"`)
 #
-# Left to itself, a Hugging Face model that is given distributions as labels takes them for many yes-or-no questions
-# (`multi_label_classification`) and says nothing. `dis.hf.Trainer` never lets that happen.
+# Left to itself, a Hugging Face model that is given distributions as labels silently takes them for many yes-or-no questions
+# (`multi_label_classification`). `dis.hf.Trainer` never lets that happen.
 #
 # ## Texts and votes
 # So that nothing has to be downloaded, texts are made of three words, and the network is a very small BERT with random weights.

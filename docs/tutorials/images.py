@@ -30,7 +30,7 @@ labels
 # %% [markdown]
 # ## A folder of images, or an array
 # A study reads a folder of image files, called like their items, or one `.npz` with the arrays `images` and `items`. Nine
-# small runs are soonest done one after the other, by the plain loop; left to itself, `run` uses all cores or the GPU.
+# small runs are done soonest one after the other, by the plain loop; left to itself, `run` uses all cores or the GPU.
 
 # %%
 pixels = (images.reshape(-1, 8, 8) * 255).round().astype(np.uint8)

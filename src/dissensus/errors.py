@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 
 class InputError(ValueError):
@@ -36,6 +37,20 @@ def choices(given: object, known: Iterable[str]) -> str:
         "'sotf' is not a delivery; did you mean 'soft'? choose soft, sls, multipass"
     """
     names = list(known)
-    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.62)
-    meant = f"; did you mean '{near[0]}'? " if near else "; "
-    return f"{meant}choose {', '.join(names)}"
+    return f"{meant(given, names) or ';'} choose {', '.join(names)}"
+
+
+def meant(given: object, known: Iterable[str]) -> str:
+    """As `choices`, where the names are too many to be listed: only what was perhaps meant, or nothing.
+
+    Examples:
+        >>> meant("cat-7.pgn", (f"cat-{number}.png" for number in range(20)))
+        "; did you mean 'cat-7.png'?"
+    """
+    near = difflib.get_close_matches(str(given), list(known), n=1, cutoff=0.62)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def meant_path(path: Path) -> str:
+    """As `meant`, for a file or folder that is not there: what lies in the same folder under a similar name."""
+    return meant(path.name, (each.name for each in path.parent.iterdir())) if path.parent.is_dir() else ""

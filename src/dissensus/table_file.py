@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, meant_path
 from dissensus.parquet_probe import is_harmless
 from dissensus.whole_file import whole_file
 
@@ -254,7 +254,7 @@ def open_file(path: str | Path) -> Path:
     if path.is_dir():
         raise InputError(f"{path}: this is a folder; give a file in it")
     if not path.exists():
-        raise InputError(f"{path}: there is no such file; check the name and the folder")
+        raise InputError(f"{path}: there is no such file{meant_path(path) or '; check the name and the folder'}")
     with explained(path), path.open("rb") as file:
         first = file.read(1 << 16)
     if not first.strip():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
-from dissensus.errors import InputError, choices
+from dissensus.errors import InputError, choices, meant_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,6 +27,8 @@ class TomlFile:
 
     def __init__(self, path: Path, *, kind: str) -> None:
         self.path = path
+        if not path.exists():
+            raise InputError(f"{path}: there is no such {kind}{meant_path(path) or '; check the name and the folder'}")
         try:
             self.text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

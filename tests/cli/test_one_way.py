@@ -2,54 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import typer
 
 from dissensus.cli import app, main, with_json_to
+from dissensus.collect.database import open_database
+from dissensus.collect.project import init_project
+from dissensus.datasets import write_sample
+from tests.collect.panels import join, text_project
+from tests.docs.running import DOCS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ACTS = {
-    "collect init": "writes a project",
-    "collect serve": "runs until it is stopped",
-    "collect export": "writes a file",
-    "collect login": "prints a link",
-    "collect deploy": "writes files",
-    "collect backup": "writes a file",
-    "collect restore": "writes a file",
-    "schema": "its result is JSON",
-    "collect void": "changes the project",
-    "collect attributes": "changes the project",
-    "collect items retire": "changes the project",
-    "collect items put-back": "changes the project",
-    "collect items replace": "changes the project",
-    "collect items add": "changes the project",
-    "curate ambiguous": "writes a file",
-    "curate datasheet": "writes a file",
-    "curate map": "its result is the list",
-    "curate select": "its result is the list",
-    "curate size": "its result is the table",
-    "curate split": "its result is the list",
-    "data get": "fetches a file",
-    "predict": "its result is the table",
-    "report": "writes a page",
-    "study export": "writes a folder",
-    "study gc": "removes runs",
-    "study init": "writes a file",
-    "votes convert": "writes a file",
-    "bench": "its folder has bench.json",
-    "bench add": "its folder has bench.json",
-}
-"""Commands without --json, and why: they act, or their result is a table that -o writes."""
+WITHOUT_JSON = {"collect serve": "runs until it is stopped", "schema": "its result is JSON"}
+"""Commands without --json, and why."""
 
 
 def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -99,7 +79,7 @@ def test_options_have_one_name_and_one_meaning(name: str) -> None:
     assert ("-o" in options) == ("--output" in options)
     if "--output" in options:
         assert options["--output"] is options["-o"]
-    assert ("--json" in options) != (name in ACTS)
+    assert ("--json" in options) != (name in WITHOUT_JSON)
     if "--json" in options:
         assert options["--json"].metavar == "[FILE]"
 
@@ -141,39 +121,236 @@ def test_version_and_lists_need_nothing_else(dissensus: Callable[..., Done]) -> 
     assert "soft_nll" in dissensus("evaluate", "--list-metrics").stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "meant"),
-    [
-        (("votes", "inspect", "wrods"), "words"),
-        (("data", "show", "cifar10h"), "cifar-10h"),
-        (("labels", "words", "--scheme", "dawid-skeen"), "dawid-skene"),
-        (("study", "show", "word"), "words"),
-        (("reproduce", "sing"), "singh"),
-        (("bench", "--sets", "hs-brexti"), "hs-brexit"),
-        (("stdy", "list"), "study"),
-        (("labels", "words", "--schme", "mace"), "scheme"),
-    ],
-)
-def test_a_mistyped_name_is_guessed(arguments: tuple[str, ...], meant: str, dissensus: Callable[..., Done]) -> None:
-    done = dissensus(*arguments)
+TYPOS = {
+    "words": "votes inspect wrods",
+    "cifar-10h": "data show cifar10h",
+    "dawid-skene": "labels words --scheme dawid-skeen",
+    "singh": "reproduce sing",
+    "cifar-10h-basins": "reproduce gheibi --only cifar-10h-basin",
+    "hs-brexit": "bench --sets hs-brexti",
+    "study": "stdy list",
+    "scheme": "labels words --schme mace",
+    "first": "labels votes.csv --tie frist",
+    "accuracy": "plan votes.csv --goal acuracy",
+    "model.csv": "evaluate --votes votes.csv --predictions modl.csv",
+    "study.toml": "study run studdy.toml",
+    "loop": "study run study.toml --engine lop",
+    "train": "study run split.toml",
+    "soft_nll": "evaluate --votes votes.csv --predictions model.csv --metrics soft_nl",
+    "bad": "evaluate --votes votes.csv --predictions model.csv --strata bda",
+    "long": "votes inspect votes.csv --format lng",
+    "wide": "votes convert votes.csv --to wid -o x.csv",
+    "annotator": "votes inspect votes.csv --annotator anotator",
+    "country": "votes inspect votes.csv --attribute contry",
+    "rmse": "stand-in --votes votes.csv --predictions llm.jsonl --score rsme",
+    "ana": "stand-in --votes votes.csv --predictions llm.jsonl --expert Anna",
+    "msp": "ood --id outputs.npz --ood outputs.npz --scores mps",
+    "outputs.npz": "ood --id outpts.npz --ood outputs.npz",
+    "minilm": "curate duplicates texts.csv --encoder minlm",
+    "source": "curate duplicates texts.csv --split sorce",
+    "texts.csv": "curate duplicates txts.csv",
+    "label": "curate split list.csv --by labl -o x.csv",
+    "cat": "curate select list.csv -n 1 --quota label:kat=1 -o x.csv",
+    "list": "curate datasheet list.csv --licence lst=MIT -o x.md",
+    "rows": "collect init new --texts texts.csv --layout rowz",
+    "prolific": "collect init new --texts texts.csv --recruitment prolifc",
+    "de": "collect status german",
+    "k": "collect status many",
+    "old": "collect status quotas",
+    "item0": "collect items retire served itm0 --reason test",
+    "item1": "collect items replace served itm1",
+    "item2": "collect void served --item itm2 --reason test",
+    "due": "collect pay served --approve deu",
+    "parquet": "collect export served --format parqet",
+    "status": "collect statsu served",
+    "docker": "collect deploy served --dockr",
+}
+"""What is meant, by what is typed: names of every kind that a person can type."""
+
+
+QUOTAS = """
+[[eligibility]]
+name = "age_group"
+question = "How old are you?"
+options = ["young", "old"]
+eligible = ["old"]
+
+[quotas]
+age_group = { odl = 1 }
+"""
+FAULTS = {
+    "german": ('language = "en"', 'language = "deu"'),
+    "many": ("k = 6", "kk = 6"),
+    "quotas": ("", QUOTAS),
+}
+"""Collection projects with one mistyped name each: what stands in collect.toml, and what is put there."""
+
+
+@pytest.fixture(scope="module")
+def typed_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sample, a list of items, and projects; nothing that is mistyped changes it."""
+    folder = tmp_path_factory.mktemp("typos")
+    write_sample(folder)
+    (folder / "study.toml").write_text(STUDY)
+    (folder / "split.toml").write_text(STUDY.replace("train = 0.6", "trian = 0.6"))
+    np.savez(folder / "outputs.npz", logits=np.eye(3))
+    (folder / "list.csv").write_text("item,source,label\n1,list,cat\n2,list,dog\n")
+    for name, (right, wrong) in FAULTS.items():
+        path = init_project(folder / name, texts=folder / "texts.csv", classes=["bad", "good"])
+        text = path.read_text()
+        assert right in text
+        path.write_text(text.replace(right, wrong, 1) if right else text + wrong)
+    project = text_project(folder / "served", items=4)
+    with open_database(project) as database:
+        join(database, project)
+    return folder
+
+
+@pytest.mark.parametrize(("meant", "line"), TYPOS.items())
+def test_a_mistyped_name_is_guessed(
+    meant: str, line: str, typed_in: Path, dissensus: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(typed_in)
+    done = dissensus(*line.split())
     assert done.returncode == 2
     said = " ".join(done.stderr.replace("│", " ").split())
-    assert re.search(rf"(did you mean|possible options)\W[^?]*\b{meant}", said.lower()), said
+    assert re.search(rf"(did you mean|possible options)\W[^?]*\b{meant}\b", said.lower()), said
 
 
-def test_a_command_ends_with_the_next_step_on_standard_error(tmp_path: Path, dissensus: Callable[..., Done]) -> None:
-    (tmp_path / "votes.csv").write_text("item,annotator,label\na,ann,cat\na,bob,dog\nb,ann,dog\nb,bob,dog\n")
-    for arguments in (
-        ("votes", "inspect", "votes.csv"),
-        ("votes", "convert", "votes.csv", "-o", "votes.parquet"),
-        ("labels", "votes.csv", "-o", "labels.csv"),
-        ("data", "list"),
-        ("study", "show", "words"),
+def test_a_mistyped_annotator_is_guessed(
+    typed_in: Path, dissensus: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(typed_in)
+    with closing(sqlite3.connect("served/collect.sqlite")) as database:
+        ((name,),) = database.execute("SELECT pseudonym FROM annotator").fetchall()
+    for arguments in (("void", "served", "--reason", "test", "--annotator"), ("pay", "served", "--approve")):
+        assert f"did you mean '{name}'?" in dissensus("collect", *arguments, f"{name}x").stderr
+
+
+WALK = """
+data sample
+data list
+data show words
+data get words
+votes inspect votes.csv
+votes convert votes.csv -o votes.parquet
+labels votes.csv -o labels.csv
+plan votes.csv
+evaluate --votes votes.csv --predictions model.csv --resamples 20
+evaluate --votes votes.csv --predictions each.csv --by annotator --resamples 20
+report --votes votes.csv --predictions model.csv --resamples 20 -o files.html
+stand-in --votes votes.csv --predictions llm.jsonl --resamples 20
+study list
+study show words
+study init votes.csv texts.csv -o first.toml
+study run study.toml --engine loop
+study status study.toml
+study gc --yes
+study export study.toml -o bundle
+predict bundle new.csv -o predictions.csv
+basins study.toml --items 20
+ood study.toml --ood weather.csv --scores msp
+curate duplicates digits -o clean.csv
+curate map digits --epochs 1 --seeds 1 -o map.csv
+curate select map.csv -n 20 -o chosen.csv
+curate split chosen.csv --sizes train=10,test=10 -o splits.csv
+curate size digits --sizes 1 --repeats 1 --epochs 1 --model linear
+curate datasheet splits.csv -o datasheet.md
+collect init forecasts --texts weather.csv --classes bad,good -k 1
+collect simulate forecasts -o rehearsal --annotators 4
+collect status rehearsal
+collect login rehearsal
+collect pay rehearsal
+collect attributes rehearsal people.csv
+collect items retire rehearsal 0 --reason test
+collect items put-back rehearsal 0
+collect items add rehearsal
+collect items replace rehearsal 1
+collect void rehearsal --item 2 --reason test
+collect backup rehearsal
+collect restore rehearsal BACKUP
+collect doctor forecasts
+collect deploy rehearsal --docker --host study.example.org
+collect export rehearsal -o exported
+reproduce gheibi --from results
+bench --from results
+schema study
+"""
+NOT_WALKED = {
+    "demo": "most of a minute; tests/cli/test_demo.py",
+    "collect serve": "runs until it is stopped; tests/docs/running.py",
+    "curate ambiguous": "trains a network; tests/curate/test_commands.py",
+    "bench add": "trains networks; tests/bench/test_benching.py",
+}
+STUDY = """
+name = "small"
+dataset = { votes = "votes.csv", texts = "texts.csv", encoder = "tfidf" }
+splits = { train = 0.6, validation = 0.2, test = 0.2 }
+grid = { targets = ["frequency"], deliveries = ["majority", "soft"], models = ["linear"], seeds = 1 }
+training = { epochs = 2 }
+"""
+
+
+def test_every_command_is_walked() -> None:
+    walked = {name for name in COMMANDS for line in WALK.splitlines() if f"{line} ".startswith(f"{name} ")}
+    assert walked | set(NOT_WALKED) == set(COMMANDS)
+
+
+def test_every_command_ends_with_the_next_step_and_writes_json(tmp_path: Path, dissensus: Callable[..., Done]) -> None:
+    """One after the other in one folder; the next step goes to standard error, where it mixes with no result."""
+    (tmp_path / "study.toml").write_text(STUDY)
+    for line in WALK.strip().splitlines():
+        words = line.split()
+        name = max((each for each in COMMANDS if f"{line} ".startswith(f"{each} ")), key=len)
+        if line == "collect pay rehearsal":
+            _name_somebody(tmp_path)
+        if line == "collect items replace rehearsal 1":
+            _change_an_item(tmp_path)
+        if "results" in words:
+            shutil.copytree(DOCS / "results", tmp_path / "results", dirs_exist_ok=True)
+        if words[-1] == "BACKUP":
+            words[-1] = str(next((tmp_path / "rehearsal" / "backups").iterdir()))
+        asked = () if name in WITHOUT_JSON else ("--json", "told.json")
+        done = dissensus(*words, *asked)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        assert done.stderr.splitlines()[-1].startswith("next: "), f"{line}: {done.stderr}"
+        assert "next:" not in done.stdout, line
+        if asked:
+            json.loads((tmp_path / "told.json").read_text())
+            (tmp_path / "told.json").unlink()
+
+
+def _name_somebody(folder: Path) -> None:
+    """One of those who took part came from a platform, and here is its export."""
+    with closing(sqlite3.connect(folder / "rehearsal" / "collect.sqlite")) as database, database:
+        database.execute(
+            "INSERT INTO identity (annotator, platform, external) SELECT min(id), 'prolific', 'p1' FROM annotator"
+        )
+    (folder / "people.csv").write_text("Participant id,Country of birth\np1,Chile\n")
+
+
+def _change_an_item(folder: Path) -> None:
+    table = folder / "weather.csv"
+    table.write_text(table.read_text().replace("Rain until 2 ", "Snow until 2 "))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_written_can_go_to_standard_output_or_is_refused(name: str) -> None:
+    option = options_of(name).get("--output")
+    if option is not None:
+        assert ("- is standard output" in option.help) != (option.callback is not None)
+
+
+def test_a_folder_or_two_results_on_standard_output_are_refused(tmp_path: Path, dissensus: Callable[..., Done]) -> None:
+    dissensus("data", "sample")
+    for arguments, why in (
+        (("plan", "votes.csv", "-o", "-"), "name a file or a folder"),
+        (("labels", "votes.csv", "-o", "-", "--json"), "both go to standard output"),
     ):
         done = dissensus(*arguments)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr.splitlines()[-1].startswith("next: dissensus ")
-        assert "next:" not in done.stdout
+        assert (done.returncode, done.stdout) == (2, "")
+        assert why in done.stderr
+    assert not (tmp_path / "-").exists()
 
 
 def test_a_table_on_standard_output_is_the_table_alone(tmp_path: Path, dissensus: Callable[..., Done]) -> None:

@@ -212,7 +212,7 @@ def test_the_examples_in_a_new_collect_file_work_when_their_marks_are_taken_away
         ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 2]\nright = 'a'", "give a list of texts"),
         (
             "[[comprehension]]\nquestion = 'q'\nwrong = 'b'",
-            "has 'wrong', which is not one of its keys; there are question",
+            "has 'wrong', which is not one of its keys; choose question",
         ),
         ("[[questions]]\nquestion = 'q'", "has the name None; write it like 'age_group'"),
         ("[[questions]]\nname = 'Age group'\nquestion = 'q'", "has the name 'Age group'"),

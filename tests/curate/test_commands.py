@@ -96,7 +96,7 @@ def test_leaks_between_the_splits_of_a_table_of_texts(tmp_path: Path) -> None:
     assert "no duplicate lies across splits" in by_file.output
     (tmp_path / "splits.csv").write_text("item,split\n1,a\n2,a\n", encoding="utf-8")
     assert "item '3' has no split" in refused("duplicates", table, "--split", tmp_path / "splits.csv")
-    assert "neither a file nor a column" in refused("duplicates", table, "--split", "nothing")
+    assert "neither a list of items nor a column" in refused("duplicates", table, "--split", "nothing")
 
 
 def test_a_curve_is_printed_and_written(sources: Path) -> None:

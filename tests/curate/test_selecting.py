@@ -178,7 +178,7 @@ def test_a_seed_chooses_the_same_items_whatever_their_order() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(InputError, match="no item has region 'hrad'; there are ambiguous, easy, hard, other"):
+    with pytest.raises(InputError, match=r"no item has region 'hrad'; did you mean 'hard'\? choose ambiguous, easy"):
         select_items(mapped(), 10, quotas={"region": {"hrad": 1.0}})
     with pytest.raises(InputError, match="no column 'place'; choose item, source, region, label"):
         select_items(mapped(), 10, quotas={"place": None})

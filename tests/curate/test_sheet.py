@@ -103,7 +103,7 @@ def test_duplicates_that_are_kept_as_groups_are_not_said_to_be_gone() -> None:
 
 def test_a_licence_of_no_source_is_refused() -> None:
     with pytest.raises(
-        InputError, match=r"licence is given for source 'nosuch', and the sources are pens\|inks, scans"
+        InputError, match=r"licence is given for 'nosuch', which is no source; choose pens\|inks, scans"
     ):
         datasheet(ITEMS, name="Digits", licences={"nosuch": "CC0"})
 

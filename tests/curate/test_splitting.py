@@ -162,7 +162,7 @@ def test_a_floor_that_cannot_be_met_is_said_and_met_as_far_as_it_can_be() -> Non
     assert made.sizes == {"train": 50, "test": 50}
     assert made.strata[0].tolist() == [10, 0]
     assert made.notes == ("region 'r0' in split 'train': at least 30 wanted and 10 there, of 10 in all splits",)
-    with pytest.raises(InputError, match="a floor is for split 'dev'; name one of train, test"):
+    with pytest.raises(InputError, match="a floor is for split 'dev'; choose train, test"):
         split_groups(
             items,
             {"train": 50, "test": 50},

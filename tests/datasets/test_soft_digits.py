@@ -55,7 +55,7 @@ def test_splits_and_sources_are_the_papers(tmp_path: Path, columns: dict[str, An
     for name, members in part.splits.items():
         whole = items.splits[name]
         assert part.human.items[members].tolist() == items.human.items[whole[items.source[whole] == "mukhoti"]].tolist()
-    with pytest.raises(InputError, match="no item is from 'ardis'; there is mnist, mukhoti"):
+    with pytest.raises(InputError, match="no item is from 'ardis'; choose mnist, mukhoti"):
         items.of_source("ardis")
 
 

@@ -1,26 +1,98 @@
-"""Runs what the pages of the docs hold: Python blocks, notebooks, and commands, in this process and an empty folder."""
+"""Runs what README and docs hold, as it is printed, in the current folder: Python blocks, notebooks and commands.
+
+`python -m tests.docs.running` runs every page, each in an empty folder, with every command as a program of its own, and
+says how long each took: that is what a reader of the page does. The tests run the same in one process, without the
+commands that take longest.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import typer
 from typer.testing import CliRunner
 
-from dissensus.cli import app
+from dissensus.cli import app, with_json_to
 from dissensus.training.loop import one_thread
 
-DOCS = Path(__file__).parents[2] / "docs"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "results" not in path.parts)]
+
+NOT_RUN = {
+    "pip install ": "the environment is there",
+    "make ": "it sets up an environment of its own",
+    "ray start ": "a cluster",
+    "dissensus study run study.toml --engine ray ": "a cluster; tests/studies/test_on_ray.py",
+    "dissensus basins study.toml --engine ray ": "a cluster; tests/studies/test_on_ray.py",
+    "dissensus evaluate --votes votes.csv --predictions model.csv --engine ray ": "a cluster",
+    "dissensus study run study.toml --store /shared/runs": "a folder that hosts share; tests/studies/test_shards.py",
+    "dissensus collect serve digits/ --host 10.0.0.7 ": "that machine's address",
+    "dissensus evaluate --lewidi ": "the shared task's files; tests/evaluation/people",
+    "dissensus reproduce ": "minutes to hours, and other people's votes; tests/papers",
+    "dissensus bench": "minutes to hours, and other people's votes; tests/bench",
+}
+"""How lines of the shell begin that are not run, and what they need. Their options are checked all the same."""
+
+SLOW = ("dissensus basins ",)
+"""Lines that run only with `python -m tests.docs.running`: tens of seconds."""
 
 
-def command(line: str) -> str:
-    """What a command of ours prints; it must end well."""
-    done = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
-    assert done.exit_code == 0, f"{line}: {done.output} {done.exception!r}"
-    return done.output
+def blocks(path: Path) -> list[tuple[str, str]]:
+    """The language and the text of every fenced block of a page; no language is ''."""
+    return re.findall(r"^```([^\n]*)\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def lines_of(block: str) -> list[str]:
+    """The lines of a block for the shell, without those that only remark."""
+    whole = block.replace("\\\n", " ").splitlines()
+    return [line for line in whole if line.strip() and not line.startswith("#")]
+
+
+def command(line: str, *, apart: bool = False) -> str:
+    """What a command of ours prints; it must end well.
+
+    Args:
+        line: the command, which may end with a remark.
+        apart: run it as a program of its own.
+    """
+    words = shlex.split(line, comments=True)[1:]
+    if words[:2] == ["collect", "serve"]:
+        return _served(words)
+    if apart:
+        done = subprocess.run([sys.executable, "-m", "dissensus", *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        return done.stdout
+    invoked = CliRunner().invoke(app, with_json_to(words))
+    assert invoked.exit_code == 0, f"{line}: {invoked.output} {invoked.exception!r}"
+    return invoked.output
+
+
+def _served(words: list[str]) -> str:
+    """The two links that a server prints, which is then stopped; on a free port, since others may run beside it."""
+    started = [sys.executable, "-m", "dissensus", *words, "--port", "0"]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        links = server.stdout.readline() + server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+        _, said = server.communicate(timeout=60)
+    assert "annotators:" in links, said
+    assert server.returncode == 0, said
+    assert said.splitlines()[-1].startswith("next: "), said
+    return links
 
 
 def run_notebook(path: Path) -> dict[str, Any]:
@@ -29,30 +101,47 @@ def run_notebook(path: Path) -> dict[str, Any]:
     return _run(compile(lines, path.name, "exec"), {"command": command})
 
 
-def run_page(path: Path) -> dict[str, Any]:
-    """What the blocks of a page leave, one after the other: Python with the same names, and commands of ours.
+def run_page(path: Path, *, whole: bool = False) -> dict[str, Any]:
+    """The names that a page's Python leaves, after all its blocks were run in order; nothing is given to them.
 
-    Installing is left out, and so is what serves until somebody stops it.
+    Args:
+        path: the page.
+        whole: run commands as programs of their own, and the slow ones too.
     """
     names: dict[str, Any] = {}
-    for kind, block in re.findall(r"^```(python|sh)\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE):
-        if kind == "python":
+    for language, block in blocks(path):
+        if language == "python":
             _run(compile(block, path.name, "exec"), names)
-        else:
-            for line in block.replace("\\\n", " ").splitlines():
-                if line.startswith("dissensus ") and " serve " not in line:
-                    command(line)
-                else:
-                    assert line.startswith(("pip install", "make ", "git clone", "cd ", "#", "dissensus collect serve"))
+        for line in lines_of(block) if language == "sh" else ():
+            if line.startswith((*NOT_RUN, *(() if whole else SLOW))):
+                continue
+            assert line.startswith("dissensus "), f"{path.name}: '{line}' is neither run nor in NOT_RUN"
+            command(line, apart=whole)
     return names
 
 
-def run_python(path: Path) -> dict[str, Any]:
-    """What the Python blocks of a page leave, one after the other, whatever its commands do."""
-    names: dict[str, Any] = {}
-    for block in re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE):
-        _run(compile(block, path.name, "exec"), names)
-    return names
+def unknown_options(path: Path) -> Iterator[str]:
+    """Commands on a page, in blocks or in the text, that there are not, and options that they do not have."""
+    text = path.read_text("utf-8").replace("\\\n", " ")
+    shown = [line.removeprefix("$ ") for _, block in blocks(path) for line in lines_of(block)]
+    top = typer.main.get_command(app)
+    for line in (*shown, *re.findall(r"`(dissensus [^`\n]+)`", text)):
+        words = line.partition(" #")[0].replace("...", " ").replace("[", " ").replace("]", " ").split()
+        if words[:1] != ["dissensus"]:
+            continue
+        found: Any = top
+        for number, word in enumerate(words[1:], start=1):
+            if word in getattr(found, "commands", {}):
+                found = found.commands[word]
+            else:
+                if number == 1 and not word.startswith("-"):
+                    yield f"{line}: there is no command '{word}'"
+                break
+        known = {"--help", *(name for each in found.params for name in (*each.opts, *each.secondary_opts))}
+        for word in words[1:]:
+            option = word.partition("=")[0].rstrip(",;:.")
+            if re.fullmatch(r"--?[a-z][a-z-]*", option) and option not in known:
+                yield f"{line}: it has no {option}"
 
 
 def _run(code: Any, names: dict[str, Any]) -> dict[str, Any]:
@@ -61,3 +150,16 @@ def _run(code: Any, names: dict[str, Any]) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         exec(code, names)
     return names
+
+
+if __name__ == "__main__":
+    for page in [path for path in PAGES if not sys.argv[1:] or path.stem in sys.argv[1:]]:
+        kinds = [language for language, _ in blocks(page)]
+        if {"python", "sh"} & set(kinds):
+            with tempfile.TemporaryDirectory() as folder:
+                os.chdir(folder)
+                begun = time.perf_counter()
+                run_page(page, whole=True)
+                ran = f"{kinds.count('python')} blocks of Python, {kinds.count('sh')} for the shell"
+                print(f"{page.relative_to(ROOT)}: {ran}, {time.perf_counter() - begun:.0f} s", flush=True)
+                os.chdir(ROOT)

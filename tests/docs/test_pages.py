@@ -1,29 +1,33 @@
-"""The docs: every notebook and every block of these pages runs, and what is generated covers what there is."""
+"""README and docs: every notebook and every block runs as printed, and what is generated covers what there is."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import typer
 
 import dissensus as dis
 from dissensus.cli import app
 from dissensus.evaluation.metrics.registry import METRICS
-from tests.docs.running import DOCS, run_notebook, run_page
+from dissensus.training.store import RunStore
+from tests.docs.running import DOCS, NOT_RUN, PAGES, blocks, lines_of, run_notebook, run_page, unknown_options
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 NOTEBOOKS = sorted([*DOCS.glob("tutorials/*.py"), *DOCS.glob("concepts/*.py")])
-PAGES = [
-    DOCS.parent / "README.md",
-    *sorted(path for folder in ("start", "guides", "about") for path in (DOCS / folder).glob("*.md")),
-]
-NEEDED = {"hugging_face": ("datasets", "accelerate", "transformers"), "images": ("sklearn",), "migration": ("pandas",)}
+NEEDED = {
+    "hugging_face": ("datasets", "accelerate", "transformers"),
+    "images": ("sklearn",),
+    "loops": ("datasets", "accelerate", "transformers", "lightning", "sklearn"),
+    "migration": ("pandas",),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -59,17 +63,98 @@ def test_a_model_that_is_shown_every_vote_is_closest_in_the_tutorial(capsys: pyt
     assert "multipass: in the second" in capsys.readouterr().out
 
 
+def targets(left: Any) -> None:
+    assert min(left["off"], key=left["off"].get) == "dirichlet"
+
+
+def few_votes(left: Any) -> None:
+    assert sorted(left["perfect"].values(), reverse=True) == list(left["perfect"].values())
+
+
+def loops(left: Any) -> None:
+    assert left["loss"].isfinite()
+    assert left["trainer"].state.global_step > 0
+    assert left["rows"]["input_ids"][0] == left["tokens"][0].tolist()
+    assert RunStore(Path("dissensus-runs")).load(left["key"]).dynamics["train"].shape == (3, 90, 3)
+    assert (left["scores"] < 0).all()
+    assert left["model"].classes_.tolist() == list(left["labels"].classes)
+
+
+def people(left: Any) -> None:
+    assert left["somebody"].shape == (3, 2)
+    assert np.allclose(left["somebody"][2], left["panel"][2], atol=1e-6)
+    assert left["result"].differences
+
+
+def plan(left: Any) -> None:
+    best = left["found"].best
+    assert best.cost <= 2000
+    assert best.hours == best.items * best.k * 12 / 3600
+    assert left["further"].adaptive < left["further"].uniform
+    assert abs(left["cheapest"].difference["soft_nll"] - 0.05) < 1e-9
+
+
+def stand_in(left: Any) -> None:
+    assert left["found"].passed
+    assert not left["result"].models["guesses"].test.passed
+
+
+def studies(left: Any) -> None:
+    assert left["loss"].isfinite()
+    assert left["model"].predict_proba(["a new text"]).shape == (1, 2)
+
+
+def dynamics(left: Any) -> None:
+    assert np.allclose(left["map_"].across_seeds + left["map_"].within_runs, left["map_"].variability ** 2, atol=1e-6)
+
+
+SAYS: dict[str, Callable[[Any], None]] = {
+    "dynamics": dynamics,
+    "few-votes": few_votes,
+    "loops": loops,
+    "people": people,
+    "plan": plan,
+    "stand-in": stand_in,
+    "studies": studies,
+    "targets": targets,
+}
+"""What a page says of its own numbers."""
+
+
 @pytest.mark.parametrize(
-    "path", [path for path in PAGES if "```python" in path.read_text("utf-8")], ids=lambda p: p.stem
+    "path",
+    [path for path in PAGES if {"python", "sh"} & {kind for kind, _ in blocks(path)}],
+    ids=lambda path: path.stem,
 )
 def test_the_blocks_of_a_page_run_as_they_are_printed(path: Path) -> None:
+    """In an empty folder, from top to bottom, with nothing given to them."""
     needed(path)
     left = run_page(path)
-    # What the page says of its own numbers.
-    if path.stem == "targets":
-        assert min(left["off"], key=left["off"].get) == "dirichlet"
-    if path.stem == "few-votes":
-        assert sorted(left["perfect"].values(), reverse=True) == list(left["perfect"].values())
+    SAYS.get(path.stem, lambda _: None)(left)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_a_page_tells_to_type_is_there(path: Path) -> None:
+    assert not list(unknown_options(path))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_no_command_hides_from_the_tests(path: Path) -> None:
+    """What is to be typed is Python or for the shell, and so it is run; a console shows what was typed and came out."""
+    for kind, block in blocks(path):
+        assert kind, f"{path.name}: say what this block is:\n{block}"
+        if kind == "toml":
+            tomllib.loads(block)
+        if kind not in ("python", "sh", "bash", "console"):
+            assert not re.search(r"^(\$|dissensus|pip|python|make|import|from) ", block, re.M), f"{path.name}:\n{block}"
+        if kind == "console":
+            assert block.startswith("$ dissensus "), f"{path.name}:\n{block}"
+
+
+def test_what_is_not_run_is_still_printed_somewhere() -> None:
+    printed = [line for path in PAGES for kind, block in blocks(path) if kind == "sh" for line in lines_of(block)]
+    for begins in NOT_RUN:
+        assert any(line.startswith(begins) for line in printed), f"no page says '{begins}...' any more"
 
 
 def test_every_figure_of_a_notebook_is_described() -> None:

@@ -173,7 +173,7 @@ def test_the_mean_over_near_and_over_far_sets_is_that_of_their_measures() -> Non
         )
         assert mean.value.value == pytest.approx((one.value.value + other.value.value) / 2)
         assert far.value == photos.value
-    with pytest.raises(InputError, match="'paper' is called near or far; name each set at most once, of kana"):
+    with pytest.raises(InputError, match="'paper' is called near or far, and is no set or named twice; choose kana"):
         measure_outputs(given_outputs(**outputs(100)), sets, near=("paper",))
     with pytest.raises(InputError, match="a set is called near or far, as the means"):
         measure_outputs(given_outputs(**outputs(100)), {"near": sets["kana"]}, near=("near",))

@@ -168,14 +168,9 @@ def test_the_same_entry_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_page_is_true(tmp_path: Path) -> None:
-    """Its Python runs, and its study is read, with a folder of weights that this machine has not."""
+    """Its study is read, with a folder of weights that this machine has not."""
     models = PAGE.read_text(encoding="utf-8").partition("## Evaluation for people")[0]
     (grid,) = re.findall(r"```toml\n(.*?)```", models, re.DOTALL)
     (tmp_path / "study.toml").write_text(f'[dataset]\nname = "words"\n{grid}', encoding="utf-8")
     study = read_study(tmp_path / "study.toml")
     assert (len(study.models), len(study.annotator_models), study.size) == (1, 3, 12)
-    (block,) = re.findall(r"```python\n(.*?)```", models, re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(block, names)
-    assert names["somebody"].shape == (3, 2)
-    assert np.allclose(names["somebody"][2], names["panel"][2], atol=1e-6)

@@ -29,7 +29,7 @@ def block(heading: str, language: str) -> str:
 
 def test_the_slurm_script_works_as_printed(study: Path, tmp_path: Path) -> None:
     """Two tasks of an array at the same time, with the variables that Slurm sets."""
-    script = block("Slurm", "sh")
+    script = block("Slurm", "bash")
     assert re.search(r"^#SBATCH --array=1-\d+$", script, re.M)
     (tmp_path / "study.sbatch").write_text(script)
     program = tmp_path / "bin" / "dissensus"

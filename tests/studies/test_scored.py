@@ -240,7 +240,8 @@ def test_the_reference_is_the_method_that_the_study_names(tmp_path: Path) -> Non
     assert read_study_text(study_toml(plan.opened.study), tmp_path).reference == "soft"
     path.write_text(text.replace('reference = "soft"', 'reference = "softer"'))
     with pytest.raises(
-        InputError, match="reference is 'softer', which no system is called; choose one of majority, soft"
+        InputError,
+        match=r"reference is 'softer', which no system is called; did you mean 'soft'\? choose majority, soft",
     ):
         open_study(read_study(path), tmp_path / "store")
 

@@ -110,7 +110,7 @@ def test_a_wrong_study_is_refused_with_the_line(
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("name = ", "not valid TOML"), (None, "cannot be read"), ("\udcff", "cannot be read")],
+    [("name = ", "not valid TOML"), (None, "there is no such study"), ("\udcff", "cannot be read")],
 )
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, text: str | None, sentence: str) -> None:
     path = tmp_path / "study.toml"

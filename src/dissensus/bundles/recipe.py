@@ -14,7 +14,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, meant_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,8 +88,8 @@ def read_recipe(folder: Path) -> Recipe:
         given = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(
-            f"{folder}: this is no bundle ({error.strerror or error}: {FILE}); give a folder that `dissensus study "
-            "export` wrote"
+            f"{folder}: this is no bundle ({error.strerror or error}: {FILE})"
+            f"{meant_path(folder) if not folder.exists() else ''}; give a folder that `dissensus study export` wrote"
         ) from error
     except ValueError as error:
         raise InputError(f"{path}: the recipe cannot be read ({error}); export the model again") from error

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import TYPE_CHECKING, Annotated
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,7 +28,7 @@ from dissensus.cli import (
     study,
     votes,
 )
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,6 +40,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+REFUSED: type[Any] = typer.BadParameter.__mro__[2]
+"""Whatever Typer refuses: an unknown option, a value that does not fit, something that is missing."""
 
 VOTES, MODEL, NEITHER = "I have votes", "I have a model or its outputs", "I have neither"
 TRAIN, PROVE = "Train and look inside", "Papers and benchmark"
@@ -94,14 +99,38 @@ def with_json_to(arguments: Sequence[str]) -> list[str]:
     return made
 
 
+def with_guess(message: str) -> str:
+    """What Typer says of a value that an option does not take, and what was perhaps meant.
+
+    Examples:
+        >>> with_guess("Value error, 'rowz' is not one of 'rows', 'points'.")
+        "'rowz' is not one of them; did you mean 'rows'? choose rows, points"
+    """
+    found = re.search(r"'(.*)' is not one of ('.*')\.$", message, re.DOTALL)
+    if found is None:
+        return message
+    names = re.findall(r"'([^']*)'", found[2])
+    return f"'{found[1]}' is not one of them{choices(found[1], names)}"
+
+
 def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
     try:
-        app(args=with_json_to(sys.argv[1:]))
+        arguments = with_json_to(sys.argv[1:])
+        given = set(pairwise(arguments))
+        if ("--json", "-") in given and given & {("-o", "-"), ("--output", "-")}:
+            raise InputError("--json and -o both go to standard output; give one of them the name of a file")
+        raise SystemExit(app(args=arguments, standalone_mode=False))
     except InputError as error:
         sys.stderr.write(f"dissensus: {error}\n")
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
+    except REFUSED as error:
+        from typer import rich_utils
+
+        error.message = with_guess(error.message)
+        rich_utils.rich_format_error(error)
+        raise SystemExit(error.exit_code) from None
+    except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(130) from None
     except BrokenPipeError:
         # The reader of a pipe went away (`dissensus ... | head`): that is no error, and nothing more can be said.

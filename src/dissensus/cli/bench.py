@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import next_step, note
+from dissensus.cli.printing import json_alone, next_step, note
 from dissensus.cli.progress import train_with_progress
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ Store = Annotated[Path, typer.Option(help="The folder that runs are kept in and 
 Output = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--output", help="The folder of the page and of the summaries behind it; benched, or benched-quick."
+        "-o",
+        "--output",
+        help="The folder of the page and of the summaries behind it; benched, or benched-quick.",
+        callback=opt.not_standard_output,
     ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Small networks, few epochs and seeds: minutes on a laptop.")]
@@ -50,6 +53,7 @@ def bench(
     device: opt.Device = "auto",
     resamples: Resamples = 1000,
     protocol: Own = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Run every delivery, baseline and annotator-aware model on the vote sets of one protocol, and write the page.
 
@@ -65,7 +69,7 @@ def bench(
     if kept is None:
         how = Reproduction(quick=quick, seeds=seeds, engine=engine, device=device, resamples=resamples)
         _tell(run_bench(stated, store, output, how=how, sets=tuple(sets or ()), train=train_with_progress))
-    _show(stated, output)
+    _show(stated, output, json)
 
 
 @app.command()
@@ -82,6 +86,7 @@ def add(
     device: opt.Device = "auto",
     resamples: Resamples = 1000,
     protocol: Own = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Put a method of your own into the table: it is run on the sets that the folder has, by the same protocol."""
     from dissensus.bench import read_protocol, run_added
@@ -91,7 +96,7 @@ def add(
     output = output or Path("benched-quick" if quick else "benched")
     how = Reproduction(quick=quick, seeds=seeds, engine=engine, device=device, resamples=resamples)
     _tell(run_added(stated, file, store, output, how=how, sets=tuple(sets or ()), train=train_with_progress))
-    _show(stated, output)
+    _show(stated, output, json)
 
 
 def _tell(summaries: Iterator[StudySummary]) -> None:
@@ -99,14 +104,15 @@ def _tell(summaries: Iterator[StudySummary]) -> None:
         note(f"{summary.name}: {f'not run: {summary.missing}' if summary.missing else 'done'}")
 
 
-def _show(protocol: Protocol, folder: Path) -> None:
+def _show(protocol: Protocol, folder: Path, json: Path | None) -> None:
     from dissensus.bench.outcome import standings
     from dissensus.bench.running import NAME
     from dissensus.papers import read_summaries
 
     summaries = read_summaries(folder, NAME)
     found = standings(protocol, summaries)
-    for answer in found.answers:
+    alone = json_alone(json, found.to_dict())
+    for answer in found.answers if not alone else ():
         typer.echo(answer)
     if found.quick:
         note("quick: small networks, few epochs and seeds; this is no answer to what one should train with")

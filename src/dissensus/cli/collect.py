@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, note, plain
-from dissensus.errors import InputError
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain
+from dissensus.errors import InputError, meant
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dissensus.collect.assignment import Status
     from dissensus.collect.project import Project
+    from dissensus.collect.setup_check import Finding
     from dissensus.collect.simulation.bots import Simulation
 
 app = typer.Typer(name="collect", help="Collect votes on the web: exactly k for every item.", no_args_is_help=True)
@@ -51,9 +54,13 @@ def init(
     recruitment: Annotated[
         Literal["plain", "prolific", "mturk"], typer.Option(help="Where annotators come from.")
     ] = "plain",
+    json: opt.JsonTo = None,
 ) -> None:
     """Make a project: one file, collect.toml, that holds every setting."""
+    from dataclasses import asdict
+
     from dissensus.collect.project import init_project, read_project
+    from dissensus.collect.setup_check import check_setup
 
     path = init_project(
         folder,
@@ -68,9 +75,13 @@ def init(
         recruitment=recruitment,
     )
     project = read_project(folder)
+    found = check_setup(project)
+    told = {"file": str(path), "name": project.name, "classes": project.classes}
+    if json_alone(json, {**told, "findings": [asdict(each) for each in found]}):
+        return
     console().print(f"{plain(str(path))}: classes {plain(', '.join(project.classes))}; edit it as you like")
-    _say_findings(project)
-    note(f"next: dissensus collect serve {folder}")
+    _say_findings(found)
+    next_step(f"dissensus collect serve {folder}")
 
 
 @app.command()
@@ -102,9 +113,10 @@ def serve(
     """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once."""
     from dissensus.collect.project import read_project
     from dissensus.collect.serving import Links, serve_project, serving_warnings
+    from dissensus.collect.setup_check import check_setup
 
     project = read_project(folder)
-    _say_findings(project)
+    _say_findings(check_setup(project))
     for warning in serving_warnings(host=host, base_url=base_url, password=password):
         note(f"warning: {warning}")
 
@@ -125,10 +137,11 @@ def serve(
         ready=ready,
     )
     note("stopped; everything that was acknowledged is saved")
+    next_step(f"dissensus collect export {folder}")
 
 
 @app.command()
-def login(folder: Folder) -> None:
+def login(folder: Folder, json: opt.JsonTo = None) -> None:
     """Print a new one-time link for the researcher, while the project is being served."""
     from dissensus.collect.project import read_project
     from dissensus.collect.security import Logins
@@ -137,7 +150,11 @@ def login(folder: Folder) -> None:
     logins = Logins(read_project(folder).folder)
     if logins.address is None:
         raise InputError(f"{folder}: it has not been served yet; start 'dissensus collect serve {folder}'")
-    typer.echo(f"researcher:  {logins.address}{logins.one_time_link()}  (works once, within a day)")
+    link = f"{logins.address}{logins.one_time_link()}"
+    if json_alone(json, {"researcher": link}):
+        return
+    typer.echo(f"researcher:  {link}  (works once, within a day)")
+    next_step("open the link in a browser")
 
 
 @app.command()
@@ -157,20 +174,20 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
         check_schema(cursor)
         found, simulated = status_of(cursor, project, now=now), is_simulated(cursor)
         at_door, quotas = door(cursor, project, None, now=now), quotas_so_far(cursor, project, now=now)
-    if json is not None:
-        told = {"name": project.name, "simulated": simulated, "shut": at_door.shut, "places": at_door.places}
-        json_to(json, {**told, **asdict(found), "quotas": [asdict(each) for each in quotas]})
-        if str(json) == "-":
-            return
+    told = {"name": project.name, "simulated": simulated, "shut": at_door.shut, "places": at_door.places}
+    if json_alone(json, {**told, **asdict(found), "quotas": [asdict(each) for each in quotas]}):
+        return
     _show_status(project, found, simulated=simulated)
     shut = {"paused": "paused by a researcher", "closed": "closed by a researcher", "full": "all places are taken"}
     at_the_door = "open" if at_door.shut is None else shut[at_door.shut]
     console().print(f"door        {at_the_door}; votes that nobody is expected to give: {at_door.places:,}")
     for each in quotas:
         console().print(
-            f"quota       {plain(each.attribute)} {plain(each.group)}: {each.finished} finished, {each.now} at it, of "
-            f"{each.most}"
+            f"quota       {plain(each.attribute)} {plain(each.group)}: {each.finished} finished, {each.now} at work, "
+            f"of {each.most}"
         )
+    whole = found.counted >= found.needed
+    next_step(f"dissensus collect {'export' if whole else 'serve'} {folder}{'' if whole else ', if nobody serves it'}")
 
 
 @app.command()
@@ -183,7 +200,10 @@ def simulate(
     careless: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that answer at random.")] = 0.05,
     exclude: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that the researcher excludes.")] = 0.03,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Keep the simulated project in this folder.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Keep the simulated project in this folder.", callback=opt.not_standard_output
+        ),
     ] = None,
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
@@ -202,6 +222,8 @@ def simulate(
         _show_simulation(project, found, json=json)
     if output is not None:
         note(f"the simulated project is in {output}; 'dissensus collect serve {output}' shows its researcher pages")
+    if str(json) != "-":
+        next_step(f"dissensus collect serve {folder}" if output is None else f"dissensus collect export {output}")
 
 
 @app.command()
@@ -209,7 +231,12 @@ def export(
     folder: Folder,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="A new folder for the files; by default FOLDER/exports/DATE-TIME."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="A new folder for the files; by default FOLDER/exports/DATE-TIME.",
+            callback=opt.not_standard_output,
+        ),
     ] = None,
     identities: Annotated[
         bool, typer.Option("--identities", help="Also write the annotators' ids on the platform, into a separate file.")
@@ -221,6 +248,7 @@ def export(
         ),
     ] = None,
     database: DatabaseUrl = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Write votes, answers, annotators, items, events, codebook and checksums; pseudonymous by default."""
     from dissensus.collect.collected import snapshot
@@ -234,18 +262,21 @@ def export(
     with snapshot(project, database) as cursor:
         check_schema(cursor)
         done = export_project(cursor, project, output, identities=identities, formats=formats or FORMATS)
+    votes = done.votes
+    told = {"folder": str(done.folder), "files": [str(each) for each in done.files], "simulated": done.simulated}
+    counts = {"judgements": votes.n_judgements, "items": len(votes.items)} if votes is not None else None
+    if json_alone(json, {**told, "votes": counts}):
+        return
     if done.simulated:
         note("these answers are simulated: bots gave them")
-    what = (
-        "no votes yet"
-        if done.votes is None
-        else f"{done.votes.n_judgements:,} judgements of {len(done.votes.items):,} items"
-    )
-    from_models = "" if done.simulated or done.votes is None else f", {done.votes.n_model_votes:,} votes from models"
+    what = "no votes yet" if votes is None else f"{votes.n_judgements:,} judgements of {len(votes.items):,} items"
+    from_models = "" if done.simulated or votes is None else f", {votes.n_model_votes:,} votes from models"
     console().print(f"{plain(str(done.folder))}: {len(done.files)} files, {what}{from_models}")
-    if done.votes is not None:
-        kind = "parquet" if (done.folder / "votes.parquet").exists() else (formats or FORMATS)[0]
-        note(f"next: dissensus labels {done.folder / f'votes.{kind}'} --scheme uncertainty-weighted -o labels.parquet")
+    if votes is None:
+        next_step(f"dissensus collect serve {folder}")
+        return
+    kind = "parquet" if (done.folder / "votes.parquet").exists() else (formats or FORMATS)[0]
+    next_step(f"dissensus labels {done.folder / f'votes.{kind}'} --scheme uncertainty-weighted -o labels.parquet")
 
 
 Reason = Annotated[str, typer.Option(help="Why; it is kept in the log.")]
@@ -254,7 +285,7 @@ BY = "command line"
 
 
 @items_app.command()
-def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = None) -> None:
+def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Set an item aside, even while the project is being served: nobody is shown it, its votes are kept apart."""
     from dissensus.collect.database import write_beside
     from dissensus.collect.project import read_project
@@ -264,11 +295,14 @@ def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = N
         retire(cursor, _item_named(cursor, item), now=time.time(), reason=reason, by=BY)
 
     write_beside(read_project(folder), database, work)
-    note(f"'{item}' is set aside; 'dissensus collect items put-back {folder} {item}' undoes it")
+    if json_alone(json, {"item": item, "set_aside": True, "reason": reason}):
+        return
+    note(f"'{item}' is set aside")
+    next_step(f"dissensus collect status {folder}; to undo it: dissensus collect items put-back {folder} {item}")
 
 
 @items_app.command("put-back")
-def put_back(folder: Folder, item: Item, database: DatabaseUrl = None) -> None:
+def put_back(folder: Folder, item: Item, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Use an item again that was set aside; its votes count as before."""
     from dissensus.collect.database import write_beside
     from dissensus.collect.project import read_project
@@ -278,7 +312,10 @@ def put_back(folder: Folder, item: Item, database: DatabaseUrl = None) -> None:
         put_back(cursor, _item_named(cursor, item), now=time.time(), by=BY)
 
     write_beside(read_project(folder), database, work)
+    if json_alone(json, {"item": item, "set_aside": False}):
+        return
     note(f"'{item}' is used again")
+    next_step(f"dissensus collect status {folder}")
 
 
 @items_app.command()
@@ -286,17 +323,24 @@ def replace(
     folder: Folder,
     items: Annotated[list[str], typer.Argument(metavar="ITEM...", help="Items whose file or text has changed.")],
     database: DatabaseUrl = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Use the new version of changed items; the old ones are set aside under NAME#1, with what was answered to them."""
     added = _read_items(folder, database, replaced=items)
+    if json_alone(json, {"replaced": items, "added": [name for name in added if name not in items]}):
+        return
     note(f"{len(items)} replaced, {len(added) - len(items)} added")
+    next_step(f"dissensus collect status {folder}")
 
 
 @items_app.command()
-def add(folder: Folder, database: DatabaseUrl = None) -> None:
+def add(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Take in items that were put into the project's folder or table, even while it is being served."""
     added = _read_items(folder, database)
+    if json_alone(json, {"added": added}):
+        return
     console().print(f"{len(added):,} items added" + (f": {plain(', '.join(added[:5]))}" if added else ""))
+    next_step(f"dissensus collect status {folder}")
 
 
 def _read_items(folder: Path, database: str | None, *, replaced: list[str] | None = None) -> list[str]:
@@ -317,7 +361,8 @@ def _read_items(folder: Path, database: str | None, *, replaced: list[str] | Non
 def _item_named(cursor: Any, name: str) -> int:
     row = cursor.execute("SELECT id FROM item WHERE name = ?", (name,)).fetchone()
     if row is None:
-        raise InputError(f"there is no item '{name}' in the project; look at the researcher's page Items")
+        near = meant(name, (each for (each,) in cursor.execute("SELECT name FROM item").fetchall()))
+        raise InputError(f"there is no item '{name}' in the project{near or '; look at the page Items'}")
     return int(row[0])
 
 
@@ -329,6 +374,7 @@ def void(
     annotator: Annotated[str | None, typer.Option(help="Judgements of this annotator (the pseudonym).")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Use the judgements again.")] = False,
     database: DatabaseUrl = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Stop using single judgements (say, of an image that was not shown), and ask others for votes in their place."""
     from dissensus.collect.database import write_beside
@@ -341,6 +387,12 @@ def void(
         raise InputError("void: give a --reason; it is kept with each judgement")
 
     def work(cursor: Any) -> int:
+        if item is not None:
+            _item_named(cursor, item)
+        if annotator is not None:
+            people = [name for (name,) in cursor.execute("SELECT pseudonym FROM annotator").fetchall()]
+            if annotator not in people:
+                raise InputError(f"void: there is no annotator '{annotator}'{meant(annotator, people)}")
         chosen = cursor.execute(
             "SELECT assignment.id FROM assignment JOIN item ON item.id = assignment.item "
             "JOIN annotator ON annotator.id = assignment.annotator WHERE assignment.state = 'done' "
@@ -358,7 +410,10 @@ def void(
     changed = write_beside(read_project(folder), database, work)
     if not changed:
         raise InputError("void: there is no such judgement; the names are those of the export")
+    if json_alone(json, {"judgements": changed, "used": undo}):
+        return
     console().print(f"{changed:,} judgements {'are used again' if undo else 'are not used any more'}")
+    next_step(f"dissensus collect status {folder}")
 
 
 @app.command()
@@ -367,6 +422,7 @@ def attributes(
     table: Annotated[Path, typer.Argument(metavar="EXPORT", help="The platform's demographic export.")],
     columns: Annotated[list[str] | None, typer.Option("--column", help="Only this column; may be repeated.")] = None,
     database: DatabaseUrl = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Join what Prolific or MTurk knows of the annotators to their votes, as attributes."""
     from dissensus.collect.database import write_beside
@@ -378,7 +434,10 @@ def attributes(
         database,
         lambda cursor: join_demographics(cursor, table, now=time.time(), columns=columns or ()),
     )
+    if json_alone(json, {"annotators": found, "attributes": list(names)}):
+        return
     console().print(f"{found:,} annotators: {plain(', '.join(names))}")
+    next_step(f"dissensus collect export {folder}")
 
 
 @app.command()
@@ -415,9 +474,8 @@ def pay(
             chosen = [name for each in names for name in (due if each == "due" and decision == "approved" else [each])]
             unknown = [name for name in chosen if name not in by_name]
             if unknown:
-                raise InputError(
-                    f"pay: there is no annotator '{unknown[0]}'; the names are those of this command's list"
-                )
+                near = meant(unknown[0], ("due", *by_name)) or "; the names are those of this command's list"
+                raise InputError(f"pay: there is no annotator '{unknown[0]}'{near}")
             people = [by_name[name] for name in chosen]
             if people:
                 decide_pay(
@@ -441,6 +499,9 @@ def pay(
         if str(json) == "-":
             return
     _show_pay(project, lines)
+    waiting = any(each.due and each.decision is None for each in lines)
+    step = "--approve due" if waiting else "--write OUT, for the platform"
+    next_step(f"upload the files in {write}" if write is not None else f"dissensus collect pay {folder} {step}")
 
 
 def _write_privately(folder: Path, files: dict[str, str]) -> None:
@@ -485,26 +546,36 @@ def backup(
     to: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Another folder for the copy, best on another disk.")
     ] = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Copy the database into FOLDER/backups, even while it is being served, and check the copy."""
     from dissensus.collect.backup import back_up
     from dissensus.collect.project import read_project
 
-    console().print(plain(str(back_up(None, read_project(folder), to=to))), soft_wrap=True)
+    made = back_up(None, read_project(folder), to=to)
+    if json_alone(json, {"backup": str(made)}):
+        return
+    console().print(plain(str(made)), soft_wrap=True)
+    next_step(f"to go back to it: dissensus collect restore {folder} {made}")
 
 
 @app.command()
 def restore(
-    folder: Folder, backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="One of FOLDER/backups.")]
+    folder: Folder,
+    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="One of FOLDER/backups.")],
+    json: opt.JsonTo = None,
 ) -> None:
     """Replace the database by a backup, keeping the old one; a broken backup is refused."""
     from dissensus.collect.backup import restore
     from dissensus.collect.project import read_project
 
     kept = restore(read_project(folder), backup)
+    if json_alone(json, {"from": str(backup), "kept": None if kept is None else str(kept)}):
+        return
     console().print(f"{plain(str(folder / 'collect.sqlite'))} is now {plain(str(backup))}", soft_wrap=True)
     if kept is not None:
         note(f"the database that was there is kept as {kept}")
+    next_step(f"dissensus collect serve {folder}")
 
 
 @app.command()
@@ -515,8 +586,15 @@ def deploy(
     systemd: Annotated[bool, typer.Option("--systemd", help="Unit files, a backup timer and a Caddyfile.")] = False,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server behind the proxy.")] = 8000,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A new folder for the files; FOLDER/deploy by default.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="A new folder for the files; FOLDER/deploy by default.",
+            callback=opt.not_standard_output,
+        ),
     ] = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Write what is needed to serve a project with TLS on a machine of its own; docs/deploy.md walks through it."""
     from dissensus.collect.deploy import write_deployment
@@ -528,12 +606,16 @@ def deploy(
     project = read_project(folder)
     place = output if output is not None else project.folder / "deploy"
     done = write_deployment(project, place, kind="docker" if docker else "systemd", host=host, port=port)
+    steps = [{"command": command, "what": about} for command, about in done.steps]
+    if json_alone(json, {"folder": str(done.folder), "files": dict(done.files), "steps": steps}):
+        return
     for name, about in done.files.items():
         typer.echo(f"{done.folder / name}: {about}")
     note("then, on that machine:")
     for command, about in done.steps:
         # Not through Rich, which would break a command over two lines.
         typer.echo(f"  {command}    # {about}")
+    next_step(f"take {done.folder} to that machine, and type these commands there")
 
 
 @app.command()
@@ -551,19 +633,19 @@ def doctor(
     from dissensus.collect.project import read_project
 
     found = examine(read_project(folder), base_url=base_url)
-    if json is not None:
-        json_to(json, [asdict(each) for each in found])
-    if json is None or str(json) != "-":
+    wrong = any(each.kind == "error" for each in found)
+    if not json_alone(json, [asdict(each) for each in found]):
         for each in found:
             typer.echo(f"{each.kind:8} {each.sentence}")
-    if any(each.kind == "error" for each in found):
+        next_step(
+            f"dissensus collect {'doctor' if wrong else 'serve'} {folder}{', once that is mended' if wrong else ''}"
+        )
+    if wrong:
         raise typer.Exit(1)
 
 
-def _say_findings(project: Project) -> None:
-    from dissensus.collect.setup_check import check_setup
-
-    for finding in check_setup(project):
+def _say_findings(findings: Iterable[Finding]) -> None:
+    for finding in findings:
         note(finding.sentence if finding.kind == "ok" else f"{finding.kind}: {finding.sentence}")
 
 

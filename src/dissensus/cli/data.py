@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note
 
-app = typer.Typer(name="data", help="Known datasets: list them, look at one, fetch one.", no_args_is_help=True)
+app = typer.Typer(
+    name="data",
+    help="Known datasets: list them, look at one, fetch one; and a sample to try things with.",
+    no_args_is_help=True,
+)
 Name = Annotated[str, typer.Argument(help="A name from `dissensus data list`.")]
 
 
@@ -93,7 +98,7 @@ def show(name: Name, json: opt.JsonTo = None) -> None:
 
 
 @app.command("get")
-def get_(name: Name) -> None:
+def get_(name: Name, json: opt.JsonTo = None) -> None:
     """Fetch a dataset from its authors, continuing a download that broke off, and check that it can be read."""
     import sys
 
@@ -115,7 +120,26 @@ def get_(name: Name) -> None:
     with bar:
         task = bar.add_task(name, total=None)
         path = get(name, progress=lambda here, whole: bar.update(task, completed=here, total=whole), notes=notes)
+    if json_alone(json, {"name": name, "file": None if path is None else str(path), "notes": notes}):
+        return
     note(f"{name} comes with the package {find(name).package}" if path is None else f"{name} is at {path}")
     for each in notes:
         note(each)
     next_step(f"dissensus votes inspect {name}")
+
+
+@app.command()
+def sample(
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where to put the files.")] = Path(),
+    json: opt.JsonTo = None,
+) -> None:
+    """Write small files to try every command with: simulated votes, texts, models' predictions, images."""
+    from dissensus.datasets.sample import FILES, write_sample
+
+    written = dict(zip(map(str, write_sample(folder)), FILES.values(), strict=True))
+    if json_alone(json, written):
+        return
+    for path, what in written.items():
+        # Not through Rich, which would break a path over two lines.
+        typer.echo(f"{path}: {what}")
+    next_step(f"dissensus votes inspect {folder / 'votes.csv'}")

@@ -170,6 +170,8 @@ def evaluate(
         if votes is None:
             raise InputError("evaluate: --lewidi needs --votes FOLDER, the folder of the official files; give it")
         score_lewidi(lewidi, Path(votes), json=json)
+        if str(json) != "-":
+            next_step("dissensus evaluate --by annotator --votes VOTES --predictions FILE, for scores with intervals")
         return
     if votes is None or predictions is None:
         raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
@@ -201,6 +203,9 @@ def evaluate(
             markdown=markdown,
             figure=figure,
         )
+        if not written:
+            again = f"dissensus evaluate --by annotator --votes {votes} --predictions {predictions}"
+            next_step(f"{again} --figure groups.svg" if read.attributes else f"{again} --attribute COLUMN, for groups")
         return
     labels = make(read, scheme)
     hard = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain, text_to
 
 if TYPE_CHECKING:
     from dissensus.ood.results import OodResult
@@ -57,7 +57,10 @@ def ood(
     figure: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Write tables, ROC curves and histograms as one .html page."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write tables, ROC curves and histograms as one page; - is standard output.",
         ),
     ] = None,
     json: opt.JsonTo = None,
@@ -85,14 +88,12 @@ def ood(
     result = _of_study(str(source), store, told, device) if of_study else _of_outputs(inside, training, told)
     if figure is not None:
         from dissensus.report.ood import ood_page
-        from dissensus.whole_file import whole_file
 
-        with whole_file(figure) as part:
-            part.write_text(ood_page(result), encoding="utf-8")
+        text_to(figure, ood_page(result))
         note(f"tables, ROC curves and histograms written to {figure}")
     if json is not None:
         json_to(json, result.to_dict())
-    if str(json) != "-":
+    if "-" not in (str(json), str(figure)):
         show_ood(result)
     next_step(f"dissensus report {source} --store {store}" if of_study else "dissensus study init VOTES ITEMS to train")
 

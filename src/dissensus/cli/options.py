@@ -156,6 +156,15 @@ Answers = Annotated[
 OnlyCommon = Annotated[bool, typer.Option("--only-common", help="Leave out items that lack votes or a prediction.")]
 
 
+def not_standard_output(path: Path | None) -> Path | None:
+    """Refuses `-` for what cannot go to standard output: a folder, several files, or numbers in binary."""
+    from dissensus.errors import InputError
+
+    if str(path) == "-":
+        raise InputError("-o -: this cannot go to standard output, as it is not one text; name a file or a folder")
+    return path
+
+
 def over(engine: str, address: str | None, *, device: str = "cpu") -> Over:
     """What calls a function on many jobs: `map`, or where the engine is Ray a cluster."""
     from functools import partial
@@ -197,11 +206,11 @@ def is_known(source: str) -> bool:
 
 def item_attribute(votes: Votes, name: str) -> Any:
     """(items,) one of the attributes of items."""
-    from dissensus.errors import InputError
+    from dissensus.errors import InputError, choices
 
     if name not in votes.item_attributes:
-        known = ", ".join(votes.item_attributes) or "none"
-        raise InputError(f"items have no attribute '{name}'; they have: {known}")
+        remedy = choices(name, votes.item_attributes) if votes.item_attributes else "; keep its column with --keep"
+        raise InputError(f"items have no attribute '{name}'{remedy}")
     return votes.item_attributes[name]
 
 

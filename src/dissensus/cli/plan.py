@@ -57,6 +57,7 @@ def plan(
             "--output",
             help="A new folder for the table (plan.csv), the figure (plan.svg), and the items that should get the next "
             "votes (next.csv for dissensus collect, next.json for Label Studio).",
+            callback=opt.not_standard_output,
         ),
     ] = None,
     given: opt.Given = None,

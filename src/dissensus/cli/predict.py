@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, next_step, note, plain
 
 if TYPE_CHECKING:
     from dissensus.bundles import TrainedModel
@@ -33,6 +33,7 @@ def predict(
         bool,
         typer.Option("--trust-code", help="Run the code of a network of its author's own that lies in the bundle."),
     ] = False,
+    json: opt.JsonTo = None,
 ) -> None:
     """Predict how people's answers to new items would spread; what is written can be evaluated as it is."""
     import polars as pl
@@ -46,6 +47,8 @@ def predict(
     columns: dict[str, Any] = {"item": names.tolist()}
     columns |= {name: probabilities[:, k] for k, name in enumerate(model.classes)}
     write_table(pl.DataFrame(columns), output)
+    if json_alone(json, {"file": str(output), "items": len(names), "classes": model.classes}):
+        return
     if str(output) != "-":
         console().print(plain(str(output)), soft_wrap=True)
     note(f"{len(names):,} items")
@@ -68,7 +71,10 @@ def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None
 
 def export(
     source: opt.StudyOrStore,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="The bundle to write.")],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FOLDER", help="The bundle to write.", callback=opt.not_standard_output),
+    ],
     store: opt.RunsIn = Path("dissensus-runs"),
     best: Annotated[
         bool, typer.Option("--best", help="The run closest to people on the selection split; the default.")
@@ -76,6 +82,7 @@ def export(
     run: Annotated[str | None, typer.Option(metavar="KEY", help="A run by its key, or the beginning of it.")] = None,
     ensemble: Annotated[bool, typer.Option("--ensemble", help="All seeds of the system together.")] = False,
     pseudonyms: opt.Pseudonyms = None,
+    json: opt.JsonTo = None,
 ) -> None:
     """Write a model of a finished study as a folder that predicts anywhere: weights, recipe, encoder, scores, card."""
     from dissensus.bundles import export_bundle
@@ -88,6 +95,8 @@ def export(
     study, store = opt.study_and_store(source, store, command="study export")
     scored = score_study(open_study(read_study(study), store))
     written, chosen = export_bundle(scored, output, run=run, ensemble=ensemble, pseudonyms=pseudonyms)
+    if json_alone(json, {"folder": str(written), "chosen": chosen}):
+        return
     console().print(plain(str(written)), soft_wrap=True)
     known = read_recipe(written).people
     if known is not None and not known["by"] and pseudonyms is None:

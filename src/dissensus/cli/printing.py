@@ -45,6 +45,13 @@ def json_to(path: Path, value: Any) -> None:
     text_to(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def json_alone(path: Path | None, value: Any) -> bool:
+    """Write a value as JSON where it is asked for; whether it went to standard output, and is to stand there alone."""
+    if path is not None:
+        json_to(path, value)
+    return str(path) == "-"
+
+
 def text_to(path: Path, text: str) -> None:
     """Write text, to a file or, for `-`, to standard output."""
     if str(path) == "-":

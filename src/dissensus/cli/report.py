@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 
 if TYPE_CHECKING:
@@ -39,9 +39,10 @@ def report(
     least_people: opt.LeastPeople = LEAST_PEOPLE,
     scheme: Annotated[str, typer.Option(help="How votes become label distributions.")] = "frequency",
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=2)] = 1000,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="The page to write.", callback=opt.not_standard_output),
+    ] = Path("report.html"),
     format: opt.Format = None,  # noqa: A002 - the option's name
     item: opt.Item = None,
     annotator: opt.Annotator = None,
@@ -56,6 +57,7 @@ def report(
     separator: opt.Separator = None,
     duplicates: opt.Duplicates = "refuse",
     seed: Annotated[int, typer.Option(help="Seed of resamples and of thinned points.")] = 0,
+    json: opt.JsonTo = None,
 ) -> None:
     """Write a finished study, or predictions beside votes, as one self-contained page with its figures as files."""
     from dissensus.errors import InputError
@@ -88,8 +90,11 @@ def report(
             seed=seed,
         )
     written = write_report(subject, output, seed=seed)
+    beside = written.with_name(f"{written.stem}-files")
+    if json_alone(json, {"page": str(written), "figures_and_tables": str(beside)}):
+        return
     console().print(plain(str(written)), soft_wrap=True)
-    note(f"figures and tables are in {written.with_name(f'{written.stem}-files')}")
+    note(f"figures and tables are in {beside}")
     next_step(f"open {written} in a browser")
 
 

@@ -30,6 +30,7 @@ def reproduce(
             "--output",
             "-o",
             help="The folder of the pages and of the summaries behind them; reproduced, or reproduced-quick.",
+            callback=opt.not_standard_output,
         ),
     ] = None,
     quick: Annotated[

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dissensus.cli.printing import next_step
+
 
 class Kind(StrEnum):
     """Files that people write."""
@@ -29,3 +31,4 @@ def schema(
     else:
         from dissensus.collect.schema import project_schema as made
     typer.echo(json.dumps(made(), indent=2, ensure_ascii=False))
+    next_step(f"keep it as {kind}.schema.json, and begin {kind}.toml with the line #:schema ./{kind}.schema.json")

@@ -152,7 +152,7 @@ def stand_in(
 
 def _score(name: str) -> Score:
     """One of the scores, or the user's own similarity."""
-    from dissensus.errors import InputError
+    from dissensus.errors import InputError, choices
     from dissensus.own_code import own_function
 
     if name == "accuracy":
@@ -160,7 +160,8 @@ def _score(name: str) -> Score:
     if name == "rmse":
         return "rmse"
     if ":" not in name:
-        raise InputError(f"stand-in: there is no score '{name}'; choose accuracy, rmse or FILE.py:FUNCTION")
+        known = choices(name, ("accuracy", "rmse"))
+        raise InputError(f"stand-in: there is no score '{name}'{known} or FILE.py:FUNCTION")
     return own_function(name, folder=Path.cwd(), kind="similarity")
 
 

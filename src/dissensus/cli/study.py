@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, text_to
 from dissensus.cli.progress import show_status, status_dict, train_with_progress
 from dissensus.errors import InputError
 
@@ -202,7 +203,10 @@ def status(source: Source, store: Store = Path("dissensus-runs"), json: opt.Json
 def init(
     votes: Annotated[Path, typer.Argument(help="A file of votes, as `dissensus votes inspect` reads.")],
     items: Annotated[Path, typer.Argument(help="A table of texts, a folder or file of images, or a file of features.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The study file to write.")] = Path("study.toml"),
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The study file to write; - is standard output.")
+    ] = Path("study.toml"),
+    json: opt.JsonTo = None,
 ) -> None:
     """Write a first study file, with a remark beside every choice, after a look at votes and items."""
     from dissensus.studies.beginning import first_study
@@ -211,8 +215,14 @@ def init(
     if output.exists():
         raise InputError(f"{output}: the file is there already; choose another name with --output, or remove it")
     text = first_study(votes, items, path=output)
+    if str(output) == "-":
+        text_to(output, text)
+        next_step("keep it as study.toml, then: dissensus study run study.toml")
+        return
     with whole_file(output) as part:
         part.write_text(text, encoding="utf-8")
+    if json_alone(json, {"file": str(output), "study": tomllib.loads(text)}):
+        return
     for line in text.splitlines():
         console().print(plain(line), soft_wrap=True)
     note(f"written to {output}")
@@ -226,6 +236,7 @@ def gc(
         list[str] | None, typer.Option(help="A study of this store that no longer counts; may be given again.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
+    json: opt.JsonTo = None,
 ) -> None:
     """Remove stored runs that no known study asks for, after showing them."""
     from dissensus.studies.unasked import unasked_runs
@@ -234,7 +245,7 @@ def gc(
     if not store.is_dir():
         raise InputError(f"{store}: there is no such run store; name the folder with --store")
     found = unasked_runs(RunStore(store), forget=forget or ())
-    for each in found:
+    for each in found if str(json) != "-" else ():
         told = "cannot be read" if each.run is None else f"{each.run.model}, {each.run.method}, seed {each.run.seed}"
         console().print(f"{each.key}  {each.size / 1e6:,.1f} MB  {plain(told)}")
     if not found:
@@ -248,6 +259,8 @@ def gc(
             writer.drop(each.key)
         for name in forget or ():
             writer.forget_study(name)
+    if json_alone(json, [{"run": each.key, "bytes": each.size} for each in found]):
+        return
     next_step("dissensus study list")
 
 

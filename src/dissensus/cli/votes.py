@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of, pseudonymous
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ def convert(
     ordered: opt.Ordered = None,
     separator: opt.Separator = None,
     duplicates: opt.Duplicates = "refuse",
+    json: opt.JsonTo = None,
 ) -> None:
     """Read any votes file and write it as another kind; Parquet reads back fastest."""
     from dissensus.datasets import DATASETS
@@ -175,6 +176,9 @@ def convert(
         note(f"Croissant metadata written to {croissant}")
         lacking = ", ".join(name for name in REQUIRED if name not in found)
         note(f"add {lacking} to it before you publish the set: Croissant requires them")
+    written = {"file": str(output), "votes": len(votes), "items": len(votes.items), "classes": votes.classes}
+    if json_alone(json, {**written, **opt.reading_dict(reading)}):
+        return
     next_step(f"dissensus votes inspect {source if str(output) == '-' else output}")
 
 

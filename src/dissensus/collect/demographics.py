@@ -8,7 +8,7 @@ import polars as pl
 
 from dissensus.collect.events import log_event
 from dissensus.collect.participants import remember
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.table_file import open_table
 from dissensus.votes.columns import SYNONYMS, plain
 
@@ -55,7 +55,7 @@ def join_demographics(
     ]
     unknown = [name for name in wanted if name not in spelled]
     if unknown:
-        raise InputError(f"{path}: there is no column '{unknown[0]}'; there are {', '.join(spelled)}")
+        raise InputError(f"{path}: there is no column '{unknown[0]}'{choices(unknown[0], spelled)}")
     rows = table.rows([who, *(spelled[name] for name in wanted)]).table.select(pl.all().cast(pl.String).fill_null(""))
     known = dict(cursor.execute("SELECT external, annotator FROM identity").fetchall())
     found = 0

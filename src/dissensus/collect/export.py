@@ -27,7 +27,7 @@ from dissensus.collect.collected import (
 )
 from dissensus.collect.events import is_simulated
 from dissensus.collect.project import FILE
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.labels.schemes import weighted
 from dissensus.labels.writing import label_table
 from dissensus.responses import RESPONSES
@@ -182,7 +182,7 @@ def export_project(
     target = Path(folder)
     unknown = [each for each in formats if each not in FORMATS]
     if unknown or not formats:
-        raise InputError(f"export: '{', '.join(unknown)}' is not a format; choose from {', '.join(FORMATS)}")
+        raise InputError(f"export: '{', '.join(unknown)}' is not a format{choices(''.join(unknown[:1]), FORMATS)}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target}: there is something in it already; choose a folder that is new or empty")
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")

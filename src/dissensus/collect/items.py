@@ -10,7 +10,7 @@ from dissensus.collect.events import log_event
 from dissensus.collect.orders import fraction
 from dissensus.collect.slots import count_vote_items, retire
 from dissensus.datasets.sources import read_source
-from dissensus.errors import InputError
+from dissensus.errors import InputError, meant
 from dissensus.items.pictures import IMAGE_SUFFIXES, image_paths
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def _change_contents(
             raise InputError(
                 f"{project.folder}: the {'text' if items[name].media is None else 'file'} of item '{name}' was changed "
                 "after people had been shown it; change it back, or keep both versions apart with 'dissensus collect "
-                f"items replace {project.folder} {name} --reason ...'"
+                f"items replace {project.folder} {name}'"
             )
         else:
             retire(cursor, each.id, now=now, reason="replaced by a new version", by=by)
@@ -269,6 +269,9 @@ def _change_contents(
             renewed.add(name)
     cursor.executemany("UPDATE item SET hash = ?, text = ? WHERE id = ?", fresh)
     same = sorted(set(replaced) - renewed)
+    unknown = [name for name in same if name not in used]
+    if unknown:
+        raise InputError(f"{project.folder}: there is no item '{unknown[0]}' to replace{meant(unknown[0], used)}")
     if same:
         raise InputError(f"{project.folder}: item '{same[0]}' has not changed; there is nothing to replace it by")
     return renewed

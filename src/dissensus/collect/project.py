@@ -806,7 +806,7 @@ class _ProjectFile(TomlFile):
             layout, unsure = given.get("layout", "single-choice"), given.get("unsure", True)
             if layout not in LAYOUTS:
                 raise self.refuse_entry(
-                    "item_questions", place, f"has the layout {layout!r}; there are {', '.join(LAYOUTS)}"
+                    "item_questions", place, f"has the layout {layout!r}, which is not there{choices(layout, LAYOUTS)}"
                 )
             if not isinstance(unsure, bool):
                 raise self.refuse_entry("item_questions", place, f"has unsure = {unsure!r}; it must be true or false")
@@ -834,7 +834,7 @@ class _ProjectFile(TomlFile):
     def scale(self, given: Mapping[str, Any], refuse: Callable[[str], InputError]) -> Scale:
         for key in given:
             if key not in KEYS["scale"]:
-                raise refuse(f"has '{key}', which is not one of its keys; there are {', '.join(KEYS['scale'])}")
+                raise refuse(f"has '{key}', which is not one of its keys{choices(key, KEYS['scale'])}")
         numbers = {"least": 1, "most": 5, "step": 1} | {key: given[key] for key in given if key not in ("low", "high")}
         for key, value in numbers.items():
             if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 10_000:
@@ -982,10 +982,8 @@ class _ProjectFile(TomlFile):
         for place, entry in enumerate(given):
             for key in entry:
                 if key not in ENTRY_KEYS[name]:
-                    known = ", ".join(ENTRY_KEYS[name])
-                    raise self.refuse_entry(
-                        name, place, f"has '{key}', which is not one of its keys; there are {known}"
-                    )
+                    known = choices(key, ENTRY_KEYS[name])
+                    raise self.refuse_entry(name, place, f"has '{key}', which is not one of its keys{known}")
             asked = entry.get("question")
             if not isinstance(asked, str) or not asked.strip():
                 raise self.refuse_entry(name, place, "has no question; write question in quotes")

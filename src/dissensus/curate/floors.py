@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,9 +68,8 @@ def asked_of(floors: Sequence[Floor], columns: Sequence[str], names: Sequence[tu
     for floor in floors:
         value = np.array([name[columns.index(floor.column)] for name in names])
         if floor.value not in value:
-            raise InputError(
-                f"floors: no item has {floor.column} '{floor.value}'; there are {', '.join(np.unique(value).tolist())}"
-            )
+            known = choices(floor.value, np.unique(value).tolist())
+            raise InputError(f"floors: no item has {floor.column} '{floor.value}'{known}")
         kind = np.array(["" if floor.each is None else name[columns.index(floor.each)] for name in names])
         for each in np.unique(kind).tolist():
             whose = "" if floor.each is None else f" of {floor.each} '{each}'"

@@ -10,7 +10,7 @@ from scipy import optimize, sparse
 
 from dissensus.arrays import places_within
 from dissensus.curate.floors import asked_of, columns_of
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _shares(
         unknown = [value for value in given if value not in values]
         if unknown:
             raise InputError(
-                f"selection: no item has {column} '{unknown[0]}'; there are {', '.join(sorted(set(values)))}"
+                f"selection: no item has {column} '{unknown[0]}'{choices(unknown[0], sorted(set(values)))}"
             )
         total = sum(given.values())
         if any(part < 0 for part in given.values()) or not total > 0:

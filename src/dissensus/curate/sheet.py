@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.curate.sheet_form import QUESTIONS
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.votes.croissant import described, record_set
 
 if TYPE_CHECKING:
@@ -96,10 +96,7 @@ def _composition(items: ItemList, duplicates: ItemList | None, licences: Mapping
     ).tolist()
     unknown = next((name for name in licences if name not in names), None)
     if unknown is not None:
-        raise InputError(
-            f"datasheet: a licence is given for source '{unknown}', and the sources are {', '.join(names)}; name one "
-            "of these"
-        )
+        raise InputError(f"datasheet: a licence is given for '{unknown}', which is no source{choices(unknown, names)}")
     rows = []
     for source in names:
         looked = UNKNOWN if duplicates is None else f"{int((duplicates.sources == source).sum()):,}"

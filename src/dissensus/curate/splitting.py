@@ -10,7 +10,7 @@ from scipy import optimize, sparse
 
 from dissensus.curate.exchanges import exchanged
 from dissensus.curate.floors import asked_of, columns_of
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def split_groups(
     wanted = _sizes(sizes, len(items))
     strangers = [floor.split for floor in floors if floor.split not in wanted]
     if strangers:
-        raise InputError(f"splits: a floor is for split '{strangers[0]}'; name one of {', '.join(wanted)}")
+        raise InputError(f"splits: a floor is for split '{strangers[0]}'{choices(strangers[0], wanted)}")
     columns = list(dict.fromkeys([*by, *columns_of(floors)]))
     stratum, names = items.strata(columns)
     split_of = {name: place for place, name in enumerate(wanted)}

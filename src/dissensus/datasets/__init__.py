@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dissensus.datasets.images import read_cifar_batch as read_cifar_batch
     from dissensus.datasets.images import read_idx as read_idx
     from dissensus.datasets.labelled import LabelledItems as LabelledItems
+    from dissensus.datasets.sample import write_sample as write_sample
     from dissensus.datasets.soft_digits import read_soft_digits as read_soft_digits
     from dissensus.datasets.sources import Source as Source
     from dissensus.datasets.sources import read_source as read_source
@@ -43,5 +44,6 @@ __getattr__, __dir__ = lazy_names(
         "read_soft_digits": "soft_digits",
         "read_words": "words",
         "word_texts": "words",
+        "write_sample": "sample",
     },
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,8 +58,8 @@ class LabelledItems:
         """The items of one source."""
         chosen = np.flatnonzero(self.source == source)
         if not chosen.size:
-            known = ", ".join(np.unique(self.source).tolist())
-            raise InputError(f"source: no item is from '{source}'; there is {known}")
+            known = choices(source, np.unique(self.source).tolist())
+            raise InputError(f"source: no item is from '{source}'{known}")
         place = np.full(len(self), -1, dtype=np.int64)
         place[chosen] = np.arange(chosen.size)
         return LabelledItems(

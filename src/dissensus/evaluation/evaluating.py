@@ -155,11 +155,11 @@ class Evaluation:
         """
         reference = self.reference if reference is None else reference
         if reference not in self.systems:
-            raise InputError(f"evaluation: there is no system '{reference}'; choose one of {', '.join(self.systems)}")
+            raise InputError(f"evaluation: there is no system '{reference}'{choices(reference, self.systems)}")
         key = (ALL, ALL) if stratum == ALL else (by, stratum)
         if key not in self.compared.resampled:
-            known = ", ".join(name for idea, name in self.compared.resampled if idea == by) or "none"
-            raise InputError(f"evaluation: no item is in the stratum '{stratum}' by {by}; choose from {known}")
+            known = [name for idea, name in self.compared.resampled if idea == by]
+            raise InputError(f"evaluation: no item is in the stratum '{stratum}' by {by}{choices(stratum, known)}")
         rows = []
         for metric, values in self.compared.resampled[key].items():
             defined = {name: each for name, each in values.items() if np.isfinite(each[0]).all()}

@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import column_names, places_of
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.model_outputs import read_columns, read_outputs
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
@@ -286,7 +286,7 @@ def read_column(path: str | Path, column: str, items: Names, *, item: str | None
         raise InputError(f"{path}: an npz file has no columns; give '{column}' in a CSV, TSV, Parquet or JSONL file")
     rows = read_rows(path)
     if column not in rows.table.columns:
-        raise InputError(f"{path}: there is no column '{column}'; it has {', '.join(rows.table.columns)}")
+        raise InputError(f"{path}: there is no column '{column}'{choices(column, rows.table.columns)}")
     code, names = encode_names(rows.table[_item_column(rows, item)], where=rows.where)
     values = name_like(rows.table[column], where=rows.where)
     refuse_missing(values, where=rows.where)

@@ -8,7 +8,7 @@ import numpy as np
 
 from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import places_of
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices, meant_path
 from dissensus.items.pictures import IMAGE_SUFFIXES, image_paths
 from dissensus.items.shown import Items
 from dissensus.table_file import open_file, read_rows
@@ -153,7 +153,7 @@ def read_all_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
     if kind not in (".npz", ".npy", ".parquet"):
         raise InputError(f"{path}: features are not read from '{path.suffix}' files; {FEATURES}")
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file; {FEATURES}")
+        raise InputError(f"{path}: there is no such file{meant_path(path) or f'; {FEATURES}'}")
     if kind == ".npy":
         rows = read_npy(path, remedy=FEATURES)
         own: Names = np.arange(rows.shape[0] if rows.ndim else 0)
@@ -214,7 +214,7 @@ def _as_text(value: Any) -> str | None:
 
 def _item_column(path: Path, columns: Sequence[str], given: str | None) -> str:
     if given is not None and given not in columns:
-        raise InputError(f"{path}: there is no column '{given}'; it has {', '.join(columns)}: set item under [dataset]")
+        raise InputError(f"{path}: there is no column '{given}' of items{choices(given, columns)}")
     found = given or guess("item", columns)
     if found is None:
         raise InputError(
@@ -228,8 +228,7 @@ def _text_columns(path: Path, table: pl.DataFrame, item: str, given: Sequence[st
     for name in given:
         if name not in table.columns:
             raise InputError(
-                f"{path}: there is no column '{name}'; it has {', '.join(table.columns)}: set text under [dataset] to "
-                "one of them, or two"
+                f"{path}: there is no column '{name}' of texts{choices(name, table.columns)}, or two of them"
             )
     if given:
         return tuple(given)

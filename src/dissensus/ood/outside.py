@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from dissensus.array_file import read_npz
-from dissensus.errors import InputError
+from dissensus.errors import InputError, meant_path
 from dissensus.ood.measuring import IN_DISTRIBUTION, detection, kind_of
 from dissensus.ood.ood_sets import OodSet, same_items
 from dissensus.ood.results import OodSetSummary
@@ -109,6 +109,8 @@ def given_outputs(
 def read_outputs(path: str | Path) -> GivenOutputs:
     """Outputs from an `.npz` with an array `logits`, or `features`, or both; and `labels`, for training items."""
     remedy = "give an .npz with an array 'logits' or 'features'"
+    if not Path(path).exists():
+        raise InputError(f"{path}: there is no such file{meant_path(Path(path))}; {remedy}")
     return given_outputs(**read_npz(Path(path), only=ARRAYS, remedy=remedy), where=str(path))
 
 

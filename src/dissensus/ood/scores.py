@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.ood.outputs import device_of, evaluated, model_outputs, number_of, place_of
 from dissensus.training.inputs import SparseRows, Tokens
 
@@ -407,5 +407,5 @@ REMEDIES: Final[dict[Need, str]] = {
 def known_score(name: str) -> OodScore:
     """The score of that name; an unknown name is refused with the list of known ones."""
     if name not in SCORES:
-        raise InputError(f"'{name}' is not one of the scores {', '.join(SCORES)}; choose among them")
+        raise InputError(f"'{name}' is not one of the scores that there are{choices(name, SCORES)}")
     return SCORES[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.ood.scores import SCORES, known_score
 
 if TYPE_CHECKING:
@@ -56,9 +56,8 @@ class OodSettings:
         called = (*self.near, *self.far)
         wrong = next((name for name in called if name not in self.sets or called.count(name) > 1), None)
         if wrong is not None:
-            raise InputError(
-                f"ood: '{wrong}' is called near or far; name each set at most once, of {', '.join(self.sets)}"
-            )
+            known = choices(wrong, self.sets) if wrong not in self.sets else "; name each set at most once"
+            raise InputError(f"ood: '{wrong}' is called near or far, and is no set or named twice{known}")
         if called and {NEAR, FAR} & set(self.sets):
             raise InputError("ood: a set is called near or far, as the means over such sets are; rename it")
         if not self.scores or len(set(self.scores)) != len(self.scores):

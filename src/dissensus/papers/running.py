@@ -62,8 +62,8 @@ def reproduce(
     """
     unknown = [name for name in how.only if name not in {use.name for use in paper.studies}]
     if unknown:
-        known = ", ".join(use.name for use in paper.studies)
-        raise InputError(f"{paper.name}: it has no study '{unknown[0]}'; choose {known}")
+        known = choices(unknown[0], (use.name for use in paper.studies))
+        raise InputError(f"{paper.name}: it has no study '{unknown[0]}'{known}")
     for use in paper.studies:
         if (how.only and use.name not in how.only) or (how.quick and use.quick is None):
             continue

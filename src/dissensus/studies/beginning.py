@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dissensus.array_file import read_npz
-from dissensus.errors import InputError
+from dissensus.errors import InputError, meant_path
 from dissensus.items.reading import read_features, read_images, read_texts
 from dissensus.studies.data import USUAL_ENCODER, in_order_of_names
 from dissensus.studies.spec import SHARES
@@ -103,7 +103,8 @@ def _look(path: Path, votes: Votes) -> _Given:
         images = read_images(path, votes.items)
         return _Given("images", f"{len(images):,} image files", images)
     if not path.exists():
-        raise InputError(f"{path}: there is no such file or folder; give texts, images or features of the items")
+        near = meant_path(path) or "; give texts, images or features of the items"
+        raise InputError(f"{path}: there is no such file or folder{near}")
     if suffix == ".npz" and "images" in read_npz(path):
         from dissensus.studies.data import images_of_file
 

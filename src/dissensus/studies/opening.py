@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.studies.data import study_data
 from dissensus.studies.spec import Study, read_study
 from dissensus.training.run import people_run, run_on
@@ -134,7 +134,7 @@ def named_references(opened: OpenStudy) -> dict[str, str]:
     found = {systems[name][0].model: name for name, method in methods.items() if method == study.reference}
     if not found:
         raise InputError(
-            f"{study.path}: [grid] reference is '{study.reference}', which no system is called; choose one of "
-            f"{', '.join(dict.fromkeys(methods.values()))}"
+            f"{study.path}: [grid] reference is '{study.reference}', which no system is called"
+            f"{choices(study.reference, dict.fromkeys(methods.values()))}"
         )
     return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.studies.opening import open_study
 from dissensus.studies.spec import read_study
 
@@ -45,7 +45,7 @@ def unasked_runs(store: RunStore, *, forget: Collection[str] = ()) -> tuple[Unas
     known = store.studies()
     wrong = next((name for name in forget if name not in known), None)
     if wrong is not None:
-        raise InputError(f"{store.folder}: no study '{wrong}' keeps runs here; there are {', '.join(known) or 'none'}")
+        raise InputError(f"{store.folder}: no study '{wrong}' keeps runs here{choices(wrong, known) if known else ''}")
     asked: set[str] = set()
     counted = {path: name for name, path in known.items() if name not in forget}
     for path, name in counted.items():

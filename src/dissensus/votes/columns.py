@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -125,7 +125,7 @@ def choose(role: str, given: str | None, available: Sequence[str], *, path: obje
     if given is None:
         return guess(role, available)
     if given not in available:
-        raise InputError(f"{path}: there is no column '{given}' for --{role}; choose one of {listed(available)}")
+        raise InputError(f"{path}: there is no column '{given}' for --{role}{choices(given, available)}")
     return given
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import entr, ndtri
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, meant
 from dissensus.votes.agreement import class_mass, krippendorff_alpha
 from dissensus.votes.annotators import annotator_agreement, normalised_seconds, unsure_judgements
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
@@ -96,9 +96,8 @@ def by_items(votes: Votes, attribute: str, *, resamples: int = 1000, seed: Seed 
     """The items by the value of one of their attributes, such as a source; largest group first."""
     if attribute not in votes.item_attributes:
         known = ", ".join(votes.item_attributes) or "none"
-        raise InputError(
-            f"votes: items have no attribute '{attribute}' (they have {known}); keep its column with --keep"
-        )
+        remedy = meant(attribute, votes.item_attributes) or "; keep its column with --keep"
+        raise InputError(f"votes: items have no attribute '{attribute}' (they have {known}){remedy}")
     groups = []
     pace = normalised_seconds(votes)
     for name, chosen in _members(votes.item_attributes[attribute]):

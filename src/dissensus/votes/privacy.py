@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, meant
 from dissensus.votes.columns import plain
 
 if TYPE_CHECKING:
@@ -109,9 +109,8 @@ def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Gro
     """
     if attribute not in votes.attributes or votes.annotator is None or votes.annotators is None:
         known = ", ".join(votes.attributes) or "none"
-        raise InputError(
-            f"annotators have no attribute '{attribute}' (they have {known}); name its column: --attribute"
-        )
+        remedy = meant(attribute, votes.attributes) or "; name its column: --attribute"
+        raise InputError(f"annotators have no attribute '{attribute}' (they have {known}){remedy}")
     import numpy as np
 
     text = votes.attributes[attribute].astype(np.dtypes.StringDType())

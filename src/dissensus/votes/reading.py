@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import numpy as np
 import polars as pl
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.table_file import extension, kind_of, open_file, open_table, refuse_short_rows, table_in_memory
 from dissensus.votes.cells import (
     MISSING,
@@ -200,7 +200,7 @@ def understand(source: Any, options: Options | None = None) -> Reading:
     options = Options() if options is None else options
     shown = source if isinstance(source, str | Path) else "table"
     if options.format is not None and options.format not in FORMATS:
-        raise InputError(f"{shown}: there is no format '{options.format}'; choose one of {', '.join(FORMATS)}")
+        raise InputError(f"{shown}: there is no format '{options.format}'{choices(options.format, FORMATS)}")
     if options.duplicates not in get_args(Duplicates):
         raise InputError(f"{shown}: --duplicates cannot be '{options.duplicates}'; choose refuse, first or last")
     if isinstance(source, str | Path):
@@ -630,7 +630,7 @@ def _named_annotators(table: Table, patterns: Sequence[str], beside: Sequence[st
     found = [name for name in beside if name in patterns or any(fnmatchcase(name, each) for each in patterns)]
     for each in patterns:
         if each not in beside and not any(fnmatchcase(name, each) for name in beside):
-            raise InputError(f"{table.path}: no column fits '{each}' of --annotators; choose among {listed(beside)}")
+            raise InputError(f"{table.path}: no column fits '{each}' of --annotators{choices(each, beside)}")
     return found
 
 

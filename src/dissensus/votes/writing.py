@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.responses import RESPONSES, UNSURE, YES
 from dissensus.table_file import is_text, writable_kind, write_table
 from dissensus.votes.cells import MISSING, SEPARATORS, class_names, in_order, variants
@@ -61,7 +61,7 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
     if format is None:
         format = "counts" if kind == "npy" else "sets" if _needs_sets(votes) else "long"  # noqa: A001
     if format not in WRITABLE or (kind == "npy" and format != "counts"):
-        raise InputError(f"{path}: {kind} cannot be written as '{format}'; choose one of {', '.join(WRITABLE)}")
+        raise InputError(f"{path}: {kind} cannot be written as '{format}'{choices(format, WRITABLE)}")
     if kind == "npy":
         _require_countable(votes, path)
         with whole_file(path) as part, part.open("wb") as file:

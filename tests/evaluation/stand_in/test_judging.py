@@ -98,7 +98,7 @@ def test_groups_and_domains_have_a_verdict_each() -> None:
     assert "It passes in 0 of 2 parts." in by_domain.verdict
     with pytest.raises(InputError, match="cannot be compared within their group"):
         judge_stand_ins(votes, models, by="country", least_people=3)
-    with pytest.raises(InputError, match="nor items have an attribute 'age'; they have: country, source"):
+    with pytest.raises(InputError, match="nor items have an attribute 'age'; choose country, source"):
         judge_stand_ins(votes, models, by="age")
 
 

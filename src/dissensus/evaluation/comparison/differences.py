@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.intervals import estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.comparison.scores import headline
@@ -241,7 +241,7 @@ def differences(
         widened: by system, how the spread of its difference is widened for other annotators, where that is known.
     """
     if reference not in values:
-        raise InputError(f"comparison: there is no system '{reference}'; choose one of {', '.join(values)}")
+        raise InputError(f"comparison: there is no system '{reference}'{choices(reference, values)}")
     base = values[reference]
     low, high = (METRICS[metric].low, METRICS[metric].high) if metric else (-np.inf, np.inf)
     rows = []

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtr, stdtr
 
 from dissensus.arrays import places_of, places_within
-from dissensus.errors import InputError
+from dissensus.errors import InputError, meant
 from dissensus.evaluation.stand_in.answers import names_are_places
 
 if TYPE_CHECKING:
@@ -361,7 +361,8 @@ def _aligned(
     if expert is not None:
         trusted = int(places_of(np.array([expert]), votes.annotators)[0])
         if trusted < 0:
-            raise InputError(f"alternative annotator test: nobody is called '{expert}'; name one of the annotators")
+            near = meant(expert, map(str, votes.annotators.tolist())) or "; name one of the annotators"
+            raise InputError(f"alternative annotator test: nobody is called '{expert}'{near}")
         counted = who == trusted
     n_cells = int(cell.max(initial=-1)) + 1
     others = np.bincount(cell[counted], minlength=n_cells)[cell] - counted

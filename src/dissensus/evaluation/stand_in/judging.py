@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.bootstrap import percentile_estimate
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.panel import Panel
 from dissensus.evaluation.stand_in.alternative_annotator import ENOUGH_ITEMS, SAME, alternative_annotator_test
@@ -178,8 +178,9 @@ def judge_stand_ins(
     elif by is not None and by in votes.item_attributes:
         domains = votes.item_attributes[by]
     elif by is not None:
-        known = ", ".join((*votes.attributes, *votes.item_attributes)) or "none"
-        raise InputError(f"stand-in: neither annotators nor items have an attribute '{by}'; they have: {known}")
+        known = (*votes.attributes, *votes.item_attributes)
+        remedy = choices(by, known) if known else "; keep its column with --attribute or --keep"
+        raise InputError(f"stand-in: neither annotators nor items have an attribute '{by}'{remedy}")
     judged = {}
     for name, answers in models.items():
         test = alternative_annotator_test(

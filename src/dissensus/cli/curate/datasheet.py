@@ -1,0 +1,99 @@
+"""`dissensus curate datasheet`: what a reader of the set should know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.curate.lists import ListFile
+from dissensus.cli.printing import json_alone, json_to, next_step, note, text_to
+
+if TYPE_CHECKING:
+    from dissensus.votes.table import Votes
+
+
+def datasheet(
+    items: ListFile,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The Markdown file to write; - is standard output.")
+    ],
+    name: Annotated[str | None, typer.Option(help="Name of the set; that of the list if not given.")] = None,
+    groups: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What `curate duplicates --groups` wrote.")
+    ] = None,
+    votes: Annotated[
+        str | None, typer.Option(metavar="VOTES", help="A votes file, or the name of a known dataset.")
+    ] = None,
+    licence: Annotated[
+        list[str] | None, typer.Option(help="Licence of a source: NAME=LICENCE; repeat for more.")
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Answers to the questions of the form: a TOML file with a table a section."),
+    ] = None,
+    project: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="The collection project of the votes, which answers some by itself."),
+    ] = None,
+    croissant: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write Croissant metadata (JSON-LD) of the list as well.")
+    ] = None,
+    seed: opt.Seed = 0,
+    json: opt.JsonTo = None,
+) -> None:
+    """A datasheet in Markdown from the list, votes and answers; what they do not say stays "not stated"."""
+    from dissensus.curate.item_list import read_items
+    from dissensus.curate.sheet import datasheet as write
+    from dissensus.curate.sheet import sheet_croissant
+    from dissensus.curate.sheet_form import merged, read_answers
+    from dissensus.errors import InputError
+
+    read = read_items(items)
+    licences = {}
+    for given in licence or []:
+        whose, equals, what = given.partition("=")
+        if not equals:
+            raise InputError(f"--licence {given}: give NAME=LICENCE, such as mnist='CC BY-SA 3.0'")
+        licences[whose.strip()] = what.strip()
+    said = None
+    if votes is not None:
+        kept = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "classes")
+        said, reading = opt.votes_named(votes, {**dict.fromkeys(kept), "duplicates": "refuse", "attributes": ()})
+        opt.show_reading(reading)
+    known: dict[str, dict[str, str]] = {}
+    if project is not None:
+        known, collected = _of_project(project)
+        said = said or collected
+    answered = merged(known, {} if answers is None else read_answers(answers))
+    sheet = write(
+        read,
+        name=name or items.stem,
+        duplicates=None if groups is None else read_items(groups),
+        votes=said,
+        licences=licences,
+        answers=answered,
+        seed=seed,
+    )
+    text_to(output, sheet)
+    if str(output) != "-":
+        note(f"datasheet written to {output}")
+    if croissant is not None:
+        json_to(croissant, sheet_croissant(read, items, name=name or items.stem, answers=answered))
+        note(f"Croissant metadata written to {croissant}")
+    if json_alone(json, {"sheet": str(output), "items": len(read), "answers": answered}):
+        return
+    next_step("dissensus collect init FOLDER to ask people")
+
+
+def _of_project(folder: Path) -> tuple[dict[str, dict[str, str]], Votes]:
+    """What a collection project knows of a datasheet's questions, and its votes."""
+    from dissensus.collect.collected import collected_votes, snapshot
+    from dissensus.collect.project import read_project
+    from dissensus.collect.sheet_answers import sheet_answers
+
+    project = read_project(folder)
+    with snapshot(project) as cursor:
+        return sheet_answers(cursor, project), collected_votes(cursor, project)
