@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -63,3 +65,18 @@ def test_workers_hold_no_copy_of_what_they_share_and_leave_no_file(
     assert [total for total, _ in results.values()] == [BIG, BIG]
     assert max(grown for _, grown in results.values()) < shared.nbytes / 4
     assert not list(tmp_path.glob("*.shared"))
+
+
+SCRIPT = """
+import sys
+from dissensus.training.workers import in_workers
+print("here")
+print(sorted(in_workers(max, [3, 1, 2], shared=2)), "__spec__" in globals(), __file__ == sys.argv[0])
+"""
+
+
+def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
+    script = tmp_path / "mine.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == ["here", "[(0, 3), (1, 2), (2, 2)] True True"]

@@ -11,6 +11,7 @@ import mmap
 import multiprocessing
 import os
 import pickle
+import sys
 import tempfile
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -100,7 +101,8 @@ def in_workers(
             ) as pool,
         ):
             # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
-            futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
+            with _own_script_left_alone():
+                futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
             try:
                 for future in as_completed(futures):
                     yield futures[future], future.result()
@@ -109,6 +111,22 @@ def in_workers(
                     future.cancel()
     finally:
         path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _own_script_left_alone() -> Iterator[None]:
+    """Workers that start in this context do not run the program's own script again.
+
+    They would, to find what it defines, of which they need nothing; and a script without `if __name__ == "__main__":`
+    would train once more in each of them, and wait for runs that its parent has claimed.
+    """
+    main = sys.modules["__main__"]
+    hidden = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        vars(main).update(hidden)
 
 
 @contextmanager
