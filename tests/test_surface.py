@@ -128,7 +128,7 @@ def test_what_answers_hold_is_shown_as_tables_and_sentences_too() -> None:
     assert repr(planned).splitlines()[1:] == list(planned.answer)
     answers = {"m": named_answers(votes, dict.fromkeys(map(str, votes.items), votes.classes[0]))}
     judged = judge_stand_ins(votes, answers, epsilon=0.1)
-    assert repr(judged) == f"StandIn(1 models)\n{judged.models['m'].verdict}"
+    assert repr(judged) == f"StandIn(1 model)\n{judged.models['m'].verdict}"
 
 
 def test_a_study_is_run_and_scored_in_one_line(tmp_path: Path) -> None:

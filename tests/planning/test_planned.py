@@ -239,6 +239,23 @@ def test_predictions_take_the_place_of_simulated_systems(tmp_path: Path) -> None
     assert isinstance(refused.exception, InputError)
 
 
+def test_a_system_may_have_answered_a_part_of_the_pilot(tmp_path: Path) -> None:
+    votes = pilot()
+    write_votes(votes, tmp_path / "votes.csv")
+    half = np.arange(len(votes.items))[::-2]
+    given = {"items": votes.items[half], "classes": np.array(votes.classes)}
+    np.savez(tmp_path / "half.npz", probabilities=np.full((len(half), len(votes.classes)), 0.5), **given)
+    command = ["plan", str(tmp_path / "votes.csv"), "--budget", "300", "--predictions", str(tmp_path / "half.npz")]
+    refused = CliRunner().invoke(app, command)
+    assert "--only-common" in str(refused.exception)
+    result = CliRunner().invoke(app, [*command, "--only-common", "--json", str(tmp_path / "plan.json")])
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "plan.json").read_text())
+    alone = plan(votes.take_items(half), budget=300, systems={"half": np.full((len(half), len(votes.classes)), 0.5)})
+    assert found["answer"] == list(alone.answer)
+    assert f"{len(half)} of {len(votes.items)} items with votes have a prediction" in result.output
+
+
 def test_votes_of_models_are_left_out_and_that_is_said(tmp_path: Path) -> None:
     rows = [f"{item},p{who},{'ab'[(item + who) % 5 == 0]},person" for item in range(30) for who in range(4)]
     rows += [f"{item},llm,b,model" for item in range(30)]

@@ -50,6 +50,7 @@ def plan(
     ] = None,
     predictions: opt.PredictionsFile = None,
     compare: opt.Compared = None,
+    only_common: opt.OnlyCommon = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -82,7 +83,9 @@ def plan(
     options = opt.reading_options(locals())
     read, reading = votes_and_reading(source, options)
     votes, left_out = people_alone(read)
-    systems, notes = _systems(predictions, compare, votes, options, item=item, given=given)
+    votes, systems, notes = _systems(
+        predictions, compare, votes, options, item=item, given=given, only_common=only_common
+    )
     result = planned(
         votes,
         goal=goal,
@@ -118,8 +121,10 @@ def _systems(
     *,
     item: str | None,
     given: Literal["probabilities", "logits"] | None,
-) -> tuple[dict[str, Table] | None, list[str]]:
-    """Probabilities of each system for every item of the votes, the mean of its seeds."""
+    only_common: bool,
+) -> tuple[Votes, dict[str, Table] | None, list[str]]:
+    """The votes, of common items alone where that is asked for, and each system's probabilities for their items."""
+    from dissensus.arrays import places_of
     from dissensus.errors import InputError
     from dissensus.evaluation.predictions import align_predictions, read_predictions
     from dissensus.labels.schemes import frequency
@@ -127,16 +132,17 @@ def _systems(
     if predictions is None:
         if compare:
             raise InputError("plan: --compare needs --predictions, the other of the two systems; give both")
-        return None, []
+        return votes, None, []
     found = {
         name: read_predictions(path, votes.classes, order=options["classes"], item=item, given=given)
         for name, path in system_files([predictions, *(compare or ())]).items()
     }
-    human, models, _ = align_predictions(frequency(votes), found, only_common=False)
+    human, models, left_out = align_predictions(frequency(votes), found, only_common=only_common)
     if human.classes != votes.classes:
         raise InputError("plan: the predictions have classes that nobody voted for; leave them out")
-    notes = [sentence for each in found.values() for sentence in each.notes]
-    return {name: each.probabilities.mean(axis=0) for name, each in models.items()}, notes
+    notes = [*left_out, *(sentence for each in found.values() for sentence in each.notes)]
+    common = votes.take_items(places_of(human.items, votes.items)) if left_out else votes
+    return common, {name: each.probabilities.mean(axis=0) for name, each in models.items()}, notes
 
 
 def _prices(

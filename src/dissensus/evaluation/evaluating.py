@@ -294,7 +294,8 @@ class Evaluation:
         }
 
     def __repr__(self) -> str:
-        about = f"{self.items:,} items, {len(self.classes)} classes, {len(self.models)} models"
+        models = f"{len(self.models)} {'model' if len(self.models) == 1 else 'models'}"
+        about = f"{self.items:,} items, {len(self.classes)} classes, {models}"
         return f"Evaluation({about}, {len(self.metrics)} metrics)\n" + "\n".join(self.verdict)
 
     def _repr_html_(self) -> str:

@@ -184,7 +184,7 @@ def _in_short(judged: Sequence[Judged]) -> str:
     for kind, tally in counted(judged).items():
         if tally:
             control = kind == "controls"
-            told = ", ".join(f"{number} {shown_verdict(control, verdict)}" for verdict, number in tally.items())
+            told = ", ".join(f"{number} {_verdict_of(number, control, verdict)}" for verdict, number in tally.items())
             parts.append(f"Of {sum(tally.values())} {'further questions' if control else 'claims'}: {told}.")
     return " ".join(parts)
 
@@ -214,6 +214,12 @@ def _claims(judged: Sequence[Judged], *, control: bool) -> Block:
         why = "; ".join((each.why, *each.cautions))
         rows.append((says, *known, ours, seeds, p, shown_p(each.wilcoxon), verdict, why))
     return Block("table", header=header, rows=tuple(rows))
+
+
+def _verdict_of(number: int, control: bool, verdict: str) -> str:
+    """A verdict after a number of claims or questions."""
+    several = {REPRODUCED: "hold", NOT: "do not hold"}
+    return several.get(verdict, verdict) if control and number != 1 else shown_verdict(control, verdict)
 
 
 def shown_verdict(control: bool, verdict: str) -> str:

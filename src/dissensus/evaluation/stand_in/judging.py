@@ -127,7 +127,8 @@ class StandIn:
     score: str
 
     def __repr__(self) -> str:
-        return "\n".join([f"StandIn({len(self.models)} models)", *(each.verdict for each in self.models.values())])
+        models = f"{len(self.models)} {'model' if len(self.models) == 1 else 'models'}"
+        return "\n".join([f"StandIn({models})", *(each.verdict for each in self.models.values())])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
