@@ -1,4 +1,4 @@
-"""What to train with, from the benchmark's own words: `bench.json` here is what `dissensus bench` wrote."""
+"""What to train with, in the benchmark's own words: `answers.json` has them from `docs/results/bench.json`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,5 @@ def delivery_advice(votes_per_item: float) -> str:
     Args:
         votes_per_item: in the mean.
     """
-    found = json.loads(files("dissensus.planning").joinpath("bench.json").read_text(encoding="utf-8"))
-    kind = "few" if votes_per_item < read_protocol().few else "many"
-    title = found["comparisons"][kind]["title"]
-    return next(str(answer) for answer in found["answers"] if answer.startswith(f"With {title}"))
+    found = json.loads(files("dissensus.planning").joinpath("answers.json").read_text(encoding="utf-8"))
+    return str(found["few" if votes_per_item < read_protocol().few else "many"])
