@@ -244,15 +244,15 @@ def test_a_system_may_have_answered_a_part_of_the_pilot(tmp_path: Path) -> None:
     votes = pilot()
     write_votes(votes, tmp_path / "votes.csv")
     half = np.arange(len(votes.items))[::-2]
-    given = {"items": votes.items[half], "classes": np.array(votes.classes)}
-    np.savez(tmp_path / "half.npz", probabilities=np.full((len(half), len(votes.classes)), 0.5), **given)
+    even = np.full((len(half), len(votes.classes)), 0.5)
+    np.savez(tmp_path / "half.npz", items=votes.items[half], probabilities=even, classes=np.array(votes.classes))
     command = ["plan", str(tmp_path / "votes.csv"), "--budget", "300", "--predictions", str(tmp_path / "half.npz")]
     refused = CliRunner().invoke(app, command)
     assert "--only-common" in str(refused.exception)
     result = CliRunner().invoke(app, [*command, "--only-common", "--json", str(tmp_path / "plan.json")])
     assert result.exit_code == 0, result.output
     found = json.loads((tmp_path / "plan.json").read_text())
-    alone = plan(votes.take_items(half), budget=300, systems={"half": np.full((len(half), len(votes.classes)), 0.5)})
+    alone = plan(votes.take_items(half), budget=300, systems={"half": even})
     assert found["answer"] == list(alone.answer)
     assert f"{len(half)} of {len(votes.items)} items with votes have a prediction" in result.output
 
