@@ -121,7 +121,7 @@ def _own_script_left_alone() -> Iterator[None]:
     would train once more in each of them, and wait for runs that its parent has claimed.
     """
     main = sys.modules["__main__"]
-    hidden = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
+    hidden: dict[str, Any] = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
     main.__spec__ = None
     try:
         yield
