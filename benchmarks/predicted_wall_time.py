@@ -14,9 +14,9 @@ import json
 from pathlib import Path
 
 from dissensus.bench.protocol import read_protocol
+from dissensus.training.fleet import FLEET
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "bench"
-FLEET = 16
 SECONDS_OF_A_RUN = (24.0, 26.5)
 """In fleets of 16, least and most of what was measured."""
 IN_SMALLER_FLEETS = 28.7

@@ -20,7 +20,8 @@ from dissensus.basins import BasinSettings
 from dissensus.errors import InputError
 from dissensus.studies import open_study, plan_study, read_study, run_plan, score_study
 from dissensus.studies.measuring import study_basins
-from dissensus.training.on_ray import FLEET, SHARD_SECONDS, Cluster, _sources, _Waiting, mapped_on_ray
+from dissensus.training.fleet import FLEET
+from dissensus.training.on_ray import SHARD_SECONDS, Cluster, _sources, _Waiting, mapped_on_ray
 from dissensus.training.remote import RemoteRuns
 from dissensus.training.store import RunStore
 from tests.studies.test_running import STUDY, study

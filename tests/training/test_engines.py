@@ -197,11 +197,11 @@ def test_runs_that_gain_nothing_by_more_company_hand_over_their_results_in_group
 
     monkeypatch.setattr(fleet, "train_group", group_noted)
     normed_net = f"{__name__}:normed"
-    runs = [run(DATA, model=model, seed=seed) for seed in range(20) for model in ("simple-ffn", normed_net)]
+    runs = [run(DATA, model=model, seed=seed) for seed in range(40) for model in ("simple-ffn", normed_net)]
     assert list(fleet.train_fleet(runs, DATA, device="cuda")) == []
-    seeds = list(range(20))
+    seeds = list(range(40))
     assert sorted(sizes) == sorted(
-        [("simple-ffn", seeds), (normed_net, seeds[:8]), (normed_net, seeds[8:16]), (normed_net, seeds[16:])]
+        [("simple-ffn", seeds), (normed_net, seeds[:16]), (normed_net, seeds[16:32]), (normed_net, seeds[32:])]
     )
 
 

@@ -15,6 +15,7 @@ from dissensus.studies.opening import STORE, OpenStudy, open_study
 from dissensus.studies.scored import ScoredStudy, score_study
 from dissensus.studies.spec import Study, read_study
 from dissensus.training.engine import choose_engine, loop_only, train
+from dissensus.training.fleet import FLEET
 from dissensus.training.losses import loss_of
 from dissensus.training.models import network_of
 from dissensus.training.run import RunResult, class_weights, delivery_of, selection_of
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN: Final = 1.0
 """Seconds between looks at what other processes have finished, or have left by dying."""
-
-FLEET: Final = 16
-"""Runs that a process of a shard claims at once for a GPU, at least: fewer train no faster together."""
 
 
 @dataclass(frozen=True)

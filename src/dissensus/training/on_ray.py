@@ -26,6 +26,7 @@ import torch
 from dissensus.errors import InputError
 from dissensus.extras import installed
 from dissensus.own_code import source_files
+from dissensus.training.fleet import FLEET
 from dissensus.training.loop import one_thread, train_loop
 from dissensus.training.remote import RemoteRuns
 from dissensus.training.workers import handed_out
@@ -42,9 +43,6 @@ Result = TypeVar("Result")
 SHARD_SECONDS: Final = 5.0
 """How long a shard of small runs is to take: long beside the hundredth of a second that handing it out costs, short
 enough that little is lost with a node."""
-
-FLEET: Final = 16
-"""Runs that a GPU is given at least, where there are enough for all GPUs."""
 
 NOT_WRITABLE: Final = "The given NumPy array is not writ"
 """How PyTorch's warning begins."""
@@ -216,6 +214,7 @@ class _Waiting:
         self._place = {run.key: number for number, run in enumerate(runs)}
         self._by_kind: dict[tuple[str, str], deque[Run]] = {}
         self._seconds: dict[tuple[str, str], float] = {}
+        # A GPU is given enough to fill it, where there are enough runs for all GPUs.
         self._least = FLEET if gpu else 1
         self._left = len(runs)
         for run in runs:
