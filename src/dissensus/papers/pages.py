@@ -184,7 +184,7 @@ def _in_short(judged: Sequence[Judged]) -> str:
     for kind, tally in counted(judged).items():
         if tally:
             control = kind == "controls"
-            told = ", ".join(f"{number} {_verdict_of(number, control, verdict)}" for verdict, number in tally.items())
+            told = ", ".join(f"{number} {shown_verdict(control, verdict, number)}" for verdict, number in tally.items())
             parts.append(f"Of {sum(tally.values())} {'further questions' if control else 'claims'}: {told}.")
     return " ".join(parts)
 
@@ -216,15 +216,10 @@ def _claims(judged: Sequence[Judged], *, control: bool) -> Block:
     return Block("table", header=header, rows=tuple(rows))
 
 
-def _verdict_of(number: int, control: bool, verdict: str) -> str:
-    """A verdict after a number of claims or questions."""
-    several = {REPRODUCED: "hold", NOT: "do not hold"}
-    return several.get(verdict, verdict) if control and number != 1 else shown_verdict(control, verdict)
-
-
-def shown_verdict(control: bool, verdict: str) -> str:
-    """A control has nothing to reproduce: it holds or does not."""
-    return {REPRODUCED: "holds", NOT: "does not hold"}.get(verdict, verdict) if control else verdict
+def shown_verdict(control: bool, verdict: str, number: int = 1) -> str:
+    """A verdict of so many; a control has nothing to reproduce: it holds or does not."""
+    one, several = {REPRODUCED: "holds", NOT: "does not hold"}, {REPRODUCED: "hold", NOT: "do not hold"}
+    return (one if number == 1 else several).get(verdict, verdict) if control else verdict
 
 
 def _estimate(claim: Claim, value: Estimate) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.curate.lists import Each, ListFile, Out, crossed, floors_of, named, numbers_of, show_crossed
 from dissensus.cli.printing import json_alone, next_step, note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from dissensus.curate.item_list import ItemList
 
 
 def select(
@@ -31,7 +37,7 @@ def select(
     json: opt.JsonTo = None,
 ) -> None:
     """Choose items over strata, with floors, and say what could not be met."""
-    from dissensus.curate.item_list import read_items, write_items
+    from dissensus.curate.item_list import read_items
     from dissensus.curate.selecting import select_items
 
     read = read_items(items)
@@ -40,16 +46,10 @@ def select(
         column, _, shares = given.partition(":")
         quotas[column] = numbers_of(shares, "--quota") if shares else None
     chosen = select_items(read, n, quotas=quotas, floors=floors_of(least, each), seed=seed)
-    write_items(chosen.items, output)
-    note(f"{len(chosen.items):,} items written to {output}")
     row, *rest = chosen.strata or ("source",)
-    counts = crossed(chosen.items, row, rest[0] if len(rest) == 1 else "source")
-    if json_alone(json, {"items": len(chosen.items), "counts": counts, "not_met": chosen.shortfalls}):
-        return
-    for sentence in chosen.shortfalls:
-        note(f"not met: {sentence}")
-    show_crossed(counts, row, beside=output)
-    next_step(f"dissensus curate split {named(output)} -o split.csv")
+    counted = (row, rest[0] if len(rest) == 1 else "source")
+    step = f"dissensus curate split {named(output)} -o split.csv"
+    _hand_over(chosen.items, output, by=counted, not_met=chosen.shortfalls, json=json, step=step)
 
 
 def split(
@@ -74,7 +74,7 @@ def split(
     json: opt.JsonTo = None,
 ) -> None:
     """Splits of exact sizes, every stratum in the same shares, no group in two of them, with floors."""
-    from dissensus.curate.item_list import read_items, write_items
+    from dissensus.curate.item_list import read_items
     from dissensus.curate.splitting import split_groups
 
     read = read_items(items)
@@ -88,12 +88,23 @@ def split(
         floors=floors_of(least, each, in_split=True),
         seed=seed,
     )
-    write_items(made.items, output)
-    note(f"{len(made.items):,} items written to {output}")
-    counts = crossed(made.items, "split", "region" if "region" in made.items.columns else "source")
-    if json_alone(json, {"items": len(made.items), "counts": counts, "not_met": made.notes}):
+    counted = ("split", "region" if "region" in made.items.columns else "source")
+    step = f"dissensus curate datasheet {named(output)} -o datasheet.md"
+    _hand_over(made.items, output, by=counted, not_met=made.notes, json=json, step=step)
+
+
+def _hand_over(
+    items: ItemList, output: Path, *, by: tuple[str, str], not_met: Sequence[str], json: Path | None, step: str
+) -> None:
+    """Write the list, and say how many items it has by two columns, what could not be met, and the next step."""
+    from dissensus.curate.item_list import write_items
+
+    write_items(items, output)
+    note(f"{len(items):,} items written to {output}")
+    counts = crossed(items, *by)
+    if json_alone(json, {"items": len(items), "counts": counts, "not_met": not_met}):
         return
-    for sentence in made.notes:
+    for sentence in not_met:
         note(f"not met: {sentence}")
-    show_crossed(counts, "split", beside=output)
-    next_step(f"dissensus curate datasheet {named(output)} -o datasheet.md")
+    show_crossed(counts, by[0], beside=output)
+    next_step(step)
