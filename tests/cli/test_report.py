@@ -12,6 +12,7 @@ from dissensus.errors import InputError
 from tests.report.studies import finished, make_study
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 app = typer.Typer()
@@ -76,6 +77,33 @@ def test_votes_and_predictions_become_the_same_page(tmp_path: Path) -> None:
     assert "the &lt;b&gt;text&lt;/b&gt; of 2" in page
     assert (tmp_path / "page-files" / "comparison-all.csv").is_file()
     assert f"--compare {near}" in page
+
+
+PANELS: dict[str, tuple[Callable[[int, int], bool], int, int]] = {
+    "always agree": (lambda item, who: item % 2 == 0, 20, 4),
+    "all votes alike": (lambda item, who: True, 20, 4),
+    "4 by 3, balanced": (lambda item, who: (item % 3 == who) ^ (item > 1), 4, 3),
+    "12 by 3, balanced": (lambda item, who: item % 3 == who, 12, 3),
+    "one annotator": (lambda item, who: item % 2 == 0, 20, 1),
+    "two annotators": (lambda item, who: (item + who) % 3 == 0, 20, 2),
+}
+"""By name, whether a person says yes to an item, and how many items and people there are."""
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_a_panel_that_tells_nobody_apart_has_a_page_without_a_map(name: str, tmp_path: Path) -> None:
+    says_yes, items, people = PANELS[name]
+    rows = [f"{n},{who},{'yes' if says_yes(n, who) else 'no'}" for n in range(items) for who in range(people)]
+    said = tmp_path / "votes.csv"
+    said.write_text("\n".join(["item,annotator,label", *rows]), encoding="utf-8")
+    model = tmp_path / "model.csv"
+    model.write_text("item,yes,no\n" + "\n".join(f"{n},0.6,0.4" for n in range(items)), encoding="utf-8")
+    out = tmp_path / "page.html"
+    done = run("--votes", said, "--predictions", model, "--classes", "yes,no", "--resamples", 20, "-o", out)
+    assert done.exit_code == 0, done.output
+    page = out.read_text(encoding="utf-8")
+    assert "No map of annotators: " in page or "there is no map to draw" in page
+    assert "annotators by what they answer" not in page
 
 
 def test_the_page_says_what_answers_name_no_class(tmp_path: Path) -> None:

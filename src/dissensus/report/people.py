@@ -113,8 +113,8 @@ def who_disagrees(subject: Subject, *, seed: int) -> WhoDisagrees | None:
 def _of_map(placed: PeopleMap, votes: Votes) -> list[str]:
     """What the map says, in words."""
     left = [f"On the map {each}." for each in placed.left_out]
-    if not placed.p_values:
-        return [*left, "No map of annotators: too few of them judged the same items."]
+    if placed.reason:
+        return [*left, f"No map of annotators: {placed.reason}."]
     p = shown_p(placed.p_values[0]) if placed.p_values[0] > 0.01 else "≤ 0.01"
     if not placed.place.shape[1]:
         return [

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.evaluation.people.map import Pairs, parted_items, people_map
+from dissensus.evaluation.people.map import LEVEL, Pairs, parted_items, people_map
 from dissensus.votes.privacy import groups_of
+from dissensus.votes.table import Votes
 from tests.evaluation.people.panels import simulated
 
 
@@ -70,11 +72,51 @@ def test_ordered_classes_are_placed_by_their_scale() -> None:
     assert abs(np.corrcoef(found.place[:, 0], np.arange(24) < 12)[0, 1]) > 0.9
 
 
+@pytest.mark.parametrize("items", [1, 4, 40])
+@pytest.mark.parametrize("people", [3, 5, 60])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_people_who_always_agree_are_not_placed_and_it_is_said_why(items: int, people: int, ordered: bool) -> None:
+    said = np.arange(items) % 2
+    for answer in (said, np.zeros_like(said)):
+        found = people_map(replace(grid(np.tile(answer, (people, 1))), ordered=ordered))
+        assert found.place.shape == (people, 0)
+        assert found.p_values == ()
+        assert found.reason == "all who judged the same item say the same of it"
+
+
+@pytest.mark.parametrize("items", [3, 12, 30])
+def test_a_balanced_panel_has_an_agreement_of_nothing_and_no_map(items: int) -> None:
+    """Each of three people is the odd one out equally often, so that nobody answers like anybody beyond the items."""
+    odd_one = np.arange(items) % 3 == np.arange(3)[:, None]
+    found = people_map(grid(odd_one.astype(np.int64)))
+    assert found.place.shape == (3, 0)
+    assert found.reason == ""
+    assert found.p_values[0] > LEVEL
+
+
+def test_one_item_places_nobody_because_its_votes_dealt_anew_are_the_same_panel() -> None:
+    found = people_map(grid(np.array([[0], [1], [0], [1], [1], [0], [2]])))
+    assert found.p_values == (1.0, 1.0)
+
+
+def grid(said: Any) -> Votes:
+    """(people, items) answers as votes."""
+    people, items = said.shape
+    return Votes(
+        item=np.tile(np.arange(items, dtype=np.int32), people),
+        label=said.ravel().astype(np.int32),
+        items=np.arange(items),
+        classes=("a", "b", "c"),
+        annotator=np.repeat(np.arange(people, dtype=np.int32), items),
+        annotators=np.arange(people),
+    )
+
+
 def test_too_few_people_are_not_placed() -> None:
     votes, _ = simulated(items=10, people=2, share=1.0)
     found = people_map(votes)
     assert found.place.shape[1] == 0
-    assert found.left_out
+    assert found.reason == "too few of them judged the same items"
     with pytest.raises(InputError, match="anonymous"):
         people_map(replace(votes, annotator=None, annotators=None, attributes={}))
 

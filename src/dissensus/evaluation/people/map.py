@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.linalg import orthogonal_procrustes
+from scipy.linalg import eigh, orthogonal_procrustes
 
 from dissensus.errors import InputError
 from dissensus.evaluation.people.groups import beyond_item
@@ -59,6 +59,7 @@ class PeopleMap:
         lean: (people, classes) how much more often they chose each class than the others who judged the same items.
         p_values: of the first and second dimension, of no more structure than votes dealt out at random have.
         left_out: sentences on who was left out.
+        reason: why nobody is placed, where the votes cannot tell people apart at all; else empty.
     """
 
     people: Ints
@@ -69,6 +70,7 @@ class PeopleMap:
     lean: Table
     p_values: tuple[float, ...]
     left_out: tuple[str, ...]
+    reason: str = ""
 
 
 def people_map(votes: Votes, *, seed: Seed = 0) -> PeopleMap:
@@ -88,7 +90,8 @@ def people_map(votes: Votes, *, seed: Seed = 0) -> PeopleMap:
     lean = beyond_item(said, item)
     x = beyond_item(votes.scale[votes.label[rows]][:, None], item) if votes.ordered else lean
     size = np.bincount(who, minlength=people.size)
-    if people.size < 3 or not rows.size:
+    few = people.size < 3 or not rows.size
+    if few or not lean.any():
         nothing = np.empty((people.size, 0))
         return PeopleMap(
             people=people,
@@ -98,14 +101,18 @@ def people_map(votes: Votes, *, seed: Seed = 0) -> PeopleMap:
             high=nothing,
             lean=np.zeros((people.size, len(votes.classes))),
             p_values=(),
-            left_out=(*left_out, "fewer than three people judged items together"),
+            left_out=tuple(left_out),
+            reason="too few of them judged the same items"
+            if few
+            else "all who judged the same item say the same of it",
         )
     pairs = Pairs(item, who, people.size)
     agreement = pairs.agreement(x)
     shrunk = pairs.shrink(agreement, x)
     values, place = _leading(agreement * shrunk)
     null = np.array([_leading(pairs.agreement(x[_dealt(item, rng)]) * shrunk)[0] for _ in range(DEALS)])
-    p_values = (1 + (null >= values).sum(axis=0)) / (1 + DEALS)
+    # Where every deal gives the same eigenvalues, rounding must not tell them apart.
+    p_values = (1 + (null >= values - 1e-9).sum(axis=0)) / (1 + DEALS)
     # A second dimension means nothing without the first.
     counted = int(np.cumprod(p_values <= LEVEL).sum())
     place = place[:, :counted]
@@ -202,13 +209,9 @@ class Pairs:
 
 def _leading(matrix: Table) -> tuple[Floats, Table]:
     """The largest eigenvalues, and people's places along their vectors."""
-    from scipy.sparse.linalg import eigsh
-
-    # A few products with the matrix in place of its whole reduction, two hundred times over.
-    start = np.random.default_rng(0).standard_normal(len(matrix))
-    values, vectors = eigsh(matrix, k=min(DIMENSIONS, len(matrix) - 1), which="LA", v0=start)
-    order = np.argsort(-values)
-    values, vectors = values[order], vectors[:, order]
+    # Dense, though iterations would be faster for many people: these do not end on a matrix of zeros.
+    values, vectors = eigh(matrix, subset_by_index=[len(matrix) - DIMENSIONS, len(matrix) - 1])
+    values, vectors = values[::-1], vectors[:, ::-1]
     # The side of a vector is arbitrary; the largest entry is put on the right.
     side = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])])
     return values, np.asarray(vectors * side * np.sqrt(np.maximum(values, 0.0)))
