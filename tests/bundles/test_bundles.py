@@ -163,6 +163,6 @@ def test_predictions_from_the_command_line_can_be_evaluated_as_they_are(scored: 
     np.savez(tmp_path / "new.npz", items=np.array(names.tolist()), features=features(scored))
     predict(tmp_path / "model", tmp_path / "new.npz", output=tmp_path / "said.parquet", device="cpu")
     table = pl.read_parquet(tmp_path / "said.parquet")
-    assert table.columns == ["item", *scored.human.classes]
+    assert table.columns == ["item", *scored.human.classes, "trained_on"]
     assert table["item"].to_list() == names.tolist()
-    np.testing.assert_allclose(table.drop("item").to_numpy(), stored(scored, "soft")[0], atol=1e-5)
+    np.testing.assert_allclose(table.drop("item", "trained_on").to_numpy(), stored(scored, "soft")[0], atol=1e-5)

@@ -177,6 +177,45 @@ def test_a_column_seed_tells_runs_apart(tmp_path: Path) -> None:
     refused(write(both[:5], tmp_path / "q.csv"), "item a has 0 rows with seed 9; give each item one row per seed")
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl"])
+@pytest.mark.parametrize("said", [[True, False, True], ["True", "FALSE", "true"], [1, 0, 1], [1.0, 0.0, 1.0]])
+def test_a_column_trained_on_is_no_class_and_is_kept_with_its_items(
+    tmp_path: Path, ending: str, said: list[Any]
+) -> None:
+    found = read_predictions(write(frame(trained_on=said), tmp_path / f"p{ending}"), CLASSES)
+    assert found.classes == CLASSES
+    assert not any("not used" in note for note in found.notes)
+    assert found.notes[-1].endswith("'trained_on' names 2 items that trained or chose the system")
+    assert found.trained_on is not None
+    assert found.trained_on.tolist() == [True, False, True]
+    _, aligned, _ = align_predictions(people(NAMES[:0:-1]), {"model": found}, only_common=True)
+    assert aligned["model"].trained_on is not None
+    assert aligned["model"].trained_on.tolist() == [True, False]
+
+
+def test_an_item_that_trained_one_seed_of_several_counts(tmp_path: Path) -> None:
+    one, two = (
+        frame(seed=[1] * 3, trained_on=[True, False, False]),
+        frame(seed=[2] * 3, trained_on=[False, False, True]),
+    )
+    found = read_predictions(write(pl.concat([one, two[::-1]]), tmp_path / "p.csv"), CLASSES)
+    assert found.trained_on is not None
+    assert found.trained_on.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("odd", ["imagenet", None, "2"])
+def test_a_column_trained_on_that_says_neither_true_nor_false_is_refused(tmp_path: Path, odd: str | None) -> None:
+    path = write(frame(trained_on=["true", odd, "false"]), tmp_path / "p.csv")
+    refused(path, "line 3: column 'trained_on' says .*; say true or false, .*or call the column something else")
+
+
+def test_a_class_may_be_called_trained_on(tmp_path: Path) -> None:
+    path = write(frame().rename({"owl": "trained_on"}), tmp_path / "p.csv")
+    found = read_predictions(path, ("cat", "dog", "trained_on"))
+    np.testing.assert_allclose(found.probabilities, TABLE[None])
+    assert found.trained_on is None
+
+
 @pytest.mark.parametrize("runs", [TABLE, np.stack([TABLE, TABLE])], ids=["one run", "two seeds"])
 def test_npz_holds_one_run_or_several_seeds(tmp_path: Path, runs: Any) -> None:
     path = tmp_path / "p.npz"

@@ -12,7 +12,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from dissensus.array_file import read_npz
+from dissensus.array_file import read_npy, read_npz
+from dissensus.bundles.fingerprints import fingerprints
 from dissensus.bundles.recipe import read_recipe
 from dissensus.errors import InputError
 from dissensus.items import Items
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from dissensus.arrays import Features, Table
+    from dissensus.arrays import Features, Ints, Mask, Table
     from dissensus.bundles.recipe import Recipe
     from dissensus.items.encoders import Encoder
 
 CODE: Final = "code"
 NETWORK: Final = "network"
 STATE: Final = "encoder.npz"
+TRAINED_ON: Final = "trained-on.npy"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +49,13 @@ class TrainedModel:
         recipe: what it is made of.
         networks: one a member, in evaluation mode, on the CPU.
         encoder: what makes features of items; None where the networks read features, or items themselves.
+        known: sorted fingerprints of the items that trained or chose it; None in a bundle of an earlier version.
     """
 
     recipe: Recipe
     networks: tuple[nn.Module, ...]
     encoder: Encoder | None
+    known: Ints | None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -98,6 +102,16 @@ class TrainedModel:
             total = total + said
             network.to("cpu")
         return np.asarray(total / len(self.networks), dtype=np.float64)
+
+    def trained_on(self, items: Any) -> Mask | None:
+        """(items,) whether each item, recognised by what it shows, was used to train or choose the model.
+
+        Scores on such items do not tell how it does on new ones. None where a bundle of an earlier version is asked.
+        """
+        if self.known is None:
+            return None
+        as_given = isinstance(items, Items) or self.recipe.reads == "features"
+        return np.isin(fingerprints(items if as_given else _as_items(items, self.recipe.reads)), self.known)
 
     def _unit(self, annotator: str) -> int:
         """The place of a person or group among those the networks know."""
@@ -177,7 +191,8 @@ def load_model(folder: str | Path, *, trust_code: bool = False) -> TrainedModel:
     if recipe.encoder is not None:
         state = read_npz(folder / STATE) if (folder / STATE).exists() else {}
         encoder = restore_encoder(recipe.encoder, state, folder=folder / CODE)
-    return TrainedModel(recipe, tuple(_member(folder, recipe, seed) for seed in recipe.members), encoder)
+    known = np.array(read_npy(folder / TRAINED_ON)) if (folder / TRAINED_ON).exists() else None
+    return TrainedModel(recipe, tuple(_member(folder, recipe, seed) for seed in recipe.members), encoder, known)
 
 
 def _member(folder: Path, recipe: Recipe, seed: int) -> nn.Module:

@@ -2,6 +2,7 @@
 
 BUNDLE/bundle.json            this recipe
        weights-SEED.safetensors   the weights and buffers of each member
+       trained-on.npy         fingerprints of the items that trained the model or chose it
        encoder.npz            what the encoder learnt from the training items, where it learnt anything
        network/               configuration and tokeniser of a Hugging Face network, without weights
        code/                  the source of a network or encoder of the user's own, never run unless that is asked for

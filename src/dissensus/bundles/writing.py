@@ -12,11 +12,13 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from dissensus.bundles.card import model_card
-from dissensus.bundles.loading import CODE, NETWORK, STATE
+from dissensus.bundles.fingerprints import fingerprints
+from dissensus.bundles.loading import CODE, NETWORK, STATE, TRAINED_ON
 from dissensus.bundles.recipe import Recipe, write_recipe
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import soft_nll
+from dissensus.items import Items
 from dissensus.own_code import source_files
 from dissensus.training.data import TRAIN
 from dissensus.training.fine_tuning import keep_architecture
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
+    from dissensus.arrays import Ints
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.studies import ScoredStudy
     from dissensus.studies.scored import System
@@ -75,6 +78,7 @@ def export_bundle(
             save_file(dict(weights), folder / recipe.weights_of(member.seed))
         if data.encoder is not None and data.encoder.state:
             np.savez(folder / STATE, **dict(data.encoder.state))  # type: ignore[arg-type]
+        np.save(folder / TRAINED_ON, _known(scored, recipe, chosen=run is None))
         _keep_code(recipe, data, folder)
         if recipe.network.startswith("hf:"):
             made = network_of(members[0], data)
@@ -192,6 +196,15 @@ def _recipe(
         versions={"dissensus": __version__, "trained by": "; ".join(system.trained_on)},
         people=_people(first, data, network, pseudonyms=pseudonyms),
     )
+
+
+def _known(scored: ScoredStudy, recipe: Recipe, *, chosen: bool) -> Ints:
+    """Of the items that trained the model, and of those that chose its epoch, or the model itself among others."""
+    data, training = scored.opened.data, scored.opened.study.training
+    splits = [TRAIN, *([training.selection_split] if chosen or training.selects else [])]
+    members = np.concatenate([data.splits[name] for name in splits if name in data.splits])
+    shown = data.features if data.items is None or recipe.reads == "features" else data.items
+    return np.unique(fingerprints(shown.take(members) if isinstance(shown, Items) else shown[members]))
 
 
 def _people(run: Run, data: TrainingData, network: nn.Module, *, pseudonyms: str | None) -> dict[str, Any] | None:

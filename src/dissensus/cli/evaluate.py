@@ -272,7 +272,7 @@ def evaluate(
     for kind in dict.fromkeys(each.given for each in found.values()):
         of_kind = [name for name, each in found.items() if each.given == kind]
         how.append(f"{of_kind[0] if len(of_kind) == 1 else f'{len(of_kind)} files'} as {kind}")
-    _print_screen(result, [*left_out, *result.warnings], how, strata=strata or (), notes=len(notes))
+    _print_screen(result, [*left_out, *result.cautions], how, strata=strata or (), notes=len(notes))
     _print_against(held, against)
     next_step(f"dissensus report --votes {votes} --predictions {predictions}")
 

@@ -39,6 +39,7 @@ def predict(
     import polars as pl
 
     from dissensus.bundles import load_model
+    from dissensus.evaluation.predictions import TRAINED_ON
     from dissensus.table_file import write_table
 
     model = load_model(bundle, trust_code=trust_code)
@@ -46,12 +47,16 @@ def predict(
     probabilities = model.predict_proba(given, annotator=annotator, device=device)
     columns: dict[str, Any] = {"item": names.tolist()}
     columns |= {name: probabilities[:, k] for k, name in enumerate(model.classes)}
+    known = model.trained_on(given)
+    if known is not None and TRAINED_ON not in columns:
+        columns[TRAINED_ON] = known
     write_table(pl.DataFrame(columns), output)
-    if json_alone(json, {"file": str(output), "items": len(names), "classes": model.classes}):
+    seen = None if known is None else int(known.sum())
+    if json_alone(json, {"file": str(output), "items": len(names), "classes": model.classes, TRAINED_ON: seen}):
         return
     if str(output) != "-":
         console().print(plain(str(output)), soft_wrap=True)
-    note(f"{len(names):,} items")
+    note(f"{len(names):,} items" + (f", {seen:,} of which were used to train or choose this model" if seen else ""))
     next_step(f"dissensus evaluate --votes VOTES --predictions {'FILE' if str(output) == '-' else output}")
 
 

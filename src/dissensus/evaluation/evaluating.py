@@ -16,7 +16,7 @@ from dissensus.evaluation.comparison.differences import Differences, differences
 from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
 from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, make_strata
 from dissensus.evaluation.comparison.tables import DASH, as_list, html, latex, markdown, shown
-from dissensus.evaluation.comparison.verdict import verdict
+from dissensus.evaluation.comparison.verdict import listed, verdict
 from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.people_ruler import people_ruler, worth_in_people
 from dissensus.evaluation.finite_panel.shared_annotators import (
@@ -27,7 +27,7 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
 )
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.model_outputs import NO_CLASS
-from dissensus.evaluation.predictions import MODEL, Predictions, hard_labels, is_hard, named_columns
+from dissensus.evaluation.predictions import MODEL, Predictions, hard_labels, is_hard, named_columns, of_frame
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 from dissensus.evaluation.scoring import (
     BY_VOTES,
@@ -86,7 +86,8 @@ class Evaluation:
         strata: for each idea of strata, the scores in each of its strata.
         ruler: what n people's votes are worth as a forecast of the others'; a sentence where there is none.
         worth: by system, how many people it is worth; empty where there is no ruler.
-        warnings: sentences without which the numbers mislead.
+        trained_on: by system, how many of these items were used to train or choose it, where any were.
+        warnings: sentences without which the numbers mislead; that models were trained on these items comes first.
         notes: further sentences that belong under the tables: how they are read, and how baselines were made.
         resamples: behind each interval.
         seed: of everything random.
@@ -104,6 +105,7 @@ class Evaluation:
     strata: Mapping[str, Scores]
     ruler: Ruler | str
     worth: Mapping[str, Worth]
+    trained_on: Mapping[str, int]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     resamples: int
@@ -117,8 +119,17 @@ class Evaluation:
 
     @property
     def verdict(self) -> tuple[str, str, str]:
-        """Three sentences: who is closest to people, how many people it is worth, and the but."""
-        return verdict(self)
+        """Three sentences: who is closest to people, how many people it is worth, and the but.
+
+        Where a model was trained on these items, the first begins with that.
+        """
+        closest, worth, but = verdict(self)
+        return f"{self.warnings[0]}. {closest}" if self.trained_on else closest, worth, but
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """The warnings, without the one that the verdict begins with."""
+        return self.warnings[bool(self.trained_on) :]
 
     @property
     def compared_strata(self) -> tuple[tuple[str, str], ...]:
@@ -267,13 +278,14 @@ class Evaluation:
 
     def to_latex(self) -> str:
         """The short table, with the verdict and the warnings as its caption."""
-        return latex(*self.short_grid(), caption=" ".join([*self.verdict, *(f"{each}." for each in self.warnings)]))
+        return latex(*self.short_grid(), caption=" ".join([*self.verdict, *(f"{each}." for each in self.cautions)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that the tables say, ready for JSON."""
         told = ("title", "short", "unit", "better", "reference")
         return {
             "verdict": list(self.verdict),
+            "trained_on": dict(self.trained_on),
             "warnings": list(self.warnings),
             "items": self.items,
             "classes": list(self.classes),
@@ -301,7 +313,7 @@ class Evaluation:
     def _repr_html_(self) -> str:
         from html import escape
 
-        told = "".join(f"<li>{escape(each)}</li>" for each in self.warnings)
+        told = "".join(f"<li>{escape(each)}</li>" for each in self.cautions)
         return f"<p>{escape(' '.join(self.verdict))}</p>{html(*self.short_grid())}{f'<ul>{told}</ul>' if told else ''}"
 
 
@@ -390,6 +402,7 @@ def evaluate(
     """
     people = labels_of(human)
     named = dict(model) if isinstance(model, Mapping) else {MODEL: model}
+    named = {name: of_frame(str(name), each, people) for name, each in named.items()}
     numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
     labels, models, warnings = _models(named, people, classes, named_people=isinstance(human, LabelDistribution))
     if len(labels.classes) < 2:
@@ -440,6 +453,8 @@ def evaluate(
     ruler = why if panel is None else _ruler(panel, training, labels, seed=seed)
     of_people = panel if panel is not None and shared(panel) else None
     names = tuple(metric.name for metric in table.metrics)
+    known = {name: each.trained_on for name, each in named.items() if isinstance(each, Predictions)}
+    trained_on = {name: int(each.sum()) for name, each in known.items() if each is not None and each.any()}
     return Evaluation(
         items=len(labels),
         classes=labels.classes,
@@ -463,9 +478,11 @@ def evaluate(
                 strict=True,
             )
         ),
+        trained_on=trained_on,
         warnings=tuple(
             dict.fromkeys(
                 [
+                    *_in_sample(trained_on, len(labels)),
                     *warnings,
                     *_of_votes(panel, why, ruler),
                     *_of_scores(overall, models),
@@ -687,6 +704,13 @@ def _ruler(panel: Panel, training: Any | None, labels: LabelDistribution, *, see
         return people_ruler(panel, training=votes, seed=seed)
     except InputError as error:
         return str(error).removeprefix("people ruler: ")
+
+
+def _in_sample(trained_on: Mapping[str, int], items: int) -> list[str]:
+    """That systems were trained or chosen on some of the items, where they were."""
+    told = [f"{number:,} of {items:,} were used to train or choose {name}" for name, number in trained_on.items()]
+    whose = "its scores here do not tell how it does" if len(told) == 1 else "their scores here do not tell how they do"
+    return [f"Trained on these items: {listed(told)}, so {whose} on new items"] if told else []
 
 
 def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:

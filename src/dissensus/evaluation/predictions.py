@@ -19,12 +19,12 @@ from dissensus.evaluation.probabilities import Given, checked_logits, checked_pr
 from dissensus.table_file import kind_of, open_bytes, open_file, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import polars as pl
 
-    from dissensus.arrays import Floats, Ints, Names, Table
+    from dissensus.arrays import Floats, Ints, Mask, Names, Table
     from dissensus.evaluation.model_outputs import Outputs
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
@@ -52,6 +52,9 @@ ITEMS: Final = ("items", "item", "ids", "id", "uid", "uids")
 SEED: Final = "seed"
 """The column that tells several seeds of one system apart."""
 
+TRAINED_ON: Final = "trained_on"
+"""The column of `dissensus predict` that says of each item whether it was used to train or choose the model."""
+
 MODEL: Final = "model"
 """What a system is called that came without a name."""
 
@@ -70,6 +73,7 @@ class Predictions:
         given: whether the file held probabilities or logits.
         seeds: the seed of each run; numbered from 0 where the file does not say.
         notes: sentences on what was decided while reading.
+        trained_on: (items,) whether any run was trained or chosen on the item; None where that is not known.
     """
 
     probabilities: Runs
@@ -78,6 +82,7 @@ class Predictions:
     given: Given
     seeds: tuple[int | str, ...]
     notes: tuple[str, ...] = ()
+    trained_on: Mask | None = None
 
     def __repr__(self) -> str:
         seeds = f", {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
@@ -96,10 +101,11 @@ def read_predictions(
     """Predictions of a file: one row for each item, with its name and a number for each class; or a model's outputs.
 
     A CSV, TSV, Parquet or JSONL file has a column of item names, and one column for each class in any order, or one
-    column with a list of numbers or an object (by class name). A column `seed` tells several seeds apart. An npz file
-    has the arrays `items`, and `probabilities` or `logits` of shape (items, classes) or (seeds, items, classes); it may
-    have `classes`, their names in order, and `seeds`. Files that `write_labels` wrote are read too. An npy file has
-    such an array alone, a JSON file may have it as lists of numbers, and its rows are items 0, 1, 2, ...
+    column with a list of numbers or an object (by class name). A column `seed` tells several seeds apart, and a column
+    `trained_on` (true or false, 1 or 0) which items were used to train or choose the system. An npz file has the
+    arrays `items`, and `probabilities` or `logits` of shape (items, classes) or (seeds, items, classes); it may have
+    `classes`, their names in order, and `seeds`. Files that `write_labels` wrote are read too. An npy file has such an
+    array alone, a JSON file may have it as lists of numbers, and its rows are items 0, 1, 2, ...
 
     Outputs are hard labels, sampled answers, log-probabilities of tokens and answers in words, as `model_outputs` reads
     them; what names no class counts as one more class, which nobody voted for.
@@ -187,6 +193,8 @@ def _settled(path: Path, found: _Found, given: Given | None) -> Predictions:
     notes = [*found.notes, *decided]
     if found.unused:
         notes.append(f"columns that are no class of the votes are not used: {', '.join(map(repr, found.unused))}")
+    if found.trained_on is not None and found.trained_on.any():
+        notes.append(f"'{TRAINED_ON}' names {int(found.trained_on.sum()):,} items that trained or chose the system")
     if given == "logits":
         probabilities = softmax(checked_logits(found.numbers, str(path), items=found.items), axis=-1)
     else:
@@ -201,6 +209,7 @@ def _settled(path: Path, found: _Found, given: Given | None) -> Predictions:
         given=given,
         seeds=found.seeds or tuple(range(len(probabilities))),
         notes=tuple(f"{path}: {sentence}" for sentence in notes),
+        trained_on=found.trained_on,
     )
 
 
@@ -216,7 +225,7 @@ def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] 
     named = given if isinstance(given, Mapping) else {MODEL: given}
     names = human.classes if classes is None else tuple(map(str, classes))
     made: dict[str, Predictions] = {}
-    for name, each in named.items():
+    for name, each in ((name, of_frame(str(name), each, human)) for name, each in named.items()):
         if isinstance(each, Predictions):
             made[name] = each
             continue
@@ -231,6 +240,21 @@ def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] 
             seeds=tuple(range(len(runs))),
         )
     return made
+
+
+def of_frame(name: str, given: Any, human: LabelDistribution) -> Any:
+    """`Predictions` of a frame of classes with a column `trained_on`, which is no class; anything else as it is."""
+    names = column_names(given) or ()
+    if TRAINED_ON not in names or TRAINED_ON in human.classes or not set(human.classes) <= set(names):
+        return given
+    import polars as pl
+
+    classes = tuple(each for each in names if each != TRAINED_ON)
+    runs = checked_probabilities(given[list(classes)], name)
+    said = _trained_on(pl.Series(TRAINED_ON, np.asarray(given[TRAINED_ON])), lambda row: f"{name}: row {row}")
+    return Predictions(
+        probabilities=runs, items=human.items, classes=classes, given="probabilities", seeds=(0,), trained_on=said
+    )
 
 
 def named_columns(given: Any, classes: Sequence[str]) -> tuple[str, ...] | None:
@@ -335,7 +359,12 @@ def align_predictions(
             notes.append(f"{name}: {unknown:,} predictions are for items without votes and do not count")
     judged = human.take(kept) if kept.size < len(human) else human
     aligned = {
-        name: replace(each, probabilities=each.probabilities[:, places[name][kept]], items=judged.items)
+        name: replace(
+            each,
+            probabilities=each.probabilities[:, places[name][kept]],
+            items=judged.items,
+            trained_on=None if each.trained_on is None else each.trained_on[places[name][kept]],
+        )
         for name, each in predictions.items()
     }
     return judged, aligned, tuple(notes)
@@ -424,6 +453,7 @@ class _Found:
         notes: sentences.
         others: further columns of numbers by name, (seeds, items) each, that could be classes nobody voted for.
         unused: names of further columns that are none.
+        trained_on: as in `Predictions`.
     """
 
     numbers: Runs
@@ -434,6 +464,7 @@ class _Found:
     notes: tuple[str, ...] = ()
     others: Mapping[str, Table] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
+    trained_on: Mask | None = None
 
     @property
     def named(self) -> Given | None:
@@ -551,7 +582,9 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
 
     rows = read_rows(path)
     column = _item_column(rows, item, classes.all)
-    held = _class_numbers(rows, classes, beside=(column, SEED))
+    held = _class_numbers(rows, classes, beside=(column, SEED, TRAINED_ON))
+    if TRAINED_ON in rows.table.columns and TRAINED_ON not in (*classes.all, column):
+        held = replace(held, trained_on=_trained_on(rows.table[TRAINED_ON], rows.where))
     notes = (f"items are in the column '{column}'", *held.notes)
     ids = name_like(rows.table[column], where=rows.where)
     refuse_missing(ids, where=rows.where)
@@ -568,7 +601,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
             f"{seeds[wrong[0] // items.size]}; give each item one row per seed"
         )
 
-    def by_seed(values: Runs | Table) -> Any:
+    def by_seed(values: np.ndarray[Any, Any]) -> Any:
         out = np.empty_like(values[0])
         out[cell] = values[0]
         return out.reshape(seeds.size, items.size, *out.shape[1:])
@@ -578,9 +611,27 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
         numbers=by_seed(held.numbers),
         others={name: by_seed(values) for name, values in held.others.items()},
         items=items,
+        trained_on=None if held.trained_on is None else by_seed(held.trained_on[None]).any(axis=0),
         seeds=tuple(seeds.tolist()),
         notes=(*notes, f"{seeds.size} seeds, told apart by the column '{SEED}'"),
     )
+
+
+def _trained_on(column: pl.Series, where: Callable[[int], str]) -> Mask:
+    """(rows,) what the column `trained_on` says; anything but true and false, or 1 and 0, is refused."""
+    import polars as pl
+
+    from dissensus.votes.cells import name_like
+
+    cells = name_like(column, where=where).cast(pl.String).str.to_lowercase().str.strip_suffix(".0")
+    unclear = (~cells.is_in(["true", "false", "1", "0"])).fill_null(value=True)
+    if unclear.any():
+        row = int(unclear.arg_true()[0])
+        raise InputError(
+            f"{where(row)}: column '{TRAINED_ON}' says {column[row]!r}; say true or false, whether the item was "
+            "used to train or choose the system, or call the column something else"
+        )
+    return cells.is_in(["true", "1"]).to_numpy()
 
 
 def _item_column(rows: Rows, item: str | None, classes: Sequence[str] = ()) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from dissensus.evaluation.evaluating import with_classes
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.items import LARGEST, data_uri, images
+from dissensus.training.data import TRAIN
 from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ def study_subject(
     reference = next(iter(scored.references.values()))
     place = f" --store {store}" if store else ""
     name = study.name if study.path.stem == study.name else study.path.name
+    seen_by = "every run" if scored.split == TRAIN else "no run"
     return Subject(
         title=study.name,
         question=study.question or f"Does any method come closer to people than {reference}?",
@@ -156,7 +158,7 @@ def study_subject(
         votes=data.votes if data.votes is None or pseudonyms is None else pseudonymous(data.votes, pseudonyms),
         texts=item_texts(data, members),
         pictures=lambda chosen: item_pictures(data, members[chosen]),
-        where=f"{len(scored.human):,} items of the split ‘{scored.split}’, which no run was trained on",
+        where=f"{len(scored.human):,} items of the split ‘{scored.split}’, which {seen_by} was trained on",
         cautions=scored.cautions,
         facts=tuple(_study_facts(scored)),
         commands=(f"dissensus study run {name}{place}", f"dissensus report {name}{place}"),
@@ -227,7 +229,7 @@ def files_subject(
         texts=people.items if texts is None else texts,
         pictures=None,
         where=f"{len(people):,} items",
-        cautions=tuple(cautions),
+        cautions=(*evaluation.warnings[: bool(evaluation.trained_on)], *cautions),
         facts=(
             *files,
             ("items", f"{len(people):,}, of {len(people.classes)} classes"),

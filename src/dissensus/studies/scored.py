@@ -182,7 +182,12 @@ def score_study(
         references=references,
         evaluation=evaluation,
         by_vote=score_by_vote(systems, data, split),
-        cautions=(*([data.note] if data.note else []), *failures, *_different_machines(systems)),
+        cautions=(
+            *(["all items are training items, so the scores do not tell of new items"] if split == TRAIN else []),
+            *([data.note] if data.note else []),
+            *failures,
+            *_different_machines(systems),
+        ),
     )
 
 
