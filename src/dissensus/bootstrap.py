@@ -5,7 +5,8 @@ A resample is how often each item was drawn, so a mean over items is a matrix pr
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 Seed: TypeAlias = int | np.random.Generator
 """Where random numbers come from: a whole number starts a fresh generator, a generator is drawn from."""
 
+NO_VARIATION: Final = "no variation"
+"""Why a statistic is not defined that holds what varies against what varies by chance, where nothing does."""
+
 _WEIGHTS: Final = 1 << 21
 """Resampled weights held at once: few enough for memory, enough to keep the matrix products few."""
 
@@ -33,7 +37,7 @@ class Estimate:
     """A statistic of a sample of items, with its percentile bootstrap interval.
 
     Attributes:
-        value: the statistic on the whole sample.
+        value: the statistic on the whole sample; NaN where it is 0 / 0, because nothing varies in it.
         low: lower end of the interval; None where no resample was drawn.
         high: upper end, likewise.
         level: the share of intervals made this way that are meant to hold the true value.
@@ -49,26 +53,42 @@ class Estimate:
     def __float__(self) -> float:
         return self.value
 
+    @property
+    def defined(self) -> bool:
+        """Whether there is a value."""
+        return not math.isnan(self.value)
+
     def __str__(self) -> str:
+        if not self.defined:
+            return f"not defined: {NO_VARIATION}"
         if self.low is None or self.high is None:
             return f"{self.value:.3f}"
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, ready for JSON."""
-        return asdict(self)
+        """The fields, ready for JSON; a value that is not defined is None, and `reason` says why."""
+        return asdict(self) if self.defined else {**asdict(self), "value": None, "reason": NO_VARIATION}
+
+
+def told_by(found: Any) -> dict[str, Any]:
+    """The fields of a dataclass that holds estimates and plain values, ready for JSON."""
+    held = {each.name: getattr(found, each.name) for each in fields(found)}
+    return {name: value.to_dict() if isinstance(value, Estimate) else value for name, value in held.items()}
 
 
 def percentile_estimate(values: Floats, *, level: float = 0.95) -> Estimate:
     """The estimate whose value is `values[0]` and whose interval holds the middle `level` of `values[1:]`.
 
     `resampled_sums` puts the sample first and its resamples after it; a statistic computed on all of its rows at once
-    is ready for this function.
+    is ready for this function. Resamples in which it is not defined (NaN) do not count.
     """
-    resamples = values.shape[0] - 1
+    if np.isnan(values[0]):
+        return Estimate(math.nan, level=level)
+    drawn = values[1:][~np.isnan(values[1:])]
+    resamples = drawn.shape[0]
     if resamples < 1:
         return Estimate(float(values[0]), level=level)
-    low, high = np.quantile(values[1:], [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(float(values[0]), float(low), float(high), level, resamples)
 
 

@@ -49,6 +49,15 @@ def test_people_come_in_pages_and_each_is_on_one_of_them(crowd: Visited) -> None
     assert names(desk.open("/researcher/quality?page=9").text) == second
 
 
+def test_a_class_that_nobody_chose_has_no_alpha_and_the_page_says_why(crowd: Visited) -> None:
+    page = crowd.researcher().open("/researcher/quality").text
+    cat, dog = (re.search(rf"<bdi>{name}</bdi></th>(.*)</tr>", page) for name in ("cat", "dog"))
+    assert cat is not None
+    assert dog is not None
+    assert dog[1] == "<td>not defined: no variation</td>" * 2
+    assert "not defined" not in cat[1]
+
+
 def test_people_are_sorted_by_any_column_and_unknown_values_come_last(crowd: Visited) -> None:
     desk = crowd.researcher()
     for column in COLUMNS:

@@ -181,6 +181,17 @@ def test_the_excluded_are_compared_with_everybody_and_no_longer_with_those_who_c
     assert (found[contrary].counts, found[contrary].reason) == (False, "contrary")
 
 
+def test_a_class_on_which_all_answers_are_the_same_has_no_alpha(tmp_path: Path) -> None:
+    project = text_project(tmp_path / "project", items=4, k=2)
+    with open_database(project) as database:
+        for _ in range(2):
+            judge_all(database, project, lambda item: {"cat": "yes", "dog": "yes" if item % 2 else "no"})
+        cat, dog = database.read_now(lambda cursor: class_agreement(cursor, project))
+    assert [str(each) for each in (cat.alpha, cat.without_unsure)] == ["not defined: no variation"] * 2
+    assert dog.alpha is not None
+    assert dog.alpha.value == 1.0
+
+
 def test_nothing_collected_is_no_error(tmp_path: Path) -> None:
     project = text_project(tmp_path / "project", items=3)
     with open_database(project) as database:

@@ -216,6 +216,24 @@ def test_json_holds_all_that_was_found(votes: Votes) -> None:
     assert told["contested"][0]["item"] == found.contested[0].item
 
 
+@pytest.mark.parametrize("classes", [["a"], ["a", "b"]], ids=["one class", "a class that nobody chose"])
+def test_votes_that_all_name_one_class_have_no_alpha_and_say_why(classes: list[str], tmp_path: Path) -> None:
+    counts = np.zeros((5, len(classes)), dtype=np.int64)
+    counts[:, 0] = 4
+    votes = votes_from_counts(counts, classes=classes)
+    found = inspect(votes, resamples=10)
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    for name in ("krippendorff_alpha_nominal", "fleiss_kappa"):
+        assert told["agreement"][name]["value"] is None
+        assert told["agreement"][name]["reason"] == "no variation"
+    assert told["split_half"]["probabilities"]["value"] is None
+    assert "agree in 100% of cases (100% to 100%); freed of chance it is not defined: no variation." in str(found)
+    assert "Krippendorff's alpha, nominal   not defined: no variation" in str(found)
+    write_page(found, votes, tmp_path / "page.html", title="all alike")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<td>Krippendorff&#x27;s alpha, nominal</td><td>not defined: no variation</td><td></td>" in page
+
+
 def test_an_annotator_nobody_can_be_compared_with_is_noted() -> None:
     votes = Votes(
         item=np.array([0, 0, 1], np.int32),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -62,6 +62,7 @@ def inspect(
     json: opt.JsonTo = None,
 ) -> None:
     """How much people agree, whom to look at and what is contested; by source, attribute or original label."""
+    from dissensus.bootstrap import told_by
     from dissensus.labels.uncertainty import uncertainty_correlations
     from dissensus.votes.groups import by_annotators, by_items, original_agreement
     from dissensus.votes.inspection import inspect as look
@@ -89,8 +90,8 @@ def inspect(
         note(f"page written to {html}")
     if json is not None:
         more = {
-            "by": None if by is None else {"attribute": by, "groups": [asdict(each) for each in groups]},
-            "by_attribute": {name: [asdict(each) for each in rows] for name, rows in people.items()},
+            "by": None if by is None else {"attribute": by, "groups": [told_by(each) for each in groups]},
+            "by_attribute": {name: [told_by(each) for each in rows] for name, rows in people.items()},
             "original": None if before is None else before.to_dict(),
             "uncertainty": None if hang is None else hang.to_dict(),
         }
@@ -229,7 +230,7 @@ def _print(found: Inspection, source: str) -> None:
     for title, estimate in rows.items():
         if estimate is not None:
             interval = "" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
-            agreement.add_row(title, f"{estimate.value:.3f}", interval)
+            agreement.add_row(title, f"{estimate.value:.3f}" if estimate.defined else str(estimate), interval)
     if rows:
         out.print()
         out.print(agreement)

@@ -141,7 +141,8 @@ class ClassAgreement:
 
     Attributes:
         label: the class.
-        alpha: Krippendorff's nominal alpha over yes, no and unsure; None if no item has two judgements.
+        alpha: Krippendorff's nominal alpha over yes, no and unsure; None if no item has two judgements, and not defined
+            if all answers are the same.
         without_unsure: the same over yes and no, where an unsure counts as a missing answer.
     """
 

@@ -6,8 +6,9 @@ judgements hold several votes (multi-select, or yes / no / unsure for every clas
 equally over its votes, yes and unsure alike, and two judgements agree to the degree that one vote drawn from each
 names the same class. A judgement is never compared with itself.
 
-Where all votes name one class, nothing is left for chance to explain, and the chance-corrected statistics are 0 / 0:
-here they are 1.0, perfect agreement.
+Where all votes name one class, chance alone would agree as well, and alpha and kappa are 0 / 0: not defined, for there
+is no variation that a panel could agree on. AC1 is 1.0 there, because its chance counts the classes that nobody chose;
+of a single class it is 0 / 0 too.
 
 Intervals are percentile bootstrap intervals over items.
 """
@@ -321,7 +322,9 @@ def _nominal(rows: _Rows) -> _Recipe:
                 1 - coincident / n, 1 - ((mass**2).sum(axis=1) - own) / (n * (n - 1))
             ),
             "fleiss_kappa": _one_minus(observed, 1 - (pooled**2).sum(axis=1)),
-            "gwet_ac1": _one_minus(observed, 1 - (mean * (1 - mean)).sum(axis=1) / max(1, n_classes - 1)),
+            "gwet_ac1": _one_minus(observed, 1 - (mean * (1 - mean)).sum(axis=1) / (n_classes - 1))
+            if n_classes > 1
+            else np.full(len(sums), np.nan),
             "pairwise_agreement": np.asarray(agreeing / pairs),
         }
 
@@ -398,5 +401,5 @@ def _replayable(seed: Seed) -> int:
 
 
 def _one_minus(observed: Floats, expected: Floats) -> Floats:
-    """1 - observed / expected disagreement; 1 where none is expected, because then none is observed either."""
-    return np.asarray(1 - np.divide(observed, expected, out=np.zeros_like(observed), where=expected > 0))
+    """1 - observed / expected disagreement; NaN where none is expected, for then none can be observed."""
+    return np.asarray(1 - np.divide(observed, expected, out=np.full_like(observed, np.nan), where=expected > 0))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.special import entr
 
+from dissensus.bootstrap import told_by
 from dissensus.errors import InputError
 from dissensus.votes.agreement import (
     TITLES,
@@ -164,6 +165,8 @@ class ModelVotes:
 class Inspection:
     """What `inspect` found of people's votes. A statistic that these cannot give is None, and `notes` says why.
 
+    One that is 0 / 0, because nothing varies, is an estimate whose value is not defined (NaN, and null in JSON).
+
     Attributes:
         votes: number of votes.
         judgements: number of judgements.
@@ -254,8 +257,8 @@ class Inspection:
             "varied_share": self.varied_share,
             "entropy": asdict(self.entropy),
             "agreement": {name: estimate.to_dict() for name, estimate in self.agreement.items()},
-            "class_alpha": {name: asdict(each) for name, each in self.class_alpha.items()},
-            "split_half": None if self.split_half is None else asdict(self.split_half),
+            "class_alpha": {name: told_by(each) for name, each in self.class_alpha.items()},
+            "split_half": None if self.split_half is None else told_by(self.split_half),
             "annotator_agreement": None if panel is None else panel.to_rows(),
             "to_change": self.to_change,
             "sentences": list(self.sentences()),
@@ -427,9 +430,12 @@ def _agree(found: Inspection) -> str:
     if pairs is None:
         return "No item has two judgements that could be compared, so nothing can be said about agreement."
     sure = "" if pairs.low is None or pairs.high is None else f" ({pairs.low:.0%} to {pairs.high:.0%})"
-    chance = (
-        "" if alpha is None else f"; freed of chance that is an alpha of {alpha.value:.2f}, where 1 is full agreement"
-    )
+    chance = ""
+    if alpha is not None:
+        what = (
+            f"that is an alpha of {alpha.value:.2f}, where 1 is full agreement" if alpha.defined else f"it is {alpha}"
+        )
+        chance = f"; freed of chance {what}"
     return f"Two people who judge the same item agree in {pairs.value:.0%} of cases{sure}{chance}."
 
 

@@ -39,7 +39,11 @@ def write_page(found: Inspection, votes: Votes, path: Path, *, title: str) -> No
         _table(
             ("", "value", "95 % interval"),
             [
-                (TITLES[name], f"{each.value:.3f}", "" if each.low is None else f"{each.low:.3f} to {each.high:.3f}")
+                (
+                    TITLES[name],
+                    f"{each.value:.3f}" if each.defined else str(each),
+                    "" if each.low is None else f"{each.low:.3f} to {each.high:.3f}",
+                )
                 for name, each in found.agreement.items()
             ],
         ),

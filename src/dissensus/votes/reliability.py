@@ -46,7 +46,7 @@ def split_half_reliability(votes: Votes, *, splits: int = 20, resamples: int = 1
     neither half is the first. Probabilities are pooled over classes too, each class about its own mean, so that common
     classes alone do not make a panel look reliable. Half a panel is less reliable than the whole: the value is the
     Spearman-Brown correction 2 r / (1 + |r|), the reliability of the whole panel. Where the halves do not vary at all
-    over items and splits (everybody agrees on everything), the value is 1.0.
+    over items and splits (everybody says the same of every item), it is 0 / 0 and not defined.
 
     Where panels differ much in size, so does the bias of the entropy of few votes, and that counts as reliable.
 
@@ -86,7 +86,7 @@ def _reliability(mean: Table) -> Estimate:
     """From means over items, of the halves' mean (one column per class, or one of entropy), product and mean square."""
     centre = (mean[:, :-2] ** 2).sum(axis=1)
     covariance, variance = mean[:, -2] - centre, mean[:, -1] - centre
-    r = np.divide(covariance, variance, out=np.ones_like(variance), where=variance > 1e-12)
+    r = np.divide(covariance, variance, out=np.full_like(variance, np.nan), where=variance > 1e-12)
     return percentile_estimate(2 * r / (1 + np.abs(r)))
 
 
