@@ -237,8 +237,8 @@ def test_a_log_probability_that_is_no_number_makes_its_answer_unread_and_no_othe
     found = read_predictions(write(tmp_path / "p.jsonl", records), CLASSES)
     holds(found, expected, ["a", "b"], outside=True)
     assert any("1 of 2 answers (50.0%) name no class, first one that cannot be read" in note for note in found.notes)
-    alone = read_predictions(write(tmp_path / "q.jsonl", [records[place]]), CLASSES)
-    holds(alone, [[0, 0, 0, 1]], ["ab"[place]], outside=True)
+    with pytest.raises(InputError, match=r"1 of 1 answers name none of the classes .*; first nothing that can be read"):
+        read_predictions(write(tmp_path / "q.jsonl", [records[place]]), CLASSES)
 
 
 def test_a_completion_without_log_probabilities_does_not_hide_those_of_the_others(tmp_path: Path) -> None:
@@ -254,7 +254,8 @@ def test_a_completion_without_log_probabilities_does_not_hide_those_of_the_other
 def test_harness_samples_without_usable_numbers_are_unread(tmp_path: Path, log_likelihoods: list[str]) -> None:
     one = {"doc_id": 0, "arguments": [["Which?", f" {name}"] for name in CLASSES]}
     path = write(tmp_path / "samples_pets.jsonl", [{**one, "resps": [[[each, "False"]] for each in log_likelihoods]}])
-    holds(read_predictions(path, CLASSES), [[0, 0, 0, 1]], [0], outside=True)
+    with pytest.raises(InputError, match=r"1 of 1 answers name none of the classes .*; first nothing that can be read"):
+        read_predictions(path, CLASSES)
 
 
 def test_scores_that_are_no_probabilities(tmp_path: Path) -> None:
@@ -303,6 +304,63 @@ def test_stated_shares_above_1_are_divided_by_their_sum_and_told(tmp_path: Path)
     expected = [[0.45, 0.4, 0.15, 0], [0.5, 5 / 12, 1 / 12, 0], [0.01, 0.98, 0.01, 0], [0.5, 0.5, 0, 0], [0, 0, 0, 1]]
     holds(found, expected, list("abcde"), outside=True)
     assert any("2 of 5 distributions in words sum to more than 1, first that about item a" in n for n in found.notes)
+
+
+def test_a_file_from_which_nearly_nothing_was_read_is_refused_with_examples_and_the_remedy(tmp_path: Path) -> None:
+    said = ["A)", "option two", "I would rather not say which of these animals I see here, " * 3, "Cat", "Owl"]
+    path = rows(tmp_path / "p.csv", [{"item": n, "answer": answer} for n, answer in enumerate(said)])
+    with pytest.raises(InputError) as found:
+        read_predictions(path, CLASSES)
+    message = str(found.value)
+    assert message.startswith(
+        f"{path}: 3 of 5 answers name none of the classes Cat, Dog, Owl; first 'A)'; 'option two'; "
+    )
+    assert "I would rather not say" in message
+    assert "--answers FILE" in message
+    assert len(message) < 500
+    read = read_predictions(path, CLASSES, answers={"A": "Cat"})
+    assert any("2 of 5 answers (40.0%) name no class" in note for note in read.notes)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "{'A': '10%', 'B': '90%'}",
+        '{"A": 0.1, "B": 0.9}',
+        "['10%', '20%', '70%'",
+        "{'Cat': '0,1', 'Dog': '0,2', 'Owl': '0,7'}",
+        "{'Cat': 'about 10%', 'Dog': '20%', 'Owl': '70%'}",
+        "{'Cat': '10%', 'Dog': 0.2, 'Owl': '70%'}",
+        "{'Cat': -0.1, 'Dog': 0.4, 'Owl': 0.7}",
+        "{Cat: 0.1, Dog: 0.2}",
+        "",
+    ],
+)
+def test_distributions_that_are_not_clear_are_never_read_in_part(tmp_path: Path, told: str) -> None:
+    some = read_predictions(
+        write(tmp_path / "p.jsonl", [{"item": "a", "output": told}, {"item": "b", "output": "Cat"}]), CLASSES
+    )
+    holds(some, [[0, 0, 0, 1], [1, 0, 0, 0]], ["a", "b"], outside=True)
+    with pytest.raises(InputError, match="2 of 2 answers name none of the classes Cat, Dog, Owl"):
+        read_predictions(write(tmp_path / "q.jsonl", [{"item": n, "output": told} for n in "ab"]), CLASSES)
+
+
+def test_distributions_as_python_prints_them(tmp_path: Path) -> None:
+    said = [
+        "{'Cat': '70%', 'Dog': '20 %', 'Owl': '10%'}",
+        "Answer: {'cat': 0.1, 'dog': '0.1', 'owl': 0.8}.",
+        "[thinking it over, {maybe}] {'Cat': 70, 'Dog': 20, 'Owl': 10, 'why': 'it's fluffy'}".replace(
+            "it's", "fur, ears"
+        ),
+        "{'answer': 'Owl', 'confidence': 0.4}",
+        "{'id': 'q17', 'Cat': '100%', 'Dog': 0}",
+    ]
+    expected = [*TABLE, TABLE[0], [0, 0, 1], [1, 0, 0]]
+    path = rows(tmp_path / "p.csv", [{"item": n, "response": each} for n, each in enumerate(said)])
+    holds(read_predictions(path, CLASSES), expected, [0, 1, 2, 3, 4])
+    sampled = {"samples": said[:2]}
+    found = read_predictions(write(tmp_path / "p.jsonl", [{"item": "a", **sampled}]), CLASSES)
+    holds(found, [np.mean(TABLE, axis=0)], ["a"])
 
 
 def test_columns_that_are_neither_classes_nor_answers_are_told_with_both_ways_out(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from dissensus.table_file import write_table
 from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from dissensus.labels.distribution import LabelDistribution
@@ -80,11 +81,112 @@ def test_what_the_caller_says_is_not_questioned(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [100 * TABLE, np.abs(LOGITS), TABLE * [[1.0], [1.0], [0.9]]],
-    ids=["percentages", "logits without a sign", "one row that sums to 0.9"],
+    [100 * TABLE * [[1.0], [1.0], [0.9]], np.abs(LOGITS), TABLE * [[1.0], [1.0], [0.9]]],
+    ids=["percentages of which one row sums to 90", "logits without a sign", "one row that sums to 0.9"],
 )
 def test_numbers_that_could_be_anything_are_refused_with_the_worst_row(tmp_path: Path, values: Any) -> None:
     refused(write(frame(values), tmp_path / "p.csv"), "a sum other than 1, worst item")
+
+
+WRITTEN: dict[str, Callable[[float], Any]] = {
+    "percent": lambda share: f"{100 * share:.4g}%",
+    "percent with white space": lambda share: f" {100 * share:.4g} % ",
+    "numbers that sum to 100": lambda share: 100 * share,
+    "numbers that sum to 100, as text": lambda share: f"{100 * share:.4g}",
+    "numbers as text": lambda share: f"{share:.4g}",
+}
+"""By name, the ways in which people write a share."""
+
+LAYOUTS: dict[str, Callable[[list[Any]], dict[str, Any]]] = {
+    "columns": lambda row: dict(zip(CLASSES, row, strict=True)),
+    "an object": lambda row: {"probs": dict(zip(CLASSES, row, strict=True))},
+    "an object as Python prints it": lambda row: {"probs": str(dict(zip(CLASSES, row, strict=True)))},
+    "an object as JSON text": lambda row: {
+        "probs": json.dumps(dict(zip(reversed(CLASSES), reversed(row), strict=True)))
+    },
+    "an object inside words": lambda row: {"scores": f"Answer: {dict(zip(CLASSES, row, strict=True))}."},
+    "an answer": lambda row: {"answer": f"I think {dict(zip(CLASSES, row, strict=True))}"},
+    "a list": lambda row: {"probs": row},
+    "a list as Python prints it": lambda row: {"probs": str(row)},
+}
+"""By name, where the shares of a row may stand."""
+
+
+@pytest.mark.parametrize(
+    ("ending", "layout"),
+    [
+        (ending, layout)
+        for ending in ("csv", "json", "jsonl")
+        for layout in LAYOUTS
+        if (ending, layout) not in (("csv", "an object"), ("csv", "a list"))
+    ],
+)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_shares_are_read_however_they_are_written(tmp_path: Path, written: str, layout: str, ending: str) -> None:
+    shares = [[WRITTEN[written](each) for each in row] for row in TABLE.tolist()]
+    records = [{"item": name, **LAYOUTS[layout](row)} for name, row in zip(NAMES, shares, strict=True)]
+    path = tmp_path / f"p.{ending}"
+    if ending == "csv":
+        pl.DataFrame(records).write_csv(path)
+    else:
+        lines = "\n".join(map(json.dumps, records))
+        path.write_text(lines if ending == "jsonl" else json.dumps(records), encoding="utf-8")
+    found = read_predictions(path, CLASSES, order=CLASSES)
+    np.testing.assert_allclose(found.probabilities[0], TABLE, atol=1e-9)
+    assert found.items.tolist() == NAMES
+    assert found.given == "probabilities"
+
+
+def test_a_list_as_text_may_stand_in_a_column_of_answers(tmp_path: Path) -> None:
+    path = write(pl.DataFrame({"item": NAMES, "prediction": [str(row) for row in TABLE.tolist()]}), tmp_path / "p.csv")
+    np.testing.assert_allclose(read_predictions(path, CLASSES, order=CLASSES).probabilities[0], TABLE)
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_lists_of_lists_are_read_however_they_are_written(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps([[WRITTEN[written](each) for each in row] for row in TABLE.tolist()]), encoding="utf-8")
+    np.testing.assert_allclose(read_predictions(path, CLASSES, order=CLASSES).probabilities[0], TABLE, atol=1e-9)
+
+
+def test_rows_that_sum_to_100_with_a_class_that_nobody_voted_for_are_percentages_too(tmp_path: Path) -> None:
+    found = read_predictions(write(frame(80 * TABLE, fox=[20.0, 20.0, 20.0]), tmp_path / "p.csv"), CLASSES)
+    np.testing.assert_allclose(found.probabilities[0], np.hstack([0.8 * TABLE, np.full((3, 1), 0.2)]))
+    assert any("rows sum to 100, and are taken as percentages" in note for note in found.notes)
+
+
+def test_numbers_that_are_said_to_be_logits_are_no_percentages(tmp_path: Path) -> None:
+    found = read_predictions(write(frame(100 * TABLE), tmp_path / "p.csv"), CLASSES, given="logits")
+    np.testing.assert_allclose(found.probabilities[0], softmax(100 * TABLE, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("cells", "sentence"),
+    [
+        (["10%", "20%", "30%"], "a sum other than 1, worst item a, which sums to 0.6"),
+        (["0.3%", "0.3%", "0.4%"], "a sum other than 1, worst item a, which sums to 0.01"),
+        (["10", "20", "30"], "a sum other than 1, worst item a, which sums to 60"),
+        (["0,3", "0,3", "0,4"], "'0,3' is no number"),
+        (["about 10%", "20%", "70%"], "'about 10%' is no number"),
+        (["10%%", "20%", "70%"], "'10%%' is no number"),
+    ],
+)
+def test_shares_that_are_not_clear_are_refused(tmp_path: Path, cells: list[str], sentence: str) -> None:
+    columns = {"item": ["a"], **{name: [cell] for name, cell in zip(CLASSES, cells, strict=True)}}
+    refused(write(pl.DataFrame(columns), tmp_path / "p.csv"), sentence)
+    held = {"item": ["a"], "probs": [str(dict(zip(CLASSES, cells, strict=True)))]}
+    refused(write(pl.DataFrame(held), tmp_path / "q.csv"), sentence)
+
+
+def test_an_object_as_text_with_other_classes_is_refused(tmp_path: Path) -> None:
+    for texts, sentence in (
+        (["{'A': 0.3, 'B': 0.7}"] * 2, "its classes are A, B, and people voted for cat, dog, owl"),
+        (["{'cat': 1, 'dog': 0, 'owl': 0}", "{'cat': 0.5, 'dog': 0.5}"], "an empty cell is no number"),
+        (["{'cat': 1, 'dog': 0, 'owl': 0}", "I cannot say"], "give lists of numbers, or one column per class"),
+        (["[0.5, 0.5]", "[1.0, 0.0]"], "'probs' has 2 numbers per row, and 3 classes were stated"),
+    ):
+        path = write(pl.DataFrame({"item": ["a", "b"], "probs": texts}), tmp_path / "p.csv")
+        refused(path, sentence, order=CLASSES)
 
 
 def test_how_far_a_row_is_off_is_said(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ and probability that a file gives to none, count as the class `NO_CLASS`, which 
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
@@ -55,6 +56,9 @@ SAMPLES_KEYS: Final = ("answers", "answer", "samples", "responses", "response", 
 
 LOOKED_AT: Final = 20
 """Records at the start of a file of which one must show its form; any of them may be a refusal or an error."""
+
+LIKE_A_NUMBER: Final = re.compile(r"(about |approx\S* |[~≈<>≤≥]\s*)?\d[\d.,]*\s*(%|percent)?")
+"""A number in words, or written as in another country: 0,3 could be 0.3, and 1,000 could be 1000."""
 
 Answers = dict[str, float]
 """By what the model said, its probability, together at most 1 unless it was stated in words; empty where a record is
@@ -110,7 +114,9 @@ def read_outputs(
         if found is None:
             return None
         form, told = found
-    return _tallied(path, told, form=form, classes=tuple(classes), meaning=_meaning(path, classes, answers))
+    meaning = _meaning(path, classes, answers)
+    _refuse_mostly_unread(path, [said for _, said in told], classes, meaning)
+    return _tallied(path, told, form=form, classes=tuple(classes), meaning=meaning)
 
 
 def read_answers(path: str | Path) -> dict[str, str]:
@@ -138,7 +144,7 @@ def pipeline_scores(record: Any) -> Answers | None:
     scores = _unwrapped(record)
     if not _is_scores(scores):
         return None
-    return _summed((str(each["label"]), _number(each["score"])) for each in scores)
+    return _summed((str(each["label"]), number_of(each["score"])) for each in scores)
 
 
 def _unwrapped(value: Any) -> Any:
@@ -187,7 +193,7 @@ def harness_samples(record: Any) -> Answers | None:
         # Settings of a generation: replies are texts, several where it was repeated.
         texts = [text for reply in replies for text in (reply if isinstance(reply, list) else [reply])]
         return _summed((str(text), 1 / len(texts)) for text in texts)
-    numbers = np.array([_number(_first(reply)) for reply in replies])
+    numbers = np.array([number_of(_first(reply)) for reply in replies])
     if len(choices) != len(numbers) or not np.isfinite(numbers.max()):
         return {}
     shares = np.exp(numbers - numbers.max())
@@ -284,23 +290,33 @@ def _words(content: Any) -> str:
 
 
 def _said(text: str) -> Answers:
-    """An answer in words, or the distribution that it holds as a JSON object."""
-    found = re.search(r"\{[^{}]*\}", text)
-    if found:
-        try:
-            held = json.loads(found.group())
-        except ValueError:
-            held = None
-        if isinstance(held, dict) and held:
-            # An object such as {"answer": "A", "confidence": 0.8}: the answer is in it.
-            inner = next((held[key] for key in ANSWER_KEYS if isinstance(held.get(key), str)), None)
-            if inner is not None and math.isnan(_number(inner)):
-                return {inner: 1.0}
-            # Beside numbers there may be a reason in words.
-            numbers = {name: value for name, value in held.items() if not math.isnan(_number(value))}
-            with suppress(InputError):
-                return _verbalised(numbers) or {text: 1.0}
+    """An answer in words, or the distribution that it holds as an object of JSON or Python."""
+    held = object_in(text)
+    if isinstance(held, dict) and held:
+        # An object such as {"answer": "A", "confidence": 0.8}: the answer is in it.
+        inner = next((held[key] for key in ANSWER_KEYS if isinstance(held.get(key), str)), None)
+        if inner is not None and math.isnan(number_of(inner)):
+            return {inner: 1.0}
+        # Beside numbers there may be a reason in words; what only looks like a number leaves nothing that can be read.
+        numbers = {
+            name: value
+            for name, value in held.items()
+            if not math.isnan(number_of(value)) or (isinstance(value, str) and LIKE_A_NUMBER.fullmatch(value.strip()))
+        }
+        with suppress(InputError):
+            return _verbalised(numbers) or {text: 1.0}
     return {text: 1.0}
+
+
+def object_in(text: str) -> dict[Any, Any] | list[Any] | None:
+    """The first object, or else list, of plain values in a text, as JSON or as Python prints it; None where none is."""
+    for found in [*re.findall(r"\{[^{}]*\}", text), *re.findall(r"\[[^\[\]{}]*\]", text)]:
+        for read in (json.loads, ast.literal_eval):
+            with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+                held = read(found)
+                if isinstance(held, dict | list):
+                    return held
+    return None
 
 
 def _verbalised(held: Mapping[str, Any]) -> Answers:
@@ -309,16 +325,18 @@ def _verbalised(held: Mapping[str, Any]) -> Answers:
     Numbers without a sign are percent where one is more than 1 and all together more than 1.5: 0.9 and 0.8 are two
     probabilities that do not fit together.
     """
-    shares = {str(name): _number(value) for name, value in held.items()}
+    shares = {str(name): number_of(value) for name, value in held.items()}
     if any(share < 0 or share == math.inf for share in shares.values()):
         raise InputError("a stated probability is negative or endless")
-    signed = any(isinstance(value, str) and "%" in value for value in held.values())
-    percent = signed or (max(shares.values(), default=0.0) > 1 and sum(shares.values()) > 1.5)
+    signed = [isinstance(value, str) and "%" in value for value in held.values()]
+    if any(signed) and any(0 < share < 1 and not sign for share, sign in zip(shares.values(), signed, strict=True)):
+        raise InputError("beside percentages a number below 1 could be a probability or less than 1 %")
+    percent = any(signed) or (max(shares.values(), default=0.0) > 1 and sum(shares.values()) > 1.5)
     return _summed((name, share / (100.0 if percent else 1.0)) for name, share in shares.items())
 
 
-def _number(value: Any) -> float:
-    """A number, which harnesses and models also write as text; NaN where it is none."""
+def number_of(value: Any) -> float:
+    """A number, which harnesses and models also write as text, maybe with a percent sign; NaN where it is none."""
     try:
         return float(value.strip().rstrip("%")) if isinstance(value, str) else float(value)
     except (TypeError, ValueError):
@@ -327,7 +345,7 @@ def _number(value: Any) -> float:
 
 def _exp(logprob: Any) -> float:
     # What is beyond all numbers is no probability, and is told from a number as such.
-    return math.exp(_number(logprob)) if _number(logprob) < 700 else math.nan
+    return math.exp(number_of(logprob)) if number_of(logprob) < 700 else math.nan
 
 
 def _first(reply: Any) -> Any:
@@ -430,6 +448,10 @@ def _answer_column(
     cells = rows.table[column]
     if cells.dtype.is_nested() or (cells.dtype.is_float() and (cells != cells.floor()).any()):
         return None
+    first = object_in(str(cells[0])) if len(cells) else None
+    if isinstance(first, list) and len(first) > 1:
+        # Lists of numbers as text.
+        return None
     others = [name for name in columns if name != column]
     # A column of labels that stands alone is numbered like an array.
     named = require("item", item if item in others else None, others, path=rows.path) if others else None
@@ -514,6 +536,31 @@ def _exactly(answer: str) -> str:
     return f" {answer.strip()}"
 
 
+def _class_of(answer: str, meaning: Mapping[str, int]) -> int:
+    """The class that an answer means, below 0 where it means none."""
+    return meaning.get(_exactly(answer), meaning.get(plain_answer(answer), -1))
+
+
+def _refuse_mostly_unread(
+    path: Path, told: Sequence[Answers | None], classes: Sequence[str], meaning: Mapping[str, int]
+) -> None:
+    """Refuse answers of which most name no class: a verdict on them would be one on how they were read."""
+    unread = [said for said in told if all(_class_of(answer, meaning) < 0 for answer in said or {})]
+    if 2 * len(unread) <= len(told):
+        return
+    shown = dict.fromkeys("nothing that can be read" if not said else _shown(said) for said in unread)
+    raise InputError(
+        f"{path}: {len(unread):,} of {len(told):,} answers name none of the classes {', '.join(classes)}; first "
+        f"{'; '.join(islice(shown, 3))}; say what they mean with --answers FILE, a table of answer and class (answers= "
+        "in Python), or give a probability for each class"
+    )
+
+
+def _shown(said: Answers) -> str:
+    text = repr(next(iter(said)) if len(said) == 1 else said)
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
 def _tallied(
     path: Path,
     told: Sequence[tuple[str | int | None, Answers | None]],
@@ -544,7 +591,7 @@ def _tallied(
         if total > 1 + 1e-3 and form not in NUMBERS:
             too_much.append(record)
         for answer, mass in (said or {}).items():
-            where = meaning.get(_exactly(answer), meaning.get(plain_answer(answer), -1))
+            where = _class_of(answer, meaning)
             if where >= 0:
                 row.append(record)
                 column.append(where)

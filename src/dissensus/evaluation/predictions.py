@@ -14,7 +14,7 @@ from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import column_names, places_of
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.arithmetic import to_numpy
-from dissensus.evaluation.model_outputs import read_columns, read_outputs
+from dissensus.evaluation.model_outputs import number_of, object_in, read_columns, read_outputs
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
 from dissensus.table_file import kind_of, open_bytes, open_file, read_rows
 
@@ -185,6 +185,7 @@ def rows_predictions(
 
 def _settled(path: Path, found: _Found, given: Given | None) -> Predictions:
     """What was found in a file as probabilities, once it is settled what the numbers are."""
+    found = found if (given or found.named) == "logits" else _from_percent(found)
     decided = []
     if given is None:
         given, why = (found.named, f"as '{found.source}' says") if found.named else _look(path, found)
@@ -210,6 +211,20 @@ def _settled(path: Path, found: _Found, given: Given | None) -> Predictions:
         seeds=found.seeds or tuple(range(len(probabilities))),
         notes=tuple(f"{path}: {sentence}" for sentence in notes),
         trained_on=found.trained_on,
+    )
+
+
+def _from_percent(found: _Found) -> _Found:
+    """The numbers as parts of 1 where all rows sum to 100, with or without the further columns; else as they are."""
+    total, rest = found.numbers.sum(axis=-1), sum(found.others.values())
+    near = [np.abs(whole - 100.0).max() <= 100 * ROUNDING for whole in (total, total + rest)]
+    if not any(near) or (found.numbers < 0).any():
+        return found
+    return replace(
+        found,
+        numbers=found.numbers / 100.0,
+        others={name: values / 100.0 for name, values in found.others.items()},
+        notes=(*found.notes, "rows sum to 100, and are taken as percentages"),
     )
 
 
@@ -529,6 +544,9 @@ def _arrays(path: Path, kind: str) -> Mapping[str, np.ndarray[Any, Any]] | None:
             return None
         try:
             values = np.array(held)
+            if values.dtype.kind == "U":
+                numbers = np.vectorize(lambda text: number_of(text) / (100.0 if "%" in text else 1.0))(values)
+                values = values if np.isnan(numbers).any() else numbers
         except ValueError:
             raise InputError(f"{path}: its lists are not of equal length; give one number for each class") from None
     else:
@@ -684,6 +702,8 @@ def _cells(rows: Rows, source: str, classes: _Names) -> tuple[list[pl.Series], t
     import polars as pl
 
     cells = rows.table[source]
+    if cells.dtype == pl.String:
+        cells = _parsed(cells)
     if isinstance(cells.dtype, pl.Struct):
         fields = cells.struct.unnest()
         order, names = classes.places(rows.path, fields.columns)
@@ -703,6 +723,19 @@ def _cells(rows: Rows, source: str, classes: _Names) -> tuple[list[pl.Series], t
     return [cells.list.get(k) for k in order], names, (note,)
 
 
+def _parsed(cells: pl.Series) -> pl.Series:
+    """Objects, or lists, that each cell of text holds; the column as it is where one holds neither."""
+    import polars as pl
+
+    held = [object_in(text or "") for text in cells]
+    if all(isinstance(each, dict) for each in held):
+        objects = [{str(name): str(value) for name, value in dict(each or {}).items()} for each in held]
+        return pl.DataFrame(objects, infer_schema_length=None).to_struct(cells.name)
+    if all(isinstance(each, list) for each in held):
+        return pl.Series(cells.name, [list(map(str, each or [])) for each in held])
+    return cells
+
+
 def _stack(columns: list[pl.Series], rows: Rows) -> Table:
     return np.stack([_floats(column, rows) for column in columns], axis=1)
 
@@ -713,6 +746,10 @@ def _floats(cells: pl.Series, rows: Rows) -> Floats:
     if cells.dtype.is_nested():
         raise InputError(f"{rows.path}: column '{cells.name}' holds {cells.dtype}; give one number per row")
     values = cells.cast(pl.Float64, strict=False)
+    if cells.dtype == pl.String:
+        bare = cells.str.strip_chars().str.strip_suffix("%").str.strip_chars_end()
+        percent = cells.str.contains("%", literal=True).fill_null(value=False)
+        values = bare.cast(pl.Float64, strict=False) / pl.Series(np.where(percent, 100.0, 1.0))
     if values.null_count():
         row = int(values.is_null().arg_true()[0])
         said = "an empty cell" if cells[row] is None else repr(cells[row])
