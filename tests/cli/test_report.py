@@ -73,7 +73,7 @@ def test_votes_and_predictions_become_the_same_page(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     page = out.read_text(encoding="utf-8")
     assert "<h1>Is near closer to people than far?</h1>" in page
-    assert "<p>Yes: near comes closer to people than far" in page
+    assert "<p>Yes, for this one run: near comes closer to people than far" in page
     assert "the &lt;b&gt;text&lt;/b&gt; of 2" in page
     assert (tmp_path / "page-files" / "comparison-all.csv").is_file()
     assert f"--compare {near}" in page

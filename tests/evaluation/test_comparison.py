@@ -15,7 +15,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from dissensus.errors import InputError
-from dissensus.evaluation.comparison.differences import BETTER, WORSE, compare, holm, wilcoxon
+from dissensus.evaluation.comparison.differences import BETTER, WORSE, compare, holm, turned, wilcoxon
 from dissensus.evaluation.comparison.intervals import (
     Spread,
     estimate_of_all_or_none,
@@ -126,13 +126,14 @@ def test_systems_that_share_no_seeds_are_compared_unpaired_and_it_is_said() -> N
     assert some.over == "items and seeds, unpaired: the systems have different seeds"
 
 
-def test_one_seed_gives_an_interval_over_items_given_this_seed() -> None:
+def test_one_seed_of_either_gives_an_interval_over_items_given_this_seed_and_no_p() -> None:
     rng = np.random.default_rng(5)
     one, five = rng.random(30), rng.random((5, 30))
     alone = compare({"a": one, "b": rng.random(30)}, "a", resamples=200).get("b")
     assert (alone.over, alone.sd) == ("items, given this seed", None)
-    assert alone.p is not None
     row = compare({"a": five, "b": one}, "a", resamples=50).get("b")
+    turn = compare({"a": one, "b": five}, "a", resamples=50).get("b")
+    assert [(each.p, each.p_holm) for each in (alone, row, turn)] == [(None, None)] * 3
     assert row.over == "items and seeds, given the one seed of b, unpaired: the systems have different seeds"
 
 
@@ -142,6 +143,24 @@ def test_holm_corrects_over_the_methods_that_are_tested_together() -> None:
     rows = compare({"a": base, **{str(k): base + 0.1 * rng.normal(0.02, 1, (6, 50)) for k in range(4)}}, "a").rows
     p = np.array([row.p for row in rows])
     assert [row.p_holm for row in rows] == pytest.approx(multipletests(p, method="holm")[1])
+
+
+def test_what_has_a_mark_is_sure_after_holms_correction_too() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(4, 200))
+    others = {str(k): base + rng.normal(0.15, 1, 200) + 0.1 * rng.normal(size=(4, 200)) for k in range(6)}
+    rows = compare({"a": base, **others}, "a", resamples=200).rows
+    assert any(row.p is not None and row.p < 0.05 <= (row.p_holm or 0) for row in rows), "the correction matters here"
+    assert [bool(row.mark) for row in rows] == [row.p_holm is not None and row.p_holm < 0.05 for row in rows]
+
+
+def test_a_difference_turned_is_the_reference_minus_the_system() -> None:
+    rng = np.random.default_rng(1)
+    scores = {"a": rng.random((4, 100)), "b": 0.3 + rng.random((4, 100))}
+    there, back = (compare(scores, name, resamples=50).rows[0] for name in "ab")
+    assert (turned(there).mark, turned(there).seeds_closer) == (back.mark, back.seeds_closer) == (BETTER, 4)
+    assert turned(there).value.low == pytest.approx(back.value.low)
+    assert turned(turned(there)) == there
 
 
 def test_a_mark_says_which_side_is_closer_to_people() -> None:
@@ -298,7 +317,8 @@ def test_a_measure_over_items_on_draws_is_the_measure_on_the_drawn_rows(name: st
     over_items = METRICS[name].over_items
     assert over_items is not None
     for _ in range(5):
-        rows = rng.integers(0, 60, size=60)
+        # Where rows of one item are drawn together, a resample has more rows or fewer than the sample.
+        rows = rng.integers(0, 60, size=rng.integers(40, 80))
         draws = np.bincount(rows, minlength=60)[None].astype(np.float64)
         assert statistic(draws)[0] == pytest.approx(over_items(human[rows], model[rows]), abs=1e-9)
 
@@ -311,7 +331,7 @@ def test_a_measure_over_items_that_no_sums_give_is_computed_on_each_resample() -
         return float(np.median(np.abs(p - q)))
 
     metric = replace(METRICS["ece"], name="median_distance", over_items=median_distance)
-    values = resampled_over_items(metric, human, [model, human], resamples=50, seed=0)
+    values = resampled_over_items(metric, human, [model, human], item=np.arange(20), resamples=50, seed=0)
     assert values[0].tolist() == [median_distance(human, model), 0.0]
     assert len(np.unique(values[1:, 0])) > 10
     assert not values[:, 1].any()
@@ -321,7 +341,7 @@ def test_a_measure_over_items_that_no_sums_give_is_computed_on_each_resample() -
 def test_a_correlation_that_is_undefined_on_a_resample_is_left_out_of_the_interval(name: str) -> None:
     human = np.array([[1.0, 0.0], [0.5, 0.5], [0.8, 0.2]])
     model = np.array([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3]])
-    values = resampled_over_items(METRICS[name], human, [model], resamples=200, seed=0)
+    values = resampled_over_items(METRICS[name], human, [model], item=np.arange(3), resamples=200, seed=0)
     assert np.isnan(values[1:]).any()
     found = estimate_over_seeds(values)
     assert found.value == pytest.approx(1.0, abs=0.1)

@@ -15,8 +15,12 @@ from dissensus.evaluation.comparison.strata import (
     by_class,
     by_column,
     by_entropy,
+    halves_of,
     make_strata,
+    rows_of,
 )
+from dissensus.evaluation.finite_panel.panel import panel_of
+from dissensus.labels.labelling import label
 from dissensus.labels.schemes import frequency
 from dissensus.votes.reading import read_votes
 from dissensus.votes.table import Votes, votes_from_counts
@@ -58,16 +62,70 @@ def test_entropy_parts_keep_equal_entropies_together_and_may_be_empty() -> None:
     assert low.items.tolist() == [True, True, True, False, False, False]
     assert middle.items.tolist() == [False, False, False, True, True, False]
     assert high.items.tolist() == [False, False, False, False, False, True]
-    assert "0.562 to 0.562 nats" in middle.note
     assert [each.items.sum() for each in by_entropy(human, parts=6)] == [6, 3, 0, 0, 2, 0, 1]
 
 
-def test_classes_are_majorities_and_say_how_many_are_tied() -> None:
+def test_classes_are_majorities_and_the_first_of_tied_ones() -> None:
     human = frequency(votes_from_counts([[3, 0], [1, 2], [1, 1]], classes=("cat", "dog")))
     _, cat, dog = by_class(human)
     assert (cat.name, cat.items.tolist()) == ("cat", [True, False, True])
-    assert "1 of them with a tied majority" in cat.note
     assert dog.items.tolist() == [False, True, False]
+
+
+@given(st.integers(0, 10**6), st.integers(4, 9))
+def test_two_halves_are_all_the_votes_of_each_item_with_two_or_more(seed: int, votes: int) -> None:
+    human = people(seed, votes=votes)
+    halves = halves_of(human, panel_of(human), seed=seed)
+    assert not isinstance(halves, str)
+    mass = sum(half.probabilities * half.panel_size[:, None] for half in halves)
+    np.testing.assert_allclose(mass, human.counts)
+    assert [half.panel_size[0] for half in halves] == [votes // 2, votes - votes // 2]
+
+
+def test_judgements_of_several_votes_are_divided_whole() -> None:
+    rng = np.random.default_rng(0)
+    votes = Votes(
+        item=np.repeat(np.arange(20, dtype=np.int32), 12),
+        label=np.tile(np.array([0, 1, 0, 2, 1, 2], dtype=np.int32), 40),
+        judgement=np.repeat(np.arange(120, dtype=np.int32), 2),
+        annotator=np.repeat(rng.integers(0, 9, 120).astype(np.int32), 2),
+        items=np.arange(20),
+        classes=("cat", "dog", "owl"),
+        annotators=np.arange(9),
+    )
+    human = label(votes, "equal-weighted")
+    halves = halves_of(human, panel_of(human, votes), seed=0)
+    assert not isinstance(halves, str)
+    one, other = halves
+    np.testing.assert_allclose((one.probabilities + other.probabilities) / 2, human.probabilities)
+    # Three judgements of two votes with half the weight each: sixths, and never all of one class.
+    assert not one.unanimous.any()
+    np.testing.assert_allclose(6 * one.probabilities, np.rint(6 * one.probabilities), atol=1e-9)
+    assert len(np.unique(one.probabilities.round(6), axis=0)) > 1
+
+
+def test_items_of_fewer_than_four_votes_are_not_divided() -> None:
+    human = people(votes=3)
+    assert halves_of(human, panel_of(human), seed=0) == "the median item has 3 votes, and 4 are needed"
+
+
+@pytest.mark.parametrize("by", ["agreement", "entropy", "class"])
+def test_the_votes_that_choose_an_item_are_not_those_that_are_scored(by: str) -> None:
+    human = people(items=200, votes=7)
+    halves = halves_of(human, panel_of(human), seed=0)
+    assert not isinstance(halves, str)
+    one, other = halves
+    strata = make_strata(human, by)[1:]
+    seen = np.zeros(200)
+    for stratum in strata:
+        rows = rows_of(stratum, human, halves)
+        assert stratum.rule is not None
+        for chosen, scored in ((stratum.rule(one), other), (stratum.rule(other), one)):
+            for item in np.flatnonzero(chosen):
+                assert (rows.human[rows.item == item] == scored.probabilities[item]).all(axis=1).any()
+        np.add.at(seen, rows.item, 1)
+    # Each item stands in two strata, or twice in one.
+    np.testing.assert_array_equal(seen, 2)
 
 
 def test_any_column_gives_strata() -> None:

@@ -18,7 +18,6 @@ from dissensus.report.gains import (
     people_matrix,
     scores_by_stratum,
     strata_of,
-    worst_stratum,
 )
 from tests.report.subjects import blurred, made, panel, people_of
 
@@ -59,28 +58,32 @@ def test_with_one_vote_an_item_or_no_votes_shares_stand_for_pairs() -> None:
     np.testing.assert_allclose(people_matrix(people), model_matrix(people.probabilities[None]))
 
 
-def test_differences_are_those_of_the_items_in_the_stratum(mixed: Subject) -> None:
+def test_differences_are_those_of_the_items_in_the_stratum_and_of_the_votes_that_did_not_choose_them(
+    mixed: Subject,
+) -> None:
     found = differences_by_stratum(mixed, resamples=50)
-    people = mixed.people.probabilities
-    for idea, strata in strata_of(mixed.people).items():
-        for stratum, items in strata.items():
-            (row,) = found[idea, stratum]
-            scores = {
-                name: np.mean([soft_nll(people[items], run[items]).mean() for run in runs])
-                for name, runs in mixed.systems.items()
-            }
-            assert row.value.value == pytest.approx(scores["new"] - scores["old"])
-
-
-def test_the_worst_stratum_is_the_one_with_the_largest_loss(mixed: Subject) -> None:
-    found = differences_by_stratum(mixed, resamples=50)
+    strata = strata_of(mixed)
+    assert {idea for idea, _ in strata} == {"agreement", "human entropy", "class"}
+    for key, rows in strata.items():
+        (row,) = found[key]
+        scores = {
+            name: np.mean([soft_nll(rows.human, run[rows.item]).mean() for run in runs])
+            for name, runs in mixed.systems.items()
+        }
+        assert row.value.value == pytest.approx(scores["new"] - scores["old"])
     assert found["class", "a"][0].mark == BETTER
     assert {found["class", name][0].mark for name in "bc"} == {WORSE}
-    worst = worst_stratum(found, "new")
-    assert worst is not None
-    losses = [row.value.value for rows in found.values() for row in rows if row.mark == WORSE]
-    assert worst[2].value.value == max(losses)
-    assert worst_stratum(found, "old") is None
+    # With ten votes an item, five choose and five are scored.
+    assert set(np.unique(5 * strata["class", "a"].human.round(9))) <= set(range(6))
+
+
+def test_where_votes_cannot_be_divided_the_note_says_so() -> None:
+    truth, counts = panel(60, votes=3)
+    few = made(people_of(counts), {"old": blurred(truth, weight=0.2), "new": blurred(truth, weight=0.8)})
+    made_of = gains(few, differences_by_stratum(few, resamples=20))
+    assert made_of is not None
+    assert "no verdict rests on them" in made_of[0].note
+    assert "the median item has 3 votes, and 4 are needed." in made_of[0].note
 
 
 def test_the_figures_and_the_table_say_the_same(mixed: Subject) -> None:
@@ -89,7 +92,7 @@ def test_the_figures_and_the_table_say_the_same(mixed: Subject) -> None:
     assert made_of is not None
     section, table = made_of
     rows = {row["stratum"]: row for row in section.data["gains-class-0"]}
-    sizes = {name: int(items.sum()) for name, items in strata_of(mixed.people)["class"].items()}
+    sizes = {name: rows.items for (idea, name), rows in strata_of(mixed).items() if idea == "class"}
     assert set(rows) == {f"{name} ({size})" for name, size in sizes.items()}
     record = next(each for each in table.records if each["stratum"] == "a" and each["idea"] == "class")
     assert rows[f"a ({sizes['a']})"]["difference"] == record["difference"]
@@ -100,7 +103,8 @@ def test_the_figures_and_the_table_say_the_same(mixed: Subject) -> None:
 
 def test_strata_of_few_items_are_left_out() -> None:
     people = people_of([[5, 0, 0]] * 9 + [[0, 5, 0]] * 4)
-    assert list(strata_of(people)["class"]) == ["a"]
+    subject = made(people, {"only": np.full((1, 13, 3), 1 / 3)}, metrics=["soft_nll"])
+    assert [name for idea, name in strata_of(subject) if idea == "class"] == ["a"]
 
 
 def test_one_system_alone_has_its_scores_by_stratum() -> None:
@@ -109,9 +113,10 @@ def test_one_system_alone_has_its_scores_by_stratum() -> None:
     assert gains(alone, differences_by_stratum(alone, resamples=20)) is None
     table = scores_by_stratum(alone, "only", resamples=20)
     record = next(each for each in table.records if each["stratum"] == "varied")
-    varied = ~alone.people.unanimous
-    expected = [soft_nll(alone.people.probabilities[varied], run[varied]).mean() for run in alone.systems["only"]]
+    rows = strata_of(alone)["agreement", "varied"]
+    expected = [soft_nll(rows.human, run[rows.item]).mean() for run in alone.systems["only"]]
     assert record["score"] == pytest.approx(np.mean(expected))
+    assert "the other half are scored, both ways" in table.note
 
 
 def test_matrices_share_one_colour_scale_and_have_a_legend(mixed: Subject) -> None:

@@ -14,7 +14,7 @@ from dissensus.errors import InputError, choices
 from dissensus.evaluation.baselines import MAJORITY, make_baselines
 from dissensus.evaluation.comparison.differences import Differences, differences, seed_numbers, with_holm
 from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
-from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, make_strata
+from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halves_of, make_strata, rows_of
 from dissensus.evaluation.comparison.tables import DASH, as_list, html, latex, markdown, shown
 from dissensus.evaluation.comparison.verdict import listed, verdict
 from dissensus.evaluation.finite_panel.panel import panel_of
@@ -30,7 +30,8 @@ from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.predictions import MODEL, Predictions, hard_labels, is_hard, named_columns, of_frame
 from dissensus.evaluation.probabilities import checked_human, checked_probabilities
 from dissensus.evaluation.scoring import (
-    BY_VOTES,
+    BY_HALVES,
+    BY_THE_SAME,
     System,
     empty_rows,
     one_seed_notes,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from dissensus.cores import Over
     from dissensus.evaluation.comparison.intervals import Spread
     from dissensus.evaluation.comparison.scores import Score
+    from dissensus.evaluation.comparison.strata import Halves
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
     from dissensus.evaluation.metrics.metric import Metric
@@ -152,6 +154,7 @@ class Evaluation:
         by: str = "agreement",
         stratum: str = ALL,
         only: Collection[str] | None = None,
+        level: float = 0.95,
     ) -> Differences:
         """Every other system minus the reference, on every metric, over the same items.
 
@@ -163,6 +166,7 @@ class Evaluation:
             by: the idea that the stratum belongs to; it does not matter for all items.
             stratum: the items to compare on.
             only: the systems to compare with the reference; None for all others.
+            level: of the intervals.
         """
         reference = self.reference if reference is None else reference
         if reference not in self.systems:
@@ -185,6 +189,7 @@ class Evaluation:
                     tested=tested,
                     only=only,
                     stratum=stratum,
+                    level=level,
                     widened=self.compared.widened(reference) if metric in HEADLINES and stratum == ALL else {},
                 )
         return with_holm(rows)
@@ -325,6 +330,8 @@ class _Compared:
         resampled: for each idea and stratum, the values of every system on the sample and its resamples.
         items: for each idea and stratum, how many items.
         seeds: by system.
+        telling: the ideas and strata, all items aside, whose scored votes did not choose their items.
+        halves: of the items' votes, by which strata are chosen and scored; or why there are none.
         panel: the judgements, where the same people are known to have judged several items; else None.
         surprise: by system, (items, classes) the mean over seeds of -ln q, where there is such a panel.
     """
@@ -332,6 +339,8 @@ class _Compared:
     resampled: Mapping[tuple[str, str], Resampled]
     items: Mapping[tuple[str, str], int]
     seeds: Mapping[str, tuple[int | str, ...] | None]
+    telling: tuple[tuple[str, str], ...]
+    halves: Halves | str
     panel: Panel | None
     surprise: Mapping[str, Table]
 
@@ -423,8 +432,10 @@ def evaluate(
         systems |= more
         notes += told
     panel, why = _panel(labels, votes)
+    halves = why if panel is None else halves_of(labels, panel, seed=seed)
     table = _Scorer(
         labels=labels,
+        halves=halves,
         systems=systems,
         metrics=_metrics(metrics, labels, original),
         panel=panel,
@@ -437,17 +448,20 @@ def evaluate(
     filled = iter(over(table.fill, [everything, *(stratum for of_idea in ideas.values() for stratum in of_idea)]))
     overall, resampled_overall = next(filled)
     resampled, items = {(ALL, ALL): resampled_overall}, {(ALL, ALL): len(labels)}
-    scores = {}
+    scores, telling = {}, []
     for idea, of_idea in ideas.items():
         rows = list(overall)
         for stratum in of_idea:
             more_rows, values = next(filled)
             rows += more_rows
+            divided = stratum.rule is not None and not isinstance(halves, str)
             if values:
                 resampled[idea, stratum.name] = values
-                items[idea, stratum.name] = int(stratum.items.sum())
+                items[idea, stratum.name] = more_rows[0].items
+                telling += [(idea, stratum.name)] if divided or not stratum.by_votes else []
             notes += [f"{stratum.name}: {stratum.note}"] if stratum.note else []
-            notes += [BY_VOTES] if stratum.by_votes and panel is not None else []
+            reason = halves if isinstance(halves, str) else "the strata were given as lists of items"
+            notes += [BY_HALVES if divided else BY_THE_SAME + reason] if stratum.by_votes else []
         order = [metric.name for metric in table.metrics]
         scores[idea] = Scores(tuple(sorted(rows, key=lambda row: order.index(row.metric))))
     ruler = why if panel is None else _ruler(panel, training, labels, seed=seed)
@@ -497,6 +511,8 @@ def evaluate(
             resampled=resampled,
             items=items,
             seeds={name: system.seeds for name, system in systems.items()},
+            telling=tuple(telling),
+            halves=halves,
             panel=of_people,
             surprise={name: surprise(system.runs) for name, system in systems.items()} if of_people is not None else {},
         ),
@@ -517,6 +533,7 @@ class _Scorer:
     """What every stratum is scored with."""
 
     labels: LabelDistribution
+    halves: Halves | str
     systems: Mapping[str, System]
     metrics: tuple[Metric, ...]
     panel: Panel | None
@@ -526,27 +543,18 @@ class _Scorer:
 
     def fill(self, stratum: Stratum) -> tuple[list[Score], Resampled]:
         """The scores of a stratum, and what they were resampled from."""
-        if not stratum.items.any():
-            return empty_rows(stratum, self.metrics, self.systems), {}
-        people, panel = self.labels, None
         if stratum.human is not None:
-            people = with_classes(stratum.human, self.labels.classes)
-            panel = None if self.panel is None else _panel(people, None)[0]
-        else:
-            people = people if stratum.items.all() else people.take(stratum.items)
-            if self.panel is not None and not stratum.by_votes:
-                panel = self.panel if stratum.items.all() else self.panel.take(stratum.items)
-        resampled = resample_systems(
-            people.probabilities,
-            self.systems,
-            self.metrics,
-            items=stratum.items,
-            original=self.original,
-            resamples=self.resamples,
-            seed=self.seed,
-        )
-        rows = score_rows(stratum, resampled, self.systems, panel=panel, resamples=self.resamples, seed=self.seed)
-        return rows, resampled
+            stratum = replace(stratum, human=with_classes(stratum.human, self.labels.classes))
+        rows = rows_of(stratum, self.labels, self.halves)
+        if not rows.items:
+            return empty_rows(stratum, self.metrics, self.systems), {}
+        panel = None
+        if self.panel is not None and not stratum.by_votes:
+            whole = self.panel if stratum.items.all() else self.panel.take(stratum.items)
+            panel = whole if stratum.human is None else _panel(stratum.human, None)[0]
+        drawn: Any = {"resamples": self.resamples, "seed": self.seed}
+        resampled = resample_systems(rows, self.systems, self.metrics, original=self.original, **drawn)
+        return score_rows(stratum, resampled, self.systems, items=rows.items, panel=panel, **drawn), resampled
 
 
 def labels_of(human: LabelDistribution | Any) -> LabelDistribution:

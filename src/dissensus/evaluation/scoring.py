@@ -25,9 +25,9 @@ from dissensus.evaluation.metrics.registry import METRICS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Codes, Mask, Table
+    from dissensus.arrays import Codes, Ints, Table
     from dissensus.evaluation.comparison.differences import SeedNumbers
-    from dissensus.evaluation.comparison.strata import Stratum
+    from dissensus.evaluation.comparison.strata import Rows, Stratum
     from dissensus.evaluation.finite_panel.finding import Finding
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.metrics.metric import Metric
@@ -39,11 +39,17 @@ if TYPE_CHECKING:
 LEVEL: Final = 0.95
 """Of all intervals in a table."""
 
-BY_VOTES: Final = (
-    "strata that the votes chose have no best achievable and no corrected scores: chosen votes are no longer a random "
-    "draw"
+BY_HALVES: Final = (
+    "strata by votes: half of an item's votes, drawn at random, put it into a stratum and the other half are scored, "
+    "both ways; of half the votes neither best achievable nor corrected scores are computed"
 )
-"""Why some strata lack them."""
+"""How strata that the votes choose are scored."""
+
+BY_THE_SAME: Final = (
+    "strata by votes: the votes that are scored chose the items, which favours models that are too sure on unanimous "
+    "items and too flat on varied ones; so no verdict rests on them, and nothing there is corrected for few votes: "
+)
+"""What is said, with the reason, where votes cannot be divided."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,46 +68,57 @@ class System:
 
 
 def resample_systems(
-    human: Table,
+    rows: Rows,
     systems: Mapping[str, System],
     metrics: Sequence[Metric],
     *,
-    items: Mask,
     original: Codes | None,
     resamples: int,
     seed: int,
 ) -> Resampled:
-    """Every metric of every system on the chosen items, on the sample and on resamples of it.
+    """Every metric of every system on the rows of a stratum, on the sample and on resamples of its items.
 
     Args:
-        human: (chosen items, classes) probabilities.
+        rows: what is scored; rows of one item are drawn together.
         systems: by name, on all items.
         metrics: what to compute.
-        items: (items,) the chosen.
         original: (items,) class indices, for metrics that need them.
         resamples: of items.
         seed: of the draws; all metrics that are means see the same.
     """
-    chosen = {name: np.ascontiguousarray(system.runs[:, items]) for name, system in systems.items()}
+    human, item = rows.human, np.unique(rows.item, return_inverse=True)[1]
+    chosen = {name: np.ascontiguousarray(system.runs[:, rows.item]) for name, system in systems.items()}
     means = [metric for metric in metrics if metric.per_item is not None]
     scores = [
-        _per_item(metric, human, run, None if original is None else original[items])
+        _per_item(metric, human, run, None if original is None else original[rows.item])
         for metric in means
         for runs in chosen.values()
         for run in runs
     ]
     values: dict[str, Table] = {}
     if scores:
-        resampled = resampled_means(np.stack(scores), resamples=resamples, seed=seed)
+        resampled = _resampled(np.stack(scores), item, resamples=resamples, seed=seed)
         values = dict(zip((metric.name for metric in means), np.split(resampled, len(means), axis=1), strict=True))
-    constants = [np.ascontiguousarray(run[items]) for system in systems.values() for run in system.over_items]
+    constants = [np.ascontiguousarray(run[rows.item]) for system in systems.values() for run in system.over_items]
     for metric in metrics:
         if metric.over_items is not None:
-            values[metric.name] = resampled_over_items(metric, human, constants, resamples=resamples, seed=seed)
+            values[metric.name] = resampled_over_items(
+                metric, human, constants, item=item, resamples=resamples, seed=seed
+            )
     ends = np.cumsum([len(system.runs) for system in systems.values()])[:-1]
     return {
         metric.name: dict(zip(systems, np.split(values[metric.name], ends, axis=1), strict=True)) for metric in metrics
     }
+
+
+def _resampled(scores: Table, item: Ints, *, resamples: int, seed: int) -> Table:
+    """(1 + resamples, columns) means over rows, those of an item drawn together."""
+    first = np.flatnonzero(np.diff(item, prepend=-1))
+    if len(first) == len(item):
+        return np.asarray(resampled_means(scores, resamples=resamples, seed=seed))
+    sums = np.add.reduceat(np.concatenate([scores, np.ones((1, len(item)))]), first, axis=1)
+    means = resampled_means(sums, resamples=resamples, seed=seed)
+    return np.asarray(means[:, :-1] / means[:, -1:])
 
 
 def _per_item(metric: Metric, human: Table, run: Table, original: Codes | None) -> Any:
@@ -119,6 +136,7 @@ def score_rows(
     resampled: Resampled,
     systems: Mapping[str, System],
     *,
+    items: int,
     panel: Panel | None,
     resamples: int,
     seed: int,
@@ -126,15 +144,15 @@ def score_rows(
     """A score for each metric and system of a stratum with items.
 
     Args:
-        stratum: the items.
+        stratum: its name, and its items where there is a panel.
         resampled: from `resample_systems`, on these items.
         systems: by name, on all items.
+        items: how many there are.
         panel: the judgements behind these items, for what is best achievable and for corrected scores; None where the
             votes cannot tell.
         resamples: of items.
         seed: of everything random.
     """
-    items = int(stratum.items.sum())
     best: Mapping[str, Finding] = {}
     if panel is not None:
         best = best_achievable(list(resampled), panel, resamples=resamples, seed=seed)

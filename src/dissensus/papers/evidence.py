@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
+from dissensus.evaluation.comparison.strata import make_strata
 from dissensus.studies.folds import score_folds
 from dissensus.studies.measuring import stored_basins, stored_ood
 from dissensus.studies.original import mode_shift_audit, scores_against
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from dissensus.studies.scored import ScoredStudy
 
 STRATA: Final = (AGREEMENT, "entropy")
-"""Ideas of strata that claims can be about."""
+"""Ideas of strata that claims can be about. All votes choose their items and all are scored, as in the papers."""
 
 MOST_CONTESTED: Final = "entropy 4/4"
 """The stratum of the items with the highest human entropy, a quarter of them."""
@@ -55,7 +56,10 @@ class Evidence:
         """The scored study; refused for folds, which are scored as one."""
         if self.first.study.folds:
             raise InputError(f"study {self.first.study.name}: this quantity is not made of folds; give shares")
-        return score_study(self.first, strata=STRATA, resamples=self.resamples)
+        data = self.first.data
+        human = data.human.take(data.splits[data.held_out])
+        strata = {idea: tuple(replace(each, rule=None) for each in make_strata(human, idea)) for idea in STRATA}
+        return score_study(self.first, strata=strata, resamples=self.resamples)
 
     @cached_property
     def evaluation(self) -> Evaluation:

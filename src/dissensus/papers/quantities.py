@@ -256,7 +256,7 @@ def _with_spread(
     value: float, spread: Spread | None, *, by_seed: Floats, over: str, resamples: int = 0, null: float = 0.0
 ) -> Measured:
     estimate = estimate_within(value, spread, level=0.95, low=-inf, high=inf, resamples=resamples)
-    p = None if spread is None else spread.p_value(value - null)
+    p = None if spread is None or len(by_seed) == 1 else spread.p_value(value - null)
     return Measured(value=estimate, by_seed=_listed(by_seed), over=over, p=p, null=null)
 
 

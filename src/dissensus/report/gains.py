@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, Final
 import altair as alt
 import numpy as np
 
-from dissensus.evaluation.comparison.differences import BETTER, WORSE, compare
+from dissensus.evaluation.comparison.differences import BETTER, WORSE, differences
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds
-from dissensus.evaluation.comparison.resampling import resampled_means
-from dissensus.evaluation.comparison.strata import by_agreement, by_class, by_entropy
+from dissensus.evaluation.comparison.strata import by_agreement, by_class, by_entropy, rows_of
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, System, resample_systems
 from dissensus.report.figures import SHADES, Figure, Section, named_colours, spec_of
 from dissensus.report.items import clipped, distinct
-from dissensus.report.tables import Cell, Row, Table, capital, signed
+from dissensus.report.tables import Cell, Row, Table, capital, signed, signed_interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.arrays import Floats
     from dissensus.arrays import Table as Matrix
     from dissensus.evaluation.comparison.differences import Difference
+    from dissensus.evaluation.comparison.strata import Rows
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.figures import Record
     from dissensus.report.subject import Subject
@@ -39,40 +39,53 @@ ROW: Final = 30
 """Height of a stratum, in pixels."""
 
 
-def strata_of(people: LabelDistribution) -> dict[str, dict[str, Any]]:
-    """For each idea, by name of a stratum, (items,) which items are in it; strata of few items are left out."""
+def strata_of(subject: Subject) -> dict[tuple[str, str], Rows]:
+    """By idea and stratum, what it is scored on; strata of few items are left out."""
+    people, halves = subject.people, subject.evaluation.compared.halves
     ideas = {"agreement": by_agreement(people), "human entropy": by_entropy(people), "class": by_class(people)}
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[tuple[str, str], Rows] = {}
     for idea, strata in ideas.items():
-        kept = [each for each in strata[1:] if each.items.sum() >= LEAST]
-        if idea == "class":
-            largest = sorted(kept, key=lambda each: -int(each.items.sum()))[:MOST]
-            kept = [each for each in kept if each in largest]
-        found[idea] = {_told(idea, each.name, people.entropy[each.items]): each.items for each in kept}
+        rows = {each.name: rows_of(each, people, halves) for each in strata[1:]}
+        largest = sorted(rows, key=lambda name: -rows[name].items)[:MOST]
+        for name, each in rows.items():
+            if name in largest and each.items >= LEAST:
+                found[idea, name.removeprefix("entropy ") if idea == "human entropy" else name] = each
     return found
 
 
-def _told(idea: str, name: str, entropy: Floats) -> str:
-    if idea == "human entropy":
-        low, high = entropy.min(), entropy.max()
-        return f"{low:.2f} nats" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f} nats"
-    return name
+def _resampled(subject: Subject, rows: Rows, *, resamples: int, seed: int) -> dict[str, Matrix]:
+    """By system, (1 + resamples, seeds) values of `Subject.measured` on a stratum."""
+    seeds = subject.evaluation.compared.seeds
+    systems = {
+        name: System(runs=runs.astype(np.float64), over_items=runs, seeds=seeds[name])
+        for name, runs in subject.systems.items()
+    }
+    metric = METRICS[subject.measured]
+    return resample_systems(rows, systems, [metric], original=None, resamples=resamples, seed=seed)[metric.name]
 
 
 def differences_by_stratum(
     subject: Subject, *, resamples: int = 1000, seed: int = 0
 ) -> dict[tuple[str, str], list[Difference]]:
-    """By idea and stratum, every system minus its reference in the metric of `Subject.per_item`."""
-    scores = subject.per_item
+    """By idea and stratum, every system minus its reference in the metric `Subject.measured`."""
     found: dict[tuple[str, str], list[Difference]] = {}
-    for idea, strata in strata_of(subject.people).items():
-        for stratum, items in strata.items():
-            rows: list[Difference] = []
-            for model, names in subject.models.items():
-                if len(names) > 1:
-                    inside = {name: scores[name][:, items] for name in names}
-                    rows += compare(inside, subject.references[model], resamples=resamples, seed=seed).rows
-            found[idea, stratum] = rows
+    if all(len(names) == 1 for names in subject.models.values()):
+        return found
+    for key, rows in strata_of(subject).items():
+        values = _resampled(subject, rows, resamples=resamples, seed=seed)
+        found[key] = [
+            row
+            for model, names in subject.models.items()
+            for row in differences(
+                values,
+                subject.references[model],
+                seeds=subject.evaluation.compared.seeds,
+                items=rows.items,
+                metric=subject.measured,
+                only=names,
+                stratum=key[1],
+            )
+        ]
     return found
 
 
@@ -81,11 +94,7 @@ def gains(subject: Subject, found: Mapping[tuple[str, str], list[Difference]]) -
     if not any(found.values()):
         return None
     metric = METRICS[subject.measured]
-    sizes = {
-        (idea, stratum): int(items.sum())
-        for idea, strata in strata_of(subject.people).items()
-        for stratum, items in strata.items()
-    }
+    sizes = {key: rows.items for key, rows in strata_of(subject).items()}
     figures, data = [], {}
     for idea in ("human entropy", "class"):
         strata = {stratum: rows for (of, stratum), rows in found.items() if of == idea}
@@ -96,10 +105,10 @@ def gains(subject: Subject, found: Mapping[tuple[str, str], list[Difference]]) -
             rows = [
                 {"place": place, "stratum": called[place]}
                 | {"method": subject.method(row.system), "difference": row.value.value}
-                | {"low": _end(row.value.low, row), "high": _end(row.value.high, row)}
+                | {"low": row.value.low, "high": row.value.high}
                 for place, compared in enumerate(strata.values())
                 for row in compared
-                if row.system in names and row.system in subject.shown
+                if row.system in names and row.system in subject.shown and row.value.low is not None
             ]
             if not rows:
                 continue
@@ -113,14 +122,9 @@ def gains(subject: Subject, found: Mapping[tuple[str, str], list[Difference]]) -
     note = (
         f"{capital(metric.short)} of each method minus that of the reference, with its 95 % interval over items and "
         "seeds: left of 0 the method is closer to people, right of 0 it is further. In brackets: items. A class is "
-        "that of the majority of people; strata are chosen by the votes that are scored, so read the differences, not "
-        "the heights."
+        f"that of the majority of people. {_how_chosen(subject)}"
     )
     return Section(figures=tuple(figures), data=data, note=note), _table(subject, found, sizes)
-
-
-def _end(end: float | None, row: Difference) -> float:
-    return row.value.value if end is None else end
 
 
 def _dots(slug: str, methods: list[str], title: str, strata: int) -> dict[str, Any]:
@@ -147,7 +151,7 @@ def _table(
     for (idea, stratum), compared in found.items():
         by_system = {row.system: row for row in compared}
         cells = [
-            Cell(f"{signed(row.value.value)}{row.mark and f' {row.mark}'}", _interval(row))
+            Cell(f"{signed(row.value.value)}{row.mark and f' {row.mark}'}", signed_interval(row.value))
             for row in (by_system[name] for name in systems)
         ]
         rows.append(Row(name=f"{idea}: {stratum}", cells=(Cell(f"{sizes[idea, stratum]:,}"), *cells)))
@@ -168,41 +172,20 @@ def _table(
     )
 
 
-def _interval(row: Difference) -> str:
-    if row.value.low is None or row.value.high is None:
-        return ""
-    return f"[{signed(row.value.low)}, {signed(row.value.high)}]"
-
-
-def worst_stratum(found: Mapping[tuple[str, str], list[Difference]], system: str) -> tuple[str, str, Difference] | None:
-    """Idea, stratum and difference where a system is furthest behind its reference; None where it is behind nowhere."""
-    behind = [
-        (row.value.value, idea, stratum, row)
-        for (idea, stratum), rows in found.items()
-        for row in rows
-        if row.system == system and row.mark == WORSE
-    ]
-    if not behind:
-        return None
-    _, idea, stratum, row = max(behind, key=lambda each: each[0])
-    return idea, stratum, row
-
-
 def scores_by_stratum(subject: Subject, system: str, *, resamples: int = 1000, seed: int = 0) -> Table:
-    """The metric of `Subject.per_item` of one system in each stratum, with its interval."""
-    metric, scores = METRICS[subject.measured], subject.per_item[system]
+    """The metric `Subject.measured` of one system in each stratum, with its interval."""
+    metric = METRICS[subject.measured]
     rows, records = [], []
-    for idea, strata in strata_of(subject.people).items():
-        for stratum, items in strata.items():
-            values = resampled_means(scores[:, items], resamples=resamples, seed=seed)
-            found = estimate_over_seeds(values, items=int(items.sum()), low=metric.low, high=metric.high)
-            under = "" if found.low is None else f"[{found.low:.3f}, {found.high:.3f}]"
-            cells = (Cell(f"{items.sum():,}"), Cell(f"{found.value:.3f}", under))
-            rows.append(Row(name=f"{idea}: {stratum}", cells=cells))
-            records.append(
-                {"idea": idea, "stratum": stratum, "items": int(items.sum()), "system": system, "metric": metric.name}
-                | {"score": found.value, "low": found.low, "high": found.high}
-            )
+    for (idea, stratum), scored in strata_of(subject).items():
+        values = _resampled(subject, scored, resamples=resamples, seed=seed)[system]
+        found = estimate_over_seeds(values, items=scored.items, low=metric.low, high=metric.high)
+        under = "" if found.low is None else f"[{found.low:.3f}, {found.high:.3f}]"
+        cells = (Cell(f"{scored.items:,}"), Cell(f"{found.value:.3f}", under))
+        rows.append(Row(name=f"{idea}: {stratum}", cells=cells))
+        records.append(
+            {"idea": idea, "stratum": stratum, "items": scored.items, "system": system, "metric": metric.name}
+            | {"score": found.value, "low": found.low, "high": found.high}
+        )
     title = f"{metric.short} of {system}, by stratum"
     return Table(
         slug="gains",
@@ -210,8 +193,15 @@ def scores_by_stratum(subject: Subject, system: str, *, resamples: int = 1000, s
         header=("items of", "items", metric.short),
         rows=tuple(rows),
         records=tuple(records),
-        note="Strata are chosen by the votes that are scored: their heights do not compare with one another.",
+        note=_how_chosen(subject),
     )
+
+
+def _how_chosen(subject: Subject) -> str:
+    """How votes put items into strata, and what follows for a reader."""
+    halves = subject.evaluation.compared.halves
+    told = f"{capital(BY_THE_SAME)}{halves}" if isinstance(halves, str) else capital(BY_HALVES)
+    return f"Quarters of human entropy begin with the items that people agree on most. {told}."
 
 
 def people_matrix(people: LabelDistribution) -> Matrix:

@@ -18,7 +18,7 @@ from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dissensus.arrays import Floats, Ints, Names, Table
+    from dissensus.arrays import Ints, Names, Table
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.evaluation.predictions import Predictions
     from dissensus.evaluation.probabilities import Runs
@@ -109,18 +109,8 @@ class Subject:
         return tuple(name for name in self.systems if name in best)
 
     @property
-    def per_item(self) -> dict[str, Floats]:
-        """By system, (seeds, items) values of the headline metric, or of soft NLL where that is no mean over items."""
-        metric = METRICS[self.measured]
-        assert metric.per_item is not None
-        return {
-            name: np.stack([metric.per_item(self.people.probabilities, run.astype(np.float64)) for run in runs])
-            for name, runs in self.systems.items()
-        }
-
-    @property
     def measured(self) -> str:
-        """The metric of `per_item`."""
+        """The metric that strata are compared in: the headline, or soft NLL where that is no mean over items."""
         return self.evaluation.headline if METRICS[self.evaluation.headline].per_item is not None else "soft_nll"
 
     def picture(self, items: Ints) -> list[str | None]:

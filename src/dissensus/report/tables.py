@@ -185,11 +185,7 @@ def _tested(subject: Subject) -> Table | None:
             cells=(
                 Cell(row.reference),
                 Cell(f"{signed(row.value.value)}{row.mark and f' {row.mark}'}"),
-                Cell(
-                    DASH
-                    if row.value.low is None or row.value.high is None
-                    else f"[{signed(row.value.low)}, {signed(row.value.high)}]"
-                ),
+                Cell(signed_interval(row.value) or DASH),
                 Cell(DASH if row.seeds_closer is None else f"{row.seeds_closer} of {row.seeds}"),
                 Cell(shown_p(row.p)),
                 Cell(shown_p(row.p_holm)),
@@ -370,6 +366,11 @@ def estimated(estimate: Estimate | None, metric: str) -> Cell:
 def signed(number: float) -> str:
     """To three decimals, with a true minus sign."""
     return f"{number:+.3f}".replace("-", "\N{MINUS SIGN}")
+
+
+def signed_interval(value: Estimate) -> str:
+    """The interval of a difference in brackets; nothing where there is none."""
+    return "" if value.low is None or value.high is None else f"[{signed(value.low)}, {signed(value.high)}]"
 
 
 def capital(text: str) -> str:

@@ -132,7 +132,7 @@ def make_page(subject: Subject, *, files: str, seed: int) -> Page:
     who = _annotators(subject.votes)
     return Page(
         subject=subject,
-        answer=answer(subject, found),
+        answer=answer(subject),
         dots=dots(evaluation),
         contested=cards(
             subject, divided, remarks=[f"entropy {each:.2f} nats" for each in subject.people.entropy[divided].tolist()]

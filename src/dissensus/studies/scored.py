@@ -131,7 +131,7 @@ class ScoredStudy:
 def score_study(
     opened: OpenStudy,
     *,
-    strata: str | tuple[str, ...] = AGREEMENT,
+    strata: str | tuple[str, ...] | Mapping[str, Any] = AGREEMENT,
     resamples: int = 1000,
     seed: int = 0,
     over: Over = map,

@@ -2,7 +2,8 @@
 
 One family of tests: the methods against the reference, on the headline metric. A table that tested every metric of
 every baseline too could find nothing with few seeds once it corrected for so many tests. All other differences have an
-interval, and a mark where that excludes zero.
+interval, and a mark where that excludes zero. With one seed of either system there is no test: of equal systems whose
+seeds differ, one run each is told apart in two of three trials.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ WORSE: Final = "▼"
 """The mark of one that lies wholly on the side that is further from people."""
 
 MARKS: Final = (
-    f"{BETTER} closer to people than the reference, {WORSE} further: the 95 % interval of the difference excludes 0; "
-    "p is tested on the headline metric alone, with Holm's correction over the methods compared"
+    f"{BETTER} closer to people than the reference, {WORSE} further: the 95 % interval of the difference excludes 0, "
+    "and p (Holm) is below 0.05 where there is one; p is tested on the headline metric alone, with Holm's correction "
+    "over the methods compared, and never with one seed"
 )
 """How differences are read."""
 
@@ -57,12 +59,14 @@ class Difference:
         stratum: the items that were compared.
         value: mean over items and seeds of system minus reference, with an interval for other items and other seeds.
         over: what the interval is over: "items and seeds", or "items, given this seed".
-        mark: `BETTER`, `WORSE`, or "" where the interval holds 0 or the metric has no better side.
+        mark: `BETTER`, `WORSE`, or "" where the interval holds 0, `p_holm` is not below 1 - its level, or the metric
+            has no better side. Whatever is called sure has a mark.
         seeds: how many seeds the system has; 0 where nothing about it was drawn.
         paired: whether seed by seed the reference was subtracted; else its mean over seeds was.
         sd: standard deviation over paired seeds of the difference, with n - 1; None for one seed or unpaired ones.
         seeds_closer: on how many of the paired seeds the system is closer to people; None for unpaired ones.
-        p: two-sided p-value from the same variance as the interval; None where the difference is not tested.
+        p: two-sided p-value from the same variance as the interval; None where the difference is not tested, or where
+            either system has one seed.
         p_holm: the same after Holm's correction over the methods tested together.
     """
 
@@ -162,7 +166,7 @@ def compare(
     seed: Seed = 0,
     level: float = 0.95,
 ) -> Differences:
-    """Differences between each system and a reference in the mean of per-item scores, each of them tested.
+    """Differences between each system and a reference in the mean of per-item scores, tested where there are seeds.
 
     Args:
         scores: by system, (seeds, items) or (items,) values of one metric, on the same items in the same order.
@@ -234,7 +238,7 @@ def differences(
         items: how many items were resampled.
         metric: its name.
         better: which side is closer to people; a metric that has one gives its own.
-        tested: the systems whose difference gets a p-value.
+        tested: the systems whose difference gets a p-value, if neither they nor the reference have one seed.
         only: the systems that are compared; None for all.
         stratum: name of the items that were compared.
         level: of the intervals.
@@ -259,6 +263,7 @@ def differences(
             spread, over = widened[name](spread), f"annotators, {over}"
         found = estimate_within(value, spread, level=level, low=low - high, high=high - low, resamples=len(base) - 1)
         gaps = groups[0][0] if paired else None
+        alone = 1 in (len(seeds[name] or ()), len(seeds[reference] or ()))
         rows.append(
             Difference(
                 system=name,
@@ -272,7 +277,7 @@ def differences(
                 paired=paired,
                 sd=float(gaps.std(ddof=1)) if gaps is not None and gaps.size > 1 else None,
                 seeds_closer=None if gaps is None else _closer(gaps, METRICS[metric].better if metric else better),
-                p=spread.p_value(value) if spread is not None and name in tested else None,
+                p=spread.p_value(value) if spread is not None and name in tested and not alone else None,
             )
         )
     return rows
@@ -329,10 +334,22 @@ def _closer(gaps: Floats, better: str) -> int | None:
 
 
 def with_holm(rows: Sequence[Difference]) -> Differences:
-    """A table of differences, the p-values in it corrected for being tested together."""
-    tested = [row for row in rows if row.p is not None]
-    corrected = iter(holm(np.array([row.p for row in tested], dtype=np.float64)).tolist())
-    return Differences(tuple(row if row.p is None else replace(row, p_holm=next(corrected)) for row in rows))
+    """A table of differences, the p-values in it corrected for being tested together, and the marks with them."""
+    corrected = iter(holm(np.array([row.p for row in rows if row.p is not None], dtype=np.float64)).tolist())
+    return Differences(tuple(row if row.p is None else _corrected(row, next(corrected)) for row in rows))
+
+
+def _corrected(row: Difference, p: float) -> Difference:
+    return replace(row, p_holm=p, mark=row.mark if p < 1 - row.value.level else "")
+
+
+def turned(row: Difference) -> Difference:
+    """The same difference seen from the other side: the reference minus the system."""
+    low, high = (None if end is None else -end for end in (row.value.high, row.value.low))
+    value = replace(row.value, value=-row.value.value, low=low, high=high)
+    mark = {BETTER: WORSE, WORSE: BETTER}.get(row.mark, "")
+    closer = None if row.seeds_closer is None else row.seeds - row.seeds_closer
+    return replace(row, system=row.reference, reference=row.system, value=value, mark=mark, seeds_closer=closer)
 
 
 def holm(p: Floats) -> Floats:

@@ -21,7 +21,7 @@ from dissensus.labels.distribution import one_hot
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dissensus.arrays import Floats, Table
+    from dissensus.arrays import Floats, Ints, Table
     from dissensus.bootstrap import Seed
     from dissensus.evaluation.metrics.metric import Metric
 
@@ -51,15 +51,18 @@ def resampled_means(scores: Any, *, resamples: int, seed: Seed) -> Any:
     return (sums / flat.shape[1]).reshape(-1, *scores.shape[:-1])
 
 
-def resampled_over_items(metric: Metric, human: Table, models: Sequence[Table], *, resamples: int, seed: int) -> Table:
+def resampled_over_items(
+    metric: Metric, human: Table, models: Sequence[Table], *, item: Ints, resamples: int, seed: int
+) -> Table:
     """(1 + resamples, models) values of a measure over items, of the sample (row 0) and of resamples of its items.
 
     Undefined values are NaN. All models see the same resamples, of which `ENOUGH` are the most that are drawn.
 
     Args:
         metric: with `over_items`.
-        human: (items, classes) probabilities.
-        models: (items, classes) probabilities each.
+        human: (rows, classes) probabilities.
+        models: (rows, classes) probabilities each.
+        item: (rows,) the item of each row, from 0 in order; rows of one item are drawn together.
         resamples: number of resamples, 0 or more.
         seed: of the draws.
     """
@@ -67,8 +70,9 @@ def resampled_over_items(metric: Metric, human: Table, models: Sequence[Table], 
     resamples = min(resamples, ENOUGH)
     of_models = _statistics_of(metric, human, models)
     values = np.empty((1 + resamples, len(models)))
-    for block, draws in resampled_draws(len(human), resamples=resamples, seed=seed):
-        values[block] = of_models(draws)
+    items = int(item[-1]) + 1
+    for block, draws in resampled_draws(items, resamples=resamples, seed=seed):
+        values[block] = of_models(draws if items == len(item) else draws[:, item])
     values[0] = [_number(metric.over_items(human, model)) for model in models]
     return values
 
@@ -135,7 +139,7 @@ def _soft_macro_f1(human: Table, model: Table) -> Statistic:
 
 def _po_jsd(human: Table, model: Table) -> Statistic:
     bits = jsd(human, model, base="bits")
-    return lambda draws: 1 - (draws @ bits) / len(bits)
+    return lambda draws: 1 - (draws @ bits) / draws.sum(axis=1)
 
 
 def _entropy_pearson(human: Table, model: Table) -> Statistic:
@@ -143,7 +147,7 @@ def _entropy_pearson(human: Table, model: Table) -> Statistic:
     products = np.stack([x, y, x * x, y * y, x * y], axis=1)
 
     def statistic(draws: Table) -> Floats:
-        x, y, xx, yy, xy = (draws @ products / len(products)).T
+        x, y, xx, yy, xy = (draws @ products / draws.sum(axis=1, keepdims=True)).T
         return _correlation(xy - x * y, xx - x * x, yy - y * y)
 
     return statistic
@@ -178,7 +182,7 @@ class Ranking:
         np.cumsum(draws.take(self.order, axis=1), axis=1, dtype=np.int32, out=cumulated[:, 1:])
         twice = cumulated.take(self.up_to, axis=1)
         twice += cumulated.take(self.before, axis=1)
-        twice -= items
+        twice -= cumulated[:, -1:]
         return np.asarray(twice * 0.5)
 
 
@@ -209,32 +213,34 @@ def _ece_equal_mass(human: Table, model: Table, *, bins: int = 10) -> Statistic:
     confidence = model.max(axis=1)
     order = np.argsort(millionths(confidence), kind="stable")
     ascending, gap = millionths(confidence)[order], (accuracy(human, model) - confidence)[order]
-    # A bin ends where so many draws, in order of confidence, are in it or before; equal confidences end together.
-    ends = -(-np.arange(1, bins + 1) * len(order) // bins)
+    # Equal confidences end together.
     together = np.searchsorted(ascending, ascending, side="right") - 1
 
     def statistic(draws: Table) -> Floats:
         sorted_draws = draws.take(order, axis=1)
         # Draws are whole numbers, which cumulate many times faster as such.
         count = np.cumsum(sorted_draws.astype(np.int32), axis=1, dtype=np.int32)
+        total = count[:, -1:].astype(np.int64)
+        # A bin ends where so many draws, in order of confidence, are in it or before.
+        ends = -(-np.arange(1, bins + 1) * total // bins)
         # One search for all resamples: each is lifted above the one before.
-        lift = np.arange(len(draws))[:, None] * (len(order) + 1)
+        lift = np.arange(len(draws))[:, None] * (total.max() + 1)
         last = np.searchsorted((count + lift).ravel(), (ends + lift).ravel()).reshape(len(draws), bins)
         last = together[last - np.arange(len(draws))[:, None] * len(order)]
         up_to = np.take_along_axis(np.cumsum(sorted_draws * gap, axis=1), last, axis=1)
-        return np.asarray(np.abs(np.diff(up_to, axis=1, prepend=0.0)).sum(axis=1) / len(order))
+        return np.asarray(np.abs(np.diff(up_to, axis=1, prepend=0.0)).sum(axis=1) / total[:, 0])
 
     return statistic
 
 
 def _binned(confidence: Table, outcome: Table, *, bins: int = 10) -> Statistic:
     """Mean over columns of the calibration error of (items, columns) confidences, in bins of equal width."""
-    items, columns = confidence.shape
+    columns = confidence.shape[1]
     ends = equal_width_ends(bins)[:-1]
     place = np.searchsorted(ends, millionths(confidence), side="left") + np.arange(columns) * bins
-    gap = np.zeros((items, columns * bins))
+    gap = np.zeros((len(confidence), columns * bins))
     np.put_along_axis(gap, place, outcome - confidence, axis=1)
-    return lambda draws: np.abs(draws @ gap).sum(axis=1) / (items * columns)
+    return lambda draws: np.abs(draws @ gap).sum(axis=1) / (columns * draws.sum(axis=1))
 
 
 _STATISTICS: Final[dict[str, Callable[[Table, Table], Statistic]]] = {

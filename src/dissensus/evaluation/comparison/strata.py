@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from dissensus.arrays import places_of
+from dissensus.arrays import places_of, places_within
 from dissensus.errors import InputError
+from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Mask
+    from collections.abc import Callable
+
+    from dissensus.arrays import Ints, Mask, Table
+    from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
 
+    Halves = tuple[LabelDistribution, LabelDistribution]
+    """What two halves of the judgements say of each item with two or more; `items` are places among all items."""
+
 ALL: Final = "all"
 """The stratum of all items, which stands first in every list of strata."""
+
+LEAST_VOTES: Final = 4
+"""Judgements of the median item below which no half of them is left to score."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +42,10 @@ class Stratum:
         human: the label distributions that these items, in their order, are compared with, where that is not
             everybody's (see `by_attribute`); None for everybody's.
         by_votes: whether the votes chose its items. Such votes are no random draw from what people think: of the items
-            that all five of a panel agree on, some would divide another panel. So they cannot tell their own noise.
+            that all five of a panel agree on, some would divide another panel. Scored on them, an over-confident model
+            beats the truth on the unanimous items.
+        rule: how votes choose: label distributions to (items,) which are in it, so that one half of an item's votes can
+            choose and the other half score (`rows_of`); None where the items stay as they are.
         note: what else a reader must know.
     """
 
@@ -38,7 +53,74 @@ class Stratum:
     items: Mask
     human: LabelDistribution | None = None
     by_votes: bool = False
+    rule: Callable[[LabelDistribution], Mask] | None = None
     note: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rows:
+    """What a stratum is scored on.
+
+    Attributes:
+        item: (rows,) the item of each row, in order; twice where either half of its votes put it into the stratum.
+        human: (rows, classes) what the scored votes say of it.
+        items: how many items that is; of halves, in the mean over both ways, rounded up.
+    """
+
+    item: Ints
+    human: Table
+    items: int
+
+
+def halves_of(human: LabelDistribution, panel: Panel, *, seed: int) -> Halves | str:
+    """Each item's judgements in two halves, drawn at random; a sentence where there are too few of them."""
+    middle = float(np.median(panel.size))
+    if middle < LEAST_VOTES:
+        return f"the median item has {middle:g} votes, and {LEAST_VOTES} are needed"
+    rng = np.random.default_rng(seed)
+    items = np.flatnonzero(panel.size > 1)
+    divided, known = panel.take(items), replace(human.take(items), items=items)
+    size = divided.size // 2
+    one: Any
+    other: Any
+    if divided.single:
+        one = draw_votes(divided.counts, size, rng)
+        other = divided.counts - one
+    else:
+        assert divided.item is not None
+        order = np.lexsort((rng.random(len(divided.item)), divided.item))
+        first = places_within(divided.size) < np.repeat(size, divided.size)
+        one, other = (_summed(divided, order[half]) for half in (first, ~first))
+
+    def part(mass: Any, size: Ints) -> LabelDistribution:
+        return replace(known, probabilities=mass / size[:, None], counts=np.zeros_like(known.counts), panel_size=size)
+
+    return part(one, size), part(other, divided.size - size)
+
+
+def _summed(panel: Panel, judgements: Ints) -> Table:
+    """(items, classes) sums of some of a panel's judgements."""
+    assert panel.item is not None
+    assert panel.vectors is not None
+    of_item = (np.ones(len(judgements)), (panel.item[judgements], np.arange(len(judgements))))
+    return np.asarray((csr_array(of_item, shape=(len(panel), len(judgements))) @ panel.vectors[judgements]).toarray())
+
+
+def rows_of(stratum: Stratum, human: LabelDistribution, halves: Halves | str) -> Rows:
+    """What a stratum is scored on: where votes choose its items, one half of them chooses and the other is scored.
+
+    That is done both ways; where there are no halves, the votes that chose are scored.
+    """
+    if stratum.rule is None or isinstance(halves, str):
+        item = np.flatnonzero(stratum.items)
+        said = human.probabilities[item] if stratum.human is None else stratum.human.probabilities
+        return Rows(item=item, human=said, items=len(item))
+    one, other = halves
+    by_one, by_other = (np.flatnonzero(stratum.rule(half)) for half in halves)
+    item = one.items[np.concatenate([by_one, by_other])]
+    said = np.concatenate([other.probabilities[by_one], one.probabilities[by_other]])
+    order = np.argsort(item, kind="stable")
+    return Rows(item=item[order], human=said[order], items=-(-len(item) // 2))
 
 
 def make_strata(human: LabelDistribution, by: str) -> tuple[Stratum, ...]:
@@ -55,7 +137,11 @@ def by_agreement(human: LabelDistribution) -> tuple[Stratum, ...]:
 
     More votes find more dissent: with 51 votes 44 % of CIFAR-10H is unanimous, with 5 of them 84 %.
     """
-    return tuple(Stratum(name=name, items=items, by_votes=name != ALL) for name, items in human.strata.items())
+    return _all(human), *(_chosen(human, name, partial(_agreement, name)) for name in human.strata if name != ALL)
+
+
+def _agreement(name: str, human: LabelDistribution) -> Mask:
+    return human.strata[name]
 
 
 def by_entropy(human: LabelDistribution, *, parts: int = 4) -> tuple[Stratum, ...]:
@@ -65,31 +151,30 @@ def by_entropy(human: LabelDistribution, *, parts: int = 4) -> tuple[Stratum, ..
     """
     if parts < 2:
         raise InputError(f"strata: {parts} parts by entropy; give 2 or more")
+    names = [f"entropy {k + 1}/{parts}" for k in range(parts)]
+    return _all(human), *(_chosen(human, name, partial(_entropy_part, k, parts)) for k, name in enumerate(names))
+
+
+def _entropy_part(k: int, parts: int, human: LabelDistribution) -> Mask:
     # Equal votes for other classes give entropies that differ by rounding.
     entropy = np.round(human.entropy, 10)
     edges = (
         np.quantile(entropy, np.arange(1, parts) / parts, method="inverted_cdf") if len(human) else np.zeros(parts - 1)
     )
-    part = np.searchsorted(edges, entropy, side="left")
-    made = [_all(human)]
-    for k in range(parts):
-        items = part == k
-        held = entropy[items]
-        note = f"human entropy {held.min():.3f} to {held.max():.3f} nats" if held.size else ""
-        made.append(Stratum(name=f"entropy {k + 1}/{parts}", items=items, by_votes=True, note=note))
-    return tuple(made)
+    return np.asarray(np.searchsorted(edges, entropy, side="left") == k)
 
 
 def by_class(human: LabelDistribution) -> tuple[Stratum, ...]:
     """All items, and those of each majority class; a tied majority counts for the first of the tied classes."""
-    majority = human.majority()
-    made = [_all(human)]
-    for k, name in enumerate(human.classes):
-        items = majority.label == k
-        tied = int((items & majority.tied).sum())
-        note = f"{tied:,} of them with a tied majority" if tied else ""
-        made.append(Stratum(name=name, items=items, by_votes=True, note=note))
-    return tuple(made)
+    return _all(human), *(_chosen(human, name, partial(_majority, k)) for k, name in enumerate(human.classes))
+
+
+def _majority(k: int, human: LabelDistribution) -> Mask:
+    return np.asarray(human.majority().label == k)
+
+
+def _chosen(human: LabelDistribution, name: str, rule: Callable[[LabelDistribution], Mask]) -> Stratum:
+    return Stratum(name=name, items=rule(human), by_votes=True, rule=rule)
 
 
 def by_column(human: LabelDistribution, values: Any) -> tuple[Stratum, ...]:

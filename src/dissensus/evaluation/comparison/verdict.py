@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.evaluation.comparison.differences import WORSE, shown_p
-from dissensus.evaluation.comparison.strata import ALL
+from dissensus.evaluation.comparison.differences import WORSE, shown_p, turned
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.differences import Difference
     from dissensus.evaluation.evaluating import Evaluation
+
+FEW_VOTES_SUFFICE: Final = ("soft_nll", "kl", "brier")
+"""Metrics whose differences between systems are linear in the votes: few votes make them noisy, and move them nowhere.
+Of two models, few votes put the surer one closer by TVD, accuracy or EntCE though the other is the truth."""
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -24,39 +26,47 @@ def listed(parts: Sequence[str]) -> str:
 def verdict(evaluation: Evaluation) -> tuple[str, str, str]:
     """Who is closest by the headline metric, how many people it is worth, and what speaks against it."""
     best = evaluation.closest()
-    return _closest(evaluation, best), _worth(evaluation, best), _but(evaluation, best)
+    rival = closest_minus_rival(evaluation, best, evaluation.reference, evaluation.models)
+    buts = speaks_against(evaluation, best, rival)
+    nothing = "No baseline comes as close, and no stratum that can tell speaks against it."
+    return _closest(evaluation, best, rival), _worth(evaluation, best), f"But {buts[0]}." if buts else nothing
 
 
-def _closest(evaluation: Evaluation, best: str) -> str:
-    where = f"{METRICS[evaluation.headline].short} {evaluation.overall.get(best, evaluation.headline).value}"
-    if len(evaluation.models) == 1:
-        return f"{best}: {where}."
-    rival = _rival(evaluation, best)
-    if rival is None:
-        return f"{best} is closest to people: {where}."
-    tested = "" if rival.p_holm is None else f", p {_equals(rival.p_holm)} (Holm)"
-    return f"{best} is closest to people: {where}; minus {rival.reference} {rival.value}{tested}."
+def closest_minus_rival(evaluation: Evaluation, best: str, reference: str, among: Sequence[str]) -> Difference | None:
+    """The closest system minus the reference of those among which it is, or minus the next where it is the reference.
+
+    By the headline metric, tested together with the others.
+    """
+    others = [name for name in among if name != reference]
+    if not others:
+        return None
+    system = best if best != reference else min(others, key=evaluation.distance)
+    row = _on_headline(evaluation, reference, system, others)
+    return row if row is None or system == best else turned(row)
 
 
-def _equals(p: float) -> str:
+def _on_headline(
+    evaluation: Evaluation, reference: str, system: str, only: Sequence[str], **where: Any
+) -> Difference | None:
+    rows = evaluation.difference(reference, only=only, **where).rows
+    return next((row for row in rows if (row.system, row.metric) == (system, evaluation.headline)), None)
+
+
+def equals(p: float) -> str:
+    """What stands behind "p" in a sentence: = 0.031, or < 0.001."""
     text = shown_p(p)
     return text if text.startswith("<") else f"= {text}"
 
 
-def _rival(evaluation: Evaluation, best: str) -> Difference | None:
-    """The closest model minus the reference; minus the next model where it is the reference itself."""
-    if best != evaluation.reference:
-        return _found(evaluation, best, evaluation.reference)
-    rest = [name for name in evaluation.models if name != best]
-    following = min(rest, key=evaluation.distance)
-    return _found(evaluation, best, following)
-
-
-def _found(evaluation: Evaluation, system: str, reference: str, **where: str) -> Difference | None:
-    """A system minus a reference on the headline metric; on all items with its whole family, for Holm's correction."""
-    only = [system] if where or reference in evaluation.baselines else None
-    rows = evaluation.difference(reference, only=only, **where).rows
-    return next((row for row in rows if (row.system, row.metric) == (system, evaluation.headline)), None)
+def _closest(evaluation: Evaluation, best: str, rival: Difference | None) -> str:
+    where = f"{METRICS[evaluation.headline].short} {evaluation.overall.get(best, evaluation.headline).value}"
+    if len(evaluation.models) == 1:
+        return f"{best}: {where}."
+    if rival is None:
+        return f"{best} is closest to people: {where}."
+    tested = "" if rival.p_holm is None else f", p {equals(rival.p_holm)} (Holm)"
+    tested = ", over items for one run" if of_one_run(evaluation, best, rival) else tested
+    return f"{best} is closest to people: {where}; minus {rival.reference} {rival.value}{tested}."
 
 
 def _worth(evaluation: Evaluation, best: str) -> str:
@@ -69,100 +79,67 @@ def _worth(evaluation: Evaluation, best: str) -> str:
     return f"{where} it is worth {worth}{at_best}."
 
 
-def _but(evaluation: Evaluation, best: str) -> str:
-    """The first that holds: it knows the votes, a baseline does as well, it may be chance, it is worse elsewhere."""
-    score = evaluation.overall.get(best, evaluation.headline)
-    if score.notes:
-        return f"But {score.notes[0]}."
-    for told in (_beaten, _chance, _worse_metric, _worse_stratum, _worse_metric_in_a_stratum, _one_seed):
-        sentence = told(evaluation, best)
-        if sentence:
-            return sentence
-    return "No baseline comes as close, and no metric or stratum shown speaks against it."
+def speaks_against(evaluation: Evaluation, best: str, rival: Difference | None) -> list[str]:
+    """What speaks against the closest system, the gravest first, each to stand behind a but.
+
+    It knows the votes, a baseline does as well, chance may have put it first, it is worse in a stratum, it is one run.
+    The rival is that of `closest_minus_rival`; without one, strata are compared with the baselines.
+    """
+    told = (
+        next(iter(evaluation.overall.get(best, evaluation.headline).notes), ""),
+        _baseline(evaluation, best),
+        _chance(rival),
+        _worse_stratum(evaluation, best, evaluation.baselines if rival is None else (rival.reference,)),
+        _one_run(of_one_run(evaluation, best, rival), best),
+    )
+    return [each for each in told if each]
 
 
-def _beaten(evaluation: Evaluation, best: str) -> str:
+def _baseline(evaluation: Evaluation, best: str) -> str:
     """A baseline that scores as well or better, the best one."""
     if not evaluation.baselines:
         return ""
-    rival = min(evaluation.baselines, key=evaluation.distance)
-    found = _found(evaluation, best, rival)
-    if found is None:
+    name = min(evaluation.baselines, key=evaluation.distance)
+    found = _on_headline(evaluation, name, best, [best])
+    ahead = evaluation.distance(name) < evaluation.distance(best)
+    if found is None or (found.mark and not ahead):
         return ""
-    metric = METRICS[evaluation.headline].short
-    if evaluation.distance(rival) < evaluation.distance(best):
-        sure = "beats it" if found.mark == WORSE else "does no worse"
-        return f"But the baseline {rival} {sure}: in {metric} the model minus it is {found.value}."
-    if not found.mark:
-        return (
-            f"But it is not surely closer than the baseline {rival}: in {metric} the model minus it is {found.value}."
-        )
-    return ""
+    sure = f"the baseline {name} {'beats it' if found.mark == WORSE else 'does no worse'}"
+    doubt = sure if ahead else f"it is not surely closer than the baseline {name}"
+    return f"{doubt}: in {METRICS[evaluation.headline].short} the model minus it is {found.value}"
 
 
-def _chance(evaluation: Evaluation, best: str) -> str:
-    if len(evaluation.models) == 1:
-        return ""
-    rival = _rival(evaluation, best)
+def _chance(rival: Difference | None) -> str:
     if rival is None or rival.mark:
         return ""
-    return f"But chance alone may have put it before {rival.reference}: the interval of their difference holds 0."
+    why = "the interval of their difference holds 0" if rival.p_holm is None else f"p {equals(rival.p_holm)} (Holm)"
+    return f"chance alone may have put it before {rival.reference}: {why}"
 
 
-def _worse_metric(evaluation: Evaluation, best: str) -> str:
-    """A metric on which it is further from people than the reference, or than the next model."""
-    rival = _rival(evaluation, best) if len(evaluation.models) > 1 else None
-    if rival is None:
+def _worse_stratum(evaluation: Evaluation, best: str, rivals: Sequence[str]) -> str:
+    """The stratum on which it is furthest behind a rival, sure after Bonferroni's correction for all looked at."""
+    if evaluation.headline not in FEW_VOTES_SUFFICE:
         return ""
-    for row in evaluation.difference(rival.reference).rows:
-        if row.system == best and row.mark == WORSE:
-            return (
-                f"But its {METRICS[row.metric].short} is worse than that of {rival.reference}, by {_size(row.value)}."
-            )
-    return ""
-
-
-def _worse_stratum(evaluation: Evaluation, best: str) -> str:
-    """The stratum on which it is furthest behind the reference, or behind a baseline where it has no rival."""
-    against = _rival(evaluation, best).reference if len(evaluation.models) > 1 else None  # type: ignore[union-attr]
-    rivals = [against] if against is not None else list(evaluation.baselines)
+    # Less than 5 % that chance alone makes any of them speak against it.
+    looked = [(rival, idea, stratum) for rival in rivals for idea, stratum in evaluation.compared.telling]
     behind: list[tuple[float, str]] = []
-    for idea, scores in evaluation.strata.items():
-        for stratum in dict.fromkeys(row.stratum for row in scores.rows if row.items and row.stratum != ALL):
-            for rival in rivals:
-                found = _found(evaluation, best, rival, by=idea, stratum=stratum)
-                if found is not None and found.mark == WORSE:
-                    told = f"But on the items '{stratum}' (by {idea}) {rival} is closer, by {_size(found.value)}."
-                    behind.append((abs(found.value.value), told))
+    for rival, idea, stratum in looked:
+        level = 1 - 0.05 / len(looked)
+        found = _on_headline(evaluation, rival, best, [best], by=idea, stratum=stratum, level=level)
+        if found is not None and found.mark == WORSE:
+            told = f"on the items '{stratum}' (by {idea}) {rival} is closer: the model minus it is {found.value}"
+            behind.append((abs(found.value.value), f"{told}, corrected for {len(looked)} comparisons"))
     return max(behind)[1] if behind else ""
 
 
-def _worse_metric_in_a_stratum(evaluation: Evaluation, best: str) -> str:
-    """Of the other metrics within strata, the one on which it is most surely further from people than its rival."""
-    rival = _rival(evaluation, best) if len(evaluation.models) > 1 else None
-    if rival is None:
+def of_one_run(evaluation: Evaluation, best: str, rival: Difference | None) -> list[str]:
+    """Those of the two that were run once, so that nothing is known of other seeds."""
+    both = [best] if rival is None else [best, rival.reference]
+    return [name for name in both if len(evaluation.compared.seeds[name] or ()) == 1]
+
+
+def _one_run(alone: Sequence[str], best: str) -> str:
+    if not alone:
         return ""
-    behind: list[tuple[float, str]] = []
-    for idea, scores in evaluation.strata.items():
-        for stratum in dict.fromkeys(row.stratum for row in scores.rows if row.items and row.stratum != ALL):
-            for row in evaluation.difference(rival.reference, only=[best], by=idea, stratum=stratum).rows:
-                if row.mark == WORSE and row.value.low is not None and row.value.high is not None:
-                    told = (
-                        f"But on the items '{stratum}' (by {idea}) its {METRICS[row.metric].short} is worse than that "
-                        f"of {rival.reference}, by {_size(row.value)}."
-                    )
-                    behind.append((abs(row.value.value) / (row.value.high - row.value.low), told))
-    return max(behind)[1] if behind else ""
-
-
-def _one_seed(evaluation: Evaluation, best: str) -> str:
-    if evaluation.overall.get(best, evaluation.headline).seeds == 1:
-        return "But it is one seed: the intervals are over items, given this seed, and another may score otherwise."
-    return ""
-
-
-def _size(value: Estimate) -> str:
-    if value.low is None or value.high is None:
-        return f"{abs(value.value):.3f}"
-    low, high = sorted((abs(value.low), abs(value.high)))
-    return f"{abs(value.value):.3f} [{low:.3f}, {high:.3f}]"
+    who = "it" if alone[0] == best else alone[0]
+    return f"{who} is one run: the intervals are over items, given this run, and another seed may score otherwise"
