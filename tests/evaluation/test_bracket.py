@@ -74,11 +74,10 @@ def test_votes_beyond_a_fitted_degree_keep_the_polynomial_and_lower_the_variance
         entropy, labels.counts, model, panel_size=labels.panel_size, sizes=np.array([50, 57]), parts=12
     )
     p = np.linspace(0, 1, 11)[:, None]
-    fewer, more = (binom.pmf(np.arange(k + 1), k, p) @ fitted.ends[k].transpose(0, 2, 1) for k in (50, 57))
-    np.testing.assert_allclose(fewer, more, atol=1e-9)
-    spread = [
-        (binom.pmf(np.arange(k + 1), k, p) @ fitted.ends[k].transpose(0, 2, 1) ** 2)[:, 3].mean() for k in (50, 57)
-    ]
+    chance = {k: binom.pmf(np.arange(k + 1), k, p) for k in (50, 57)}
+    ends = {k: fitted.ends(k, np.arange(k + 1)).transpose(0, 2, 1) for k in chance}
+    np.testing.assert_allclose(chance[50] @ ends[50], chance[57] @ ends[57], atol=1e-9)
+    spread = [(chance[k] @ ends[k] ** 2)[:, 3].mean() for k in (50, 57)]
     assert spread[1] <= spread[0]
 
 

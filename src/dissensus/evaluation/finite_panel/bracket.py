@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.optimize import nnls
-from scipy.special import betainc, entr, expit, gammaln, logit, xlogy
+from scipy.special import betainc, entr, expit, gammaln, logit, ndtr, xlogy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +38,9 @@ STRENGTHS: Final = np.array([0.3, 1.0, 3.0, 10.0, 40.0, 300.0])
 
 DEGREES: Final = np.array([*range(1, 13), 14, 17, 20, 24, 29, 35, 42, 50, 64])
 """Degrees that polynomials are fitted for; votes beyond a degree are averaged over (see `_elevated`)."""
+
+MANY: Final = 1000
+"""Votes from which on a distance is bracketed about the plain one: no polynomial of such a degree follows its kink."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +71,17 @@ class Polynomials:
     Attributes:
         function: h.
         nodes: (nodes,) values of q that polynomials were fitted for; between them they are interpolated.
-        ends: for each number of votes k, g(c) below and above at each node.
+        fitted: for each degree, g(c) below and above at each node.
     """
 
     function: CellFunction
     nodes: Floats
-    ends: dict[int, Ends]
+    fitted: dict[int, Ends]
+
+    def ends(self, k: int, counts: Ints) -> Ends:
+        """(2, nodes, counts) g(c) below and above at each node, for these counts of k votes."""
+        degree = int(_degree_of(k))
+        return np.asarray(self.fitted[degree] @ _elevated(degree, k, counts).T)
 
     def bracket(self, counts: Counts, model: Table, *, panel_size: Ints) -> Bracket:
         """Bracket of sum_j h(p_ij, q_ij) for each item i, from its votes.
@@ -93,7 +101,9 @@ class Polynomials:
         sums = np.empty((2, len(counts)))
         for k in np.unique(panel_size).tolist():
             some = panel_size == k
-            c, f, g = counts[some], part[some], self.ends[k]
+            # Of many votes, few of the counts that could be are.
+            seen, c = np.unique(counts[some], return_inverse=True)
+            f, g = part[some], self.ends(k, seen)
             sums[:, some] = ((1 - f) * g[:, left[some], c] + f * g[:, right[some], c]).sum(axis=2)
         # Between two nodes a convex h lies below its interpolation, by most where p = q: the low end must follow.
         excess = (1 - part) * h(model, nodes[left]) + part * h(model, nodes[right]) - h(model, model)
@@ -127,13 +137,37 @@ def fit_polynomials(
     plain = function(counts / panel_size[:, None], model).sum(axis=1)
     # The weight of a variance in the half-width of a 95 % interval around a mean of items.
     gamma = 2.0 / (np.sqrt(items or len(counts)) * max(float(plain.std()), 1e-3))
-    ends: dict[int, Ends] = {}
-    wanted = np.unique(panel_size if sizes is None else sizes)
-    degree_of = DEGREES[np.searchsorted(DEGREES, wanted, side="right") - 1]
-    for degree in np.unique(degree_of).tolist():
-        fitted = _ends(function, degree, nodes, reference, gamma=gamma)
-        ends |= {k: fitted @ _elevated(degree, k).T for k in wanted[degree_of == degree].tolist()}
-    return Polynomials(function, nodes, ends)
+    degrees = np.unique(_degree_of(panel_size if sizes is None else sizes)).tolist()
+    fitted = {degree: _ends(function, degree, nodes, reference, gamma=gamma) for degree in degrees}
+    return Polynomials(function, nodes, fitted)
+
+
+def _degree_of(votes: int | Ints) -> Ints:
+    """The largest degree that so many votes allow."""
+    return np.asarray(DEGREES[np.searchsorted(DEGREES, votes, side="right") - 1])
+
+
+def bracket_distances(counts: Counts, model: Table, *, panel_size: Ints) -> Bracket:
+    """Bracket of sum_j |p_ij - q_ij| for each item i, from so many votes that their shares are nearly normal.
+
+    At a true distance d the plain one is on average too large by 2 sigma (phi(z) - z Phi(-z)), z = d / sigma, which
+    falls with d. Less what that is four standard deviations nearer to q, the plain one is on average too small.
+
+    Args:
+        counts: (items, cells) votes.
+        model: (items, cells) q_ij.
+        panel_size: (items,) k_i, `MANY` or more.
+    """
+    k = panel_size[:, None]
+    share = counts / k
+    spread = np.sqrt(share * (1 - share) / k)
+    # That of the true share could be larger by as much as four of these.
+    spread = np.sqrt(np.minimum(share * (1 - share) + 4 * spread + 16 / k, 0.25) / k)
+    off = np.abs(share - model)
+    z = np.maximum(off / spread - 4, 0.0)
+    excess = 2 * spread * (np.exp(-z * z / 2) / np.sqrt(2 * np.pi) - z * ndtr(-z))
+    low, high = (off - excess).sum(axis=1), off.sum(axis=1)
+    return Bracket(low, (low + high) / 2, high)
 
 
 def jsd_of_cell(p: Any, q: Any) -> Any:
@@ -164,10 +198,12 @@ def _reference(counts: Counts, model: Table, panel_size: Ints, nodes: Floats) ->
     centre = _calibrated(nodes, chosen, votes)
     a, b = centre[:, None] * STRENGTHS, (1 - centre[:, None]) * STRENGTHS
     for_it, against = c[:, None], (k - c)[:, None]
-    chance = np.exp(
+    chance = (
         gammaln(a[node] + for_it) - gammaln(a)[node] + gammaln(b[node] + against) - gammaln(b)[node]
         - gammaln(STRENGTHS + k[:, None]) + gammaln(STRENGTHS)
     )  # fmt: skip
+    # A thousand votes in one order are less likely than any number; only which strength makes them likeliest counts.
+    chance = np.exp(chance - chance.max(axis=1, keepdims=True))
     weight = np.full(STRENGTHS.size, 1 / STRENGTHS.size)
     for _ in range(50):
         weight = weight * (chance.T @ (times / (chance @ weight))) / times.sum()
@@ -241,12 +277,12 @@ def binomial(p: Floats, k: int) -> Table:
     return np.asarray(np.exp(log_ways + xlogy(c, p[:, None]) + xlogy(k - c, 1 - p[:, None])))
 
 
-def _elevated(degree: int, k: int) -> Table:
-    """(k + 1, degree + 1) what g of `degree` votes becomes with k: its mean over all ways to pick `degree` of the k.
+def _elevated(degree: int, k: int, counts: Ints) -> Table:
+    """(counts, degree + 1) what g of `degree` votes becomes with k: its mean over all ways to pick `degree` of the k.
 
     The polynomial stays the same, and the variance falls.
     """
-    c, part = np.arange(k + 1)[:, None], np.arange(degree + 1)
+    c, part = counts[:, None], np.arange(degree + 1)
     possible = (part <= c) & (degree - part <= k - c)
     inside, outside = np.minimum(part, c), np.minimum(degree - part, k - c)
 

@@ -28,7 +28,7 @@ from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds, estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
-from dissensus.evaluation.finite_panel.bracket import fit_polynomials, jsd_of_cell
+from dissensus.evaluation.finite_panel.bracket import MANY, Bracket, bracket_distances, fit_polynomials, jsd_of_cell
 from dissensus.evaluation.finite_panel.finding import Finding, withheld
 from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.evaluation.finite_panel.shared_annotators import (
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.arrays import Counts, Floats, Ints, Table
-    from dissensus.evaluation.finite_panel.bracket import Bracket, CellFunction, Polynomials
+    from dissensus.evaluation.finite_panel.bracket import CellFunction, Polynomials
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.finite_panel.shared_annotators import Clustered, Scores
     from dissensus.evaluation.probabilities import Runs
@@ -298,7 +298,25 @@ def _of_cells(function: CellFunction, *, parts: int) -> BracketBy:
 
 
 _jsd = _of_cells(jsd_of_cell, parts=96)
-_tvd = _of_cells(lambda p, q: np.abs(p - q) / 2, parts=96)
+
+
+def _distances(counts: Counts, runs: Runs, sizes: Ints, size: Ints) -> BracketOf:
+    """Sums of |p - q| over cells, of items with few votes by polynomials and of those with many about the plain one."""
+    few = sizes[sizes < MANY]
+    fitted = _fitted(lambda p, q: np.abs(p - q), counts, runs, size, few, parts=96)
+
+    def of(votes: Counts, size: Ints, q: Table) -> Bracket:
+        ends = np.empty((3, len(votes)))
+        for some, bracket in ((size < MANY, fitted.bracket), (size >= MANY, bracket_distances)):
+            found = bracket(votes[some], q[some], panel_size=size[some])
+            ends[:, some] = found.low, found.middle, found.high
+        return Bracket(*ends)
+
+    return of
+
+
+def _manhattan(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
+    return _distances(counts, runs, sizes, counts.sum(axis=1))
 
 
 def _entropies(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
@@ -323,8 +341,8 @@ def _wasserstein(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
     def said(q: Any) -> Any:
         return np.clip(steps(q), 0.0, 1.0)
 
-    fitted = _fitted(lambda p, q: np.abs(p - q), steps(counts), said(runs), counts.sum(axis=1), sizes, parts=96)
-    return lambda votes, size, q: fitted.bracket(steps(votes), said(q), panel_size=size)
+    of = _distances(steps(counts), said(runs), sizes, counts.sum(axis=1))
+    return lambda votes, size, q: of(steps(votes), size, said(q))
 
 
 def _scaled(base: BracketBy, factor: float, shift: float) -> BracketBy:
@@ -343,10 +361,10 @@ BRACKETED: Final[dict[str, BracketBy]] = {
     "entce": _entce,
     "jsd": _jsd,
     "po_jsd": _scaled(_jsd, -1 / LN2, 1.0),
-    "tvd": _tvd,
-    "manhattan": _scaled(_tvd, 2.0, 0.0),
-    "soft_accuracy": _scaled(_tvd, -1.0, 1.0),
-    "soft_micro_f1": _scaled(_tvd, -1.0, 1.0),
+    "tvd": _scaled(_manhattan, 0.5, 0.0),
+    "manhattan": _manhattan,
+    "soft_accuracy": _scaled(_manhattan, -0.5, 1.0),
+    "soft_micro_f1": _scaled(_manhattan, -0.5, 1.0),
     "wasserstein": _wasserstein,
 }
 """Sums over classes of a function of one true probability."""
