@@ -1,1 +1,0 @@
-"""Plans, held against simulations whose truth is known."""
