@@ -31,14 +31,11 @@ format: $(VENV)/test.installed
 clean:
 	rm -rf $(VENV) demo site build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-$(VENV)/demo.installed: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[demo]"
-	touch $@
+PYPROJECTS := $(wildcard packages/*/pyproject.toml)
 
-$(VENV)/docs.installed: pyproject.toml constraints.txt
+$(VENV)/%.installed: requirements/%.txt $(PYPROJECTS) constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[docs]"
+	$(PIP) -r $<
 	touch $@
 
 $(VENV)/release.installed: constraints.txt
@@ -50,8 +47,8 @@ $(VENV)/release.installed: constraints.txt
 # in a second PyTorch, and needs only these.
 PEERS := curvlinops-for-pytorch pyhessian einconv einops jaxtyping linear_operator opt-einsum wadler_lindig
 
-$(VENV)/test.installed: pyproject.toml constraints.txt
+$(VENV)/test.installed: requirements/test.txt $(PYPROJECTS) constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev]"
+	$(PIP) -r $<
 	$(PIP) --no-deps $(PEERS)
 	touch $@

@@ -46,16 +46,16 @@ from scipy.stats import t as t_quantile
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
-from dissensus.basins import hessian, top_eigenvalues, trace
-from dissensus.basins.objectives import plain_attention
-from dissensus.basins.operators import matrix_operator
 from dissensus.cores import available_cores
-from dissensus.training.models import build
+from dissensus_train.basins import hessian, top_eigenvalues, trace
+from dissensus_train.basins.objectives import plain_attention
+from dissensus_train.basins.operators import matrix_operator
+from dissensus_train.training.models import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.basins import Operator
+    from dissensus_train.basins import Operator
 
 TOLERANCE, PROBES, CLASSES, TOKENS = 1e-3, 40, 10, 128
 

@@ -18,14 +18,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dissensus.studies import open_study, read_study
-from dissensus.training.batches import PADDING, crop_flip, padded
-from dissensus.training.loop import log_probabilities, same_bits
-from dissensus.training.models import resnet18
-from dissensus.training.streams import StreamedRuns, begin_from_zero
+from dissensus_train.studies import open_study, read_study
+from dissensus_train.training.batches import PADDING, crop_flip, padded
+from dissensus_train.training.loop import log_probabilities, same_bits
+from dissensus_train.training.models import resnet18
+from dissensus_train.training.streams import StreamedRuns, begin_from_zero
 
 if TYPE_CHECKING:
-    from dissensus.training.data import TrainingData
+    from dissensus_train.training.data import TrainingData
 
 GPU = torch.device("cuda")
 EPOCHS, RATE = 200, 0.1

@@ -33,16 +33,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.collect.backup import file_integrity
-from dissensus.collect.collected import snapshot
-from dissensus.collect.project import init_project, read_project
-from dissensus.collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
-from dissensus.collect.simulation.wire import Browser, ConnectionLost
+from dissensus_collect.backup import file_integrity
+from dissensus_collect.collected import snapshot
+from dissensus_collect.project import init_project, read_project
+from dissensus_collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
+from dissensus_collect.simulation.wire import Browser, ConnectionLost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dissensus.collect.project import Project
+    from dissensus_collect.project import Project
 
 CLASSES = [str(digit) for digit in range(10)]
 GOLD = {"item0": "3", "item1": "4", "item2": "5"}

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from dissensus.curate import find_duplicates
 from dissensus.datasets import Source, read_source
+from dissensus_train.curate import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -291,12 +291,12 @@ def fitted(title: str, names: list[str], column: Any, right: Any, weight: Any, u
 
 
 def fit(data: Path) -> None:
-    """The weights of `dissensus.curate.near_images`, from sets that no figure here is measured on.
+    """The weights of `dissensus_train.curate.near_images`, from sets that no figure here is measured on.
 
     What is added to the constants was chosen on CIFAR-10, on which the figures are measured. The weights there are were
     fitted when all pairs of drawn images, and those no more alike than their background, were aligned too.
     """
-    from dissensus.curate.near_images import Evidence, canvas, judged_pairs
+    from dissensus_train.curate.near_images import Evidence, canvas, judged_pairs
 
     names = [*Evidence._fields, "high background"]
     sets = (

@@ -32,15 +32,15 @@ import torch
 from dissensus.evaluation.metrics import accuracy, entropy_spearman, kl, soft_nll
 from dissensus.items.shown import Items
 from dissensus.labels.distribution import LabelDistribution
-from dissensus.training.data import TrainingData
-from dissensus.training.engine import train
-from dissensus.training.run import run_on
-from dissensus.training.settings import REGIMES, Training
+from dissensus_train.training.data import TrainingData
+from dissensus_train.training.engine import train
+from dissensus_train.training.run import run_on
+from dissensus_train.training.settings import REGIMES, Training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.training.run import RunResult
+    from dissensus_train.training.run import RunResult
 
 HS_BREXIT: Final = Training(
     optimiser="adamw",

@@ -19,13 +19,13 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from tests.evaluation.coverage import best_trials, corrected_trials, ruler_trials, share, shared_trials
 from tests.evaluation.simulated import FAMILIES
 
 if TYPE_CHECKING:
-    from tests.evaluation.coverage import Sizes
-
     from dissensus.evaluation.finite_panel.people_ruler import Ruled
+    from tests.evaluation.coverage import Sizes
 
 BEST = ("soft_nll", "kl", "brier", "tvd", "jsd", "wasserstein", "accuracy", "expected_accuracy", "abs_entce")
 CORRECTED = ("soft_nll", "brier", "kl", "entce", "tvd", "jsd", "entropy_pearson")

@@ -28,18 +28,18 @@ from torch.utils.data import DataLoader, TensorDataset
 from dissensus.evaluation.people.two_way import mean_over_votes
 from dissensus.evaluation.people.vote_scores import score_votes
 from dissensus.labels.schemes import frequency
-from dissensus.training.data import TrainingData
-from dissensus.training.engine import train
-from dissensus.training.loop import train_loop
-from dissensus.training.people import SHRINKAGE, People, votes_of_split
-from dissensus.training.run import people_run, run_on
-from dissensus.training.settings import REGIMES, Training
 from dissensus.votes.table import Votes
+from dissensus_train.training.data import TrainingData
+from dissensus_train.training.engine import train
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.people import SHRINKAGE, People, votes_of_split
+from dissensus_train.training.run import people_run, run_on
+from dissensus_train.training.settings import REGIMES, Training
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.training.run import Run, RunResult
+    from dissensus_train.training.run import Run, RunResult
 
 FILE: Final = "md-agreement.npz"
 SEEDS: Final = 6

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtrit
 
-from dissensus.collect.quality import panel_concentration
 from dissensus.datasets import DATASETS
 from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.labels.schemes import fit_concentration
+from dissensus.planning.allocation import panel_concentration
 from dissensus.planning.comparing import WORTH, forecasts, simulated_pair
 from dissensus.planning.fitted import FittedPanel, fit_panel
 from dissensus.planning.next_items import next_votes

@@ -13,8 +13,8 @@ import heapq
 import json
 from pathlib import Path
 
-from dissensus.bench.protocol import read_protocol
-from dissensus.training.fleet import FLEET
+from dissensus_papers.bench.protocol import read_protocol
+from dissensus_train.training.fleet import FLEET
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "bench"
 SECONDS_OF_A_RUN = (24.0, 26.5)

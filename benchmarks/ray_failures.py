@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 from ray.cluster_utils import Cluster as Nodes
-
-from dissensus.studies import open_study, plan_study, read_study, run_plan
-from dissensus.training.on_ray import Cluster
-from dissensus.training.store import RunStore
 from small_study import write_study
+
+from dissensus_train.studies import open_study, plan_study, read_study, run_plan
+from dissensus_train.training.on_ray import Cluster
+from dissensus_train.training.store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

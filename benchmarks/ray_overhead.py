@@ -18,11 +18,11 @@ from pathlib import Path
 
 import psutil
 import ray
+from small_study import write_study
 
 from dissensus.cores import available_cores
-from dissensus.studies import plan_study, read_study, run_plan
-from dissensus.training.store import RunStore
-from small_study import write_study
+from dissensus_train.studies import plan_study, read_study, run_plan
+from dissensus_train.training.store import RunStore
 
 
 def cpu_seconds() -> float:

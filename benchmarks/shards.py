@@ -15,8 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from dissensus.studies import Shard, open_study, plan_study, read_study, run_plan
 from small_study import write_study
+
+from dissensus_train.studies import Shard, open_study, plan_study, read_study, run_plan
 
 
 def work(study: Path, store: Path, number: int, log: Path) -> None:

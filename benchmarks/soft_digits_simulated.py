@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.curate.simulated_digits import simulated_set
 from dissensus.dynamics import data_map, read_dynamics, uncertainty_correlations
 from dissensus.evaluation.metrics import accuracy, kl
 from dissensus.evaluation.mode_audit import ModeShift, mode_shift
-from dissensus.studies import OpenStudy, open_study, read_study
-from dissensus.studies.opening import runs_by_system
+from dissensus_papers.digits.simulated_digits import simulated_set
+from dissensus_train.studies import OpenStudy, open_study, read_study
+from dissensus_train.studies.opening import runs_by_system
 
 if TYPE_CHECKING:
     from dissensus.arrays import Mask, Table
-    from dissensus.curate.kept_set import SimulatedSet
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus_papers.digits.kept_set import SimulatedSet
 
 PUBLISHED = {
     "mnist": ("60.4", "96.6", "0.142", "0.025", "0.62"),

@@ -77,7 +77,7 @@ def memory(process: int) -> int:
 
 def main() -> None:
     texts = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
-    from dissensus.studies import plan_study, read_study, run_plan, score_study
+    from dissensus_train.studies import plan_study, read_study, run_plan, score_study
 
     peak, over = 0, threading.Event()
 

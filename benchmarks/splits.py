@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold
 
-from dissensus.curate import Floor, ItemList, select_items, split_groups
-from dissensus.curate.floors import asked_of
-from dissensus.curate.selecting import apportion
 from dissensus.errors import InputError
+from dissensus_train.curate import Floor, ItemList, select_items, split_groups
+from dissensus_train.curate.floors import asked_of
+from dissensus_train.curate.selecting import apportion
 
 
 def label_mixed(seed: int, groups: int) -> tuple[Any, Any]:

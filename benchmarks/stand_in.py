@@ -14,11 +14,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.evaluation.stand_in.plain_loop import minus_rmse, plain_loop
-
 from dissensus.evaluation.stand_in.alternative_annotator import alternative_annotator_test
 from dissensus.evaluation.stand_in.answers import read_model_answers
 from dissensus.votes.official.judged_json import read_alttest
+from tests.evaluation.stand_in.plain_loop import minus_rmse, plain_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,12 +24,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from dissensus.cores import available_cores
 from dissensus.labels.schemes import frequency
-from dissensus.training.data import TrainingData
-from dissensus.training.engine import train
-from dissensus.training.models import build
-from dissensus.training.run import Run
-from dissensus.training.settings import REGIMES, Training
 from dissensus.votes.simulate import simulate_votes
+from dissensus_train.training.data import TrainingData
+from dissensus_train.training.engine import train
+from dissensus_train.training.models import build
+from dissensus_train.training.run import Run
+from dissensus_train.training.settings import REGIMES, Training
 
 FIXED = replace(REGIMES["early-stopping"], patience=None)
 """All epochs, with validation after each: every run does the same work."""

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from dissensus.evaluation.metrics import kl
-from dissensus.studies import open_study, read_study, score_study
+from dissensus_train.studies import open_study, read_study, score_study
 
 SHOWN = {"people": "ten people", "majority": "trained on the majority", "soft": "trained on all votes"}
 

@@ -208,9 +208,9 @@ def escaped(text: str) -> str:
 
 def glossary_page() -> str:
     """The vocabulary, the words of the report, and deliveries and schemes in a line each."""
-    from dissensus.delivery.named import DELIVERIES
     from dissensus.labels.labelling import SCHEMES
     from dissensus.report.glossary import DYNAMICS, PEOPLE, TERMS, delivery_in_words
+    from dissensus_train.delivery.named import DELIVERIES
 
     parts = {
         "The vocabulary": VOCABULARY,
@@ -284,8 +284,8 @@ def bound(number: float) -> str:
 
 def schema_pages() -> dict[str, str | bytes]:
     """The keys of both files that people write, and the JSON schemas that editors complete them with."""
-    from dissensus.collect.schema import project_schema
-    from dissensus.studies.schema import study_schema
+    from dissensus_collect.schema import project_schema
+    from dissensus_train.studies.schema import study_schema
 
     made: dict[str, str | bytes] = {}
     for name, schema in (("study", study_schema()), ("collect", project_schema())):

@@ -1,10 +1,10 @@
 """The Trainer of Hugging Face on votes; lines with a number are the ones that change."""
 
+import datasets
 import numpy as np
 import torch
 import transformers
 
-import datasets
 import dissensus as dis
 
 random = np.random.default_rng(0)

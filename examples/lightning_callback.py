@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 import dissensus as dis
-from dissensus.integrations import Recorder
+from dissensus_train.integrations import Recorder
 
 truth = np.random.default_rng(0).dirichlet([0.5, 0.5, 0.5], 320)  # what people think of 320 items
 x = torch.from_numpy(np.log(truth + 0.05)).float()

@@ -60,9 +60,9 @@ import sys
 for name in ("polars", "rich", "typer", "pandas", "pyarrow"):
     sys.modules[name] = None
 import numpy as np
-import dissensus.evaluation.metrics, dissensus.studies.running, dissensus.evaluation.evaluating
-from dissensus.studies import open_study, read_study
-from dissensus.training.loop import train_loop
+import dissensus.evaluation.metrics, dissensus_train.studies.running, dissensus.evaluation.evaluating
+from dissensus_train.studies import open_study, read_study
+from dissensus_train.training.loop import train_loop
 from dataclasses import replace
 study = read_study("words")
 study = replace(study, training=replace(study.training, epochs=1), models=("linear",), seeds=(0,))

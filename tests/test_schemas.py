@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from dissensus.cli import app
-from dissensus.collect import project as projects
-from dissensus.collect.project import init_project
-from dissensus.collect.schema import project_schema
 from dissensus.errors import InputError
-from dissensus.studies import spec
-from dissensus.studies.schema import study_schema
-from dissensus.studies.spec import read_study, shipped_studies
+from dissensus_collect import project as projects
+from dissensus_collect.project import init_project
+from dissensus_collect.schema import project_schema
+from dissensus_train.studies import spec
+from dissensus_train.studies.schema import study_schema
+from dissensus_train.studies.spec import read_study, shipped_studies
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,11 +10,11 @@
 # With your own texts, the model and its tokenizer come from `from_pretrained`.
 
 # %%
+import datasets
 import numpy as np
 import torch
 import transformers
 
-import datasets
 import dissensus as dis
 
 random = np.random.default_rng(0)

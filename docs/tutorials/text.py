@@ -89,7 +89,7 @@ dis.report(scored, "report.html")
 # A bundle is a folder that predicts on any machine, without the votes.
 
 # %%
-from dissensus.bundles import export_bundle
+from dissensus_train.bundles import export_bundle
 
 export_bundle(scored, "model")
 model = dis.load_model("model")

@@ -23,7 +23,7 @@ import typer
 from typer.testing import CliRunner
 
 from dissensus.cli import app, with_json_to
-from dissensus.training.loop import one_thread
+from dissensus_train.training.loop import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

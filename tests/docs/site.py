@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.conftest import CHROMIUM, FLAGS
+from conftest import CHROMIUM, FLAGS
 
 LOOKED_AT = (
     "index", "start/tour", "start/doors", "start/glossary", "tutorials/text", "tutorials/images",

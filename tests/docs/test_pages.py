@@ -15,7 +15,7 @@ import typer
 import dissensus as dis
 from dissensus.cli import app
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.training.store import RunStore
+from dissensus_train.training.store import RunStore
 from tests.docs.running import DOCS, NOT_RUN, PAGES, blocks, lines_of, run_notebook, run_page, unknown_options
 
 if TYPE_CHECKING:

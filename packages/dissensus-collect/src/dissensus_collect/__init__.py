@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus.collect.database import open_database as open_database
-    from dissensus.collect.project import Project as Project
-    from dissensus.collect.project import init_project as init_project
-    from dissensus.collect.project import read_project as read_project
+    from dissensus_collect.database import open_database as open_database
+    from dissensus_collect.project import Project as Project
+    from dissensus_collect.project import init_project as init_project
+    from dissensus_collect.project import read_project as read_project
 
 __getattr__, __dir__ = lazy_names(
     __name__,

@@ -15,18 +15,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.arrays import places_within
-from dissensus.collect.allocation import best_votes, draw_round, expected_error, gains_of_next_votes
-from dissensus.collect.collected import pseudonyms, read_judgements, votes_of_judgements
-from dissensus.collect.quality import panel_concentration
-from dissensus.collect.slots import want
 from dissensus.labels.schemes import weighted
+from dissensus.planning.allocation import (
+    best_votes,
+    draw_round,
+    expected_error,
+    gains_of_next_votes,
+    panel_concentration,
+)
+from dissensus_collect.collected import pseudonyms, read_judgements, votes_of_judgements
+from dissensus_collect.slots import want
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dissensus.arrays import Floats, Ints
-    from dissensus.collect.collected import Judgements
-    from dissensus.collect.project import Project
+    from dissensus_collect.collected import Judgements
+    from dissensus_collect.project import Project
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from dissensus.collect import assignment, participants
-from dissensus.collect.answers import Refused, check_answers, check_values, questions_of
-from dissensus.collect.assignment import Assigned, Elsewhere, Finished, Nothing
-from dissensus.collect.events import log_event
-from dissensus.collect.media import inside, picture
-from dissensus.collect.orders import class_order
-from dissensus.collect.project import LONGEST_ANSWER
-from dissensus.collect.recruitment import Preview, external_of, way_back
-from dissensus.collect.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, too_many
-from dissensus.collect.site import (
+from dissensus.responses import RESPONSES
+from dissensus_collect import assignment, participants
+from dissensus_collect.answers import Refused, check_answers, check_values, questions_of
+from dissensus_collect.assignment import Assigned, Elsewhere, Finished, Nothing
+from dissensus_collect.events import log_event
+from dissensus_collect.media import inside, picture
+from dissensus_collect.orders import class_order
+from dissensus_collect.project import LONGEST_ANSWER
+from dissensus_collect.recruitment import Preview, external_of, way_back
+from dissensus_collect.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, too_many
+from dissensus_collect.site import (
     LANGUAGE_COOKIE,
     Refusal,
     known,
@@ -37,7 +38,6 @@ from dissensus.collect.site import (
     text_of,
     turned_away,
 )
-from dissensus.responses import RESPONSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from starlette.datastructures import FormData
     from starlette.requests import Request
 
-    from dissensus.collect.database import Cursor
-    from dissensus.collect.language import Language
-    from dissensus.collect.participants import Annotator
-    from dissensus.collect.site import Site
+    from dissensus_collect.database import Cursor
+    from dissensus_collect.language import Language
+    from dissensus_collect.participants import Annotator
+    from dissensus_collect.site import Site
 
     T = TypeVar("T")
-    from dissensus.collect.project import Feedback, Project
+    from dissensus_collect.project import Feedback, Project
 
 SCREENS: Final = {
     "arrived": ("/consent", "/screen"),

@@ -7,13 +7,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.collect.project import LONGEST_ANSWER
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
+from dissensus_collect.project import LONGEST_ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dissensus.collect.project import ItemQuestion, Project
+    from dissensus_collect.project import ItemQuestion, Project
 
 POINTS: Final = 100
 """How many points the layout `points` shares out among the classes."""

@@ -12,19 +12,19 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.collect.answers import Answers, Refused, amounts_of, responses_of
-from dissensus.collect.events import log_event
-from dissensus.collect.gold import apply_gold_rule, gold_missed
-from dissensus.collect.orders import class_order, fraction, gold_places
-from dissensus.collect.participants import away_since
-from dissensus.collect.slots import TAKE_SLOT, free_slot, retire, take_slot
 from dissensus.responses import RESPONSES
+from dissensus_collect.answers import Answers, Refused, amounts_of, responses_of
+from dissensus_collect.events import log_event
+from dissensus_collect.gold import apply_gold_rule, gold_missed
+from dissensus_collect.orders import class_order, fraction, gold_places
+from dissensus_collect.participants import away_since
+from dissensus_collect.slots import TAKE_SLOT, free_slot, retire, take_slot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.collect.database import Cursor
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Cursor
+    from dissensus_collect.project import Project
 
 RETRY_SECONDS: Final = 30.0
 SET_ASIDE: Final = 3

@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dissensus.collect.database import FILE, claim
 from dissensus.errors import InputError
 from dissensus.whole_file import whole_file
+from dissensus_collect.database import FILE, claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.collect.database import Database
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Database
+    from dissensus_collect.project import Project
 
 KEPT: Final = 48
 """How many backups are kept, the newest ones: two days of one an hour."""
@@ -124,7 +124,7 @@ def file_integrity(path: Path) -> str:
 
 
 def _refuse_other_project(backup: Path, project: Project) -> None:
-    from dissensus.collect.items import project_items
+    from dissensus_collect.items import project_items
 
     with contextlib.closing(_open(backup)) as connection:
         retired = {row[1] for row in connection.execute("PRAGMA table_info(item)")} & {"retired_at"}

@@ -15,10 +15,10 @@ from dissensus.errors import InputError, meant
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dissensus.collect.assignment import Status
-    from dissensus.collect.project import Project
-    from dissensus.collect.setup_check import Finding
-    from dissensus.collect.simulation.bots import Simulation
+    from dissensus_collect.assignment import Status
+    from dissensus_collect.project import Project
+    from dissensus_collect.setup_check import Finding
+    from dissensus_collect.simulation.bots import Simulation
 
 app = typer.Typer(name="collect", help="Collect votes on the web: exactly k for every item.", no_args_is_help=True)
 items_app = typer.Typer(name="items", help="Items of a project that runs: set aside, use again, replace, add.")
@@ -59,8 +59,8 @@ def init(
     """Make a project: one file, collect.toml, that holds every setting."""
     from dataclasses import asdict
 
-    from dissensus.collect.project import init_project, read_project
-    from dissensus.collect.setup_check import check_setup
+    from dissensus_collect.project import init_project, read_project
+    from dissensus_collect.setup_check import check_setup
 
     path = init_project(
         folder,
@@ -111,9 +111,9 @@ def serve(
     ] = None,
 ) -> None:
     """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once."""
-    from dissensus.collect.project import read_project
-    from dissensus.collect.serving import Links, serve_project, serving_warnings
-    from dissensus.collect.setup_check import check_setup
+    from dissensus_collect.project import read_project
+    from dissensus_collect.serving import Links, serve_project, serving_warnings
+    from dissensus_collect.setup_check import check_setup
 
     project = read_project(folder)
     _say_findings(check_setup(project))
@@ -143,9 +143,9 @@ def serve(
 @app.command()
 def login(folder: Folder, json: opt.JsonTo = None) -> None:
     """Print a new one-time link for the researcher, while the project is being served."""
-    from dissensus.collect.project import read_project
-    from dissensus.collect.security import Logins
     from dissensus.errors import InputError
+    from dissensus_collect.project import read_project
+    from dissensus_collect.security import Logins
 
     logins = Logins(read_project(folder).folder)
     if logins.address is None:
@@ -162,12 +162,12 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
     """Show how far a project has come, even while it is being served."""
     from dataclasses import asdict
 
-    from dissensus.collect.assignment import status_of
-    from dissensus.collect.collected import snapshot
-    from dissensus.collect.database import check_schema
-    from dissensus.collect.events import is_simulated
-    from dissensus.collect.participants import door, quotas_so_far
-    from dissensus.collect.project import read_project
+    from dissensus_collect.assignment import status_of
+    from dissensus_collect.collected import snapshot
+    from dissensus_collect.database import check_schema
+    from dissensus_collect.events import is_simulated
+    from dissensus_collect.participants import door, quotas_so_far
+    from dissensus_collect.project import read_project
 
     project, now = read_project(folder), time.time()
     with snapshot(project, database) as cursor:
@@ -211,8 +211,8 @@ def simulate(
     """Rehearse a project with bots, through the real server, on a copy; real votes are not touched."""
     from tempfile import TemporaryDirectory
 
-    from dissensus.collect.project import read_project
-    from dissensus.collect.simulation.bots import Behaviour, simulate
+    from dissensus_collect.project import read_project
+    from dissensus_collect.simulation.bots import Behaviour, simulate
 
     project = read_project(folder)
     behaviour = Behaviour(abandon=abandon, careless=careless, exclude=exclude)
@@ -251,10 +251,10 @@ def export(
     json: opt.JsonTo = None,
 ) -> None:
     """Write votes, answers, annotators, items, events, codebook and checksums; pseudonymous by default."""
-    from dissensus.collect.collected import snapshot
-    from dissensus.collect.database import check_schema
-    from dissensus.collect.export import FORMATS, export_project
-    from dissensus.collect.project import read_project
+    from dissensus_collect.collected import snapshot
+    from dissensus_collect.database import check_schema
+    from dissensus_collect.export import FORMATS, export_project
+    from dissensus_collect.project import read_project
 
     project = read_project(folder)
     if output is None:
@@ -287,9 +287,9 @@ BY = "command line"
 @items_app.command()
 def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Set an item aside, even while the project is being served: nobody is shown it, its votes are kept apart."""
-    from dissensus.collect.database import write_beside
-    from dissensus.collect.project import read_project
-    from dissensus.collect.slots import retire
+    from dissensus_collect.database import write_beside
+    from dissensus_collect.project import read_project
+    from dissensus_collect.slots import retire
 
     def work(cursor: Any) -> None:
         retire(cursor, _item_named(cursor, item), now=time.time(), reason=reason, by=BY)
@@ -304,9 +304,9 @@ def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = N
 @items_app.command("put-back")
 def put_back(folder: Folder, item: Item, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Use an item again that was set aside; its votes count as before."""
-    from dissensus.collect.database import write_beside
-    from dissensus.collect.project import read_project
-    from dissensus.collect.slots import put_back
+    from dissensus_collect.database import write_beside
+    from dissensus_collect.project import read_project
+    from dissensus_collect.slots import put_back
 
     def work(cursor: Any) -> None:
         put_back(cursor, _item_named(cursor, item), now=time.time(), by=BY)
@@ -344,9 +344,9 @@ def add(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -
 
 
 def _read_items(folder: Path, database: str | None, *, replaced: list[str] | None = None) -> list[str]:
-    from dissensus.collect.database import write_beside
-    from dissensus.collect.items import hashes_of, load_items, project_items
-    from dissensus.collect.project import read_project
+    from dissensus_collect.database import write_beside
+    from dissensus_collect.items import hashes_of, load_items, project_items
+    from dissensus_collect.project import read_project
 
     project = read_project(folder)
     items = project_items(project)
@@ -377,9 +377,9 @@ def void(
     json: opt.JsonTo = None,
 ) -> None:
     """Stop using single judgements (say, of an image that was not shown), and ask others for votes in their place."""
-    from dissensus.collect.database import write_beside
-    from dissensus.collect.project import read_project
-    from dissensus.collect.slots import unvoid, void
+    from dissensus_collect.database import write_beside
+    from dissensus_collect.project import read_project
+    from dissensus_collect.slots import unvoid, void
 
     if item is None and annotator is None:
         raise InputError("void: say which judgements: --item NAME, --annotator PSEUDONYM, or both")
@@ -425,9 +425,9 @@ def attributes(
     json: opt.JsonTo = None,
 ) -> None:
     """Join what Prolific or MTurk knows of the annotators to their votes, as attributes."""
-    from dissensus.collect.database import write_beside
-    from dissensus.collect.demographics import join_demographics
-    from dissensus.collect.project import read_project
+    from dissensus_collect.database import write_beside
+    from dissensus_collect.demographics import join_demographics
+    from dissensus_collect.project import read_project
 
     found, names = write_beside(
         read_project(folder),
@@ -460,9 +460,9 @@ def pay(
     """Show what everybody is due, decide about it, and write it for Prolific or MTurk."""
     from dataclasses import asdict
 
-    from dissensus.collect.database import write_beside
-    from dissensus.collect.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
-    from dissensus.collect.project import read_project
+    from dissensus_collect.database import write_beside
+    from dissensus_collect.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
+    from dissensus_collect.project import read_project
 
     project = read_project(folder)
 
@@ -517,7 +517,7 @@ def _write_privately(folder: Path, files: dict[str, str]) -> None:
 
 
 def _show_pay(project: Project, lines: Any) -> None:
-    from dissensus.collect.pay import realised, realised_by_group
+    from dissensus_collect.pay import realised, realised_by_group
 
     out = console()
     money = plain(project.cost.currency)
@@ -549,8 +549,8 @@ def backup(
     json: opt.JsonTo = None,
 ) -> None:
     """Copy the database into FOLDER/backups, even while it is being served, and check the copy."""
-    from dissensus.collect.backup import back_up
-    from dissensus.collect.project import read_project
+    from dissensus_collect.backup import back_up
+    from dissensus_collect.project import read_project
 
     made = back_up(None, read_project(folder), to=to)
     if json_alone(json, {"backup": str(made)}):
@@ -566,8 +566,8 @@ def restore(
     json: opt.JsonTo = None,
 ) -> None:
     """Replace the database by a backup, keeping the old one; a broken backup is refused."""
-    from dissensus.collect.backup import restore
-    from dissensus.collect.project import read_project
+    from dissensus_collect.backup import restore
+    from dissensus_collect.project import read_project
 
     kept = restore(read_project(folder), backup)
     if json_alone(json, {"from": str(backup), "kept": None if kept is None else str(kept)}):
@@ -597,9 +597,9 @@ def deploy(
     json: opt.JsonTo = None,
 ) -> None:
     """Write what is needed to serve a project with TLS on a machine of its own; docs/deploy.md walks through it."""
-    from dissensus.collect.deploy import write_deployment
-    from dissensus.collect.project import read_project
     from dissensus.errors import InputError
+    from dissensus_collect.deploy import write_deployment
+    from dissensus_collect.project import read_project
 
     if docker == systemd:
         raise InputError("collect deploy: give either --docker or --systemd")
@@ -629,8 +629,8 @@ def doctor(
     """Check address, proxy, TLS, disk, database, backups, file modes and clock of a project, and say what to do."""
     from dataclasses import asdict
 
-    from dissensus.collect.doctor import examine
-    from dissensus.collect.project import read_project
+    from dissensus_collect.doctor import examine
+    from dissensus_collect.project import read_project
 
     found = examine(read_project(folder), base_url=base_url)
     wrong = any(each.kind == "error" for each in found)
@@ -672,7 +672,7 @@ def _histogram(by_votes: Any) -> str:
 def _show_simulation(project: Project, found: Simulation, *, json: Path | None) -> None:
     import numpy as np
 
-    from dissensus.collect.setup_check import project_budget
+    from dissensus_collect.setup_check import project_budget
 
     budget = project_budget(project)
     p50, p99 = np.percentile(found.milliseconds, [50, 99]).tolist() if found.milliseconds.size else (0.0, 0.0)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.collect.database import FILE, existing_file
-from dissensus.collect.participants import final_answers
 from dissensus.errors import InputError
 from dissensus.responses import NO, UNSURE
 from dissensus.votes.columns import SYNONYMS
 from dissensus.votes.table import NONE, Votes
+from dissensus_collect.database import FILE, existing_file
+from dissensus_collect.participants import final_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Table
-    from dissensus.collect.project import Project
+    from dissensus_collect.project import Project
 
 _COLUMNS: Final = {
     "assignment": "a.id",
@@ -102,7 +102,7 @@ def snapshot(project: Project, url: str | None = None) -> Iterator[Any]:
     """
     connection: Any
     if url is not None:
-        from dissensus.collect.postgres import postgres_beside
+        from dissensus_collect.postgres import postgres_beside
 
         connection = postgres_beside(url, read_only=True)
         connection.begin()

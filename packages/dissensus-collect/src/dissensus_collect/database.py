@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 from filelock import FileLock, Timeout
 
-from dissensus.collect.events import log_event
-from dissensus.collect.items import hashes_of, load_items, project_items
-from dissensus.collect.slots import fill_slots
 from dissensus.errors import InputError
+from dissensus_collect.events import log_event
+from dissensus_collect.items import hashes_of, load_items, project_items
+from dissensus_collect.slots import fill_slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.collect.items import ProjectItem
-    from dissensus.collect.project import Project
+    from dissensus_collect.items import ProjectItem
+    from dissensus_collect.project import Project
 
 T = TypeVar("T")
 
@@ -276,7 +276,7 @@ def open_database(project: Project, url: str | None = None) -> Database:
     if url is not None and not url.startswith(("postgresql://", "postgres://")):
         raise InputError(f"database '{url}': not a URL of PostgreSQL; give postgresql://user@host/name, or none")
     if url is not None:
-        from dissensus.collect.postgres import open_postgres
+        from dissensus_collect.postgres import open_postgres
 
         database = open_postgres(url)
     else:
@@ -299,7 +299,7 @@ def open_database(project: Project, url: str | None = None) -> Database:
 
 def schema(name: str) -> str:
     """The text of an SQL file of this room."""
-    return (resources.files("dissensus.collect") / name).read_text(encoding="utf-8")
+    return (resources.files("dissensus_collect") / name).read_text(encoding="utf-8")
 
 
 def _prepare(cursor: Cursor, project: Project, items: Sequence[ProjectItem], hashes: Mapping[str, str]) -> None:
@@ -386,7 +386,7 @@ def write_beside(project: Project, url: str | None, work: Callable[[Cursor], T])
     """
     connection: Connection
     if url is not None:
-        from dissensus.collect.postgres import postgres_beside
+        from dissensus_collect.postgres import postgres_beside
 
         connection = postgres_beside(url, read_only=False)
     else:
@@ -502,7 +502,7 @@ def _open_sqlite(folder: Path) -> Database:
 
 def _refuse_a_lost_one(path: Path) -> None:
     """Refuses to begin anew where votes were collected before: the new backups would in time replace the good ones."""
-    from dissensus.collect.backup import backups
+    from dissensus_collect.backup import backups
 
     if path.exists() and (not path.is_file() or path.stat().st_size):
         return

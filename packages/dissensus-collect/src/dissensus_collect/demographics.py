@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from dissensus.collect.events import log_event
-from dissensus.collect.participants import remember
 from dissensus.errors import InputError, choices
 from dissensus.table_file import open_table
 from dissensus.votes.columns import SYNONYMS, plain
+from dissensus_collect.events import log_event
+from dissensus_collect.participants import remember
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dissensus.collect.database import Cursor
+    from dissensus_collect.database import Cursor
 
 WHO: Final = ("participant_id", "worker_id", "prolific_pid", "external")
 """Names of the column that holds the platform's id of a person."""

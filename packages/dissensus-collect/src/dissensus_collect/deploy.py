@@ -11,12 +11,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dissensus.collect.security import checked_base_url
 from dissensus.errors import InputError
 from dissensus.whole_file import whole_folder
+from dissensus_collect.security import checked_base_url
 
 if TYPE_CHECKING:
-    from dissensus.collect.project import Project
+    from dissensus_collect.project import Project
 
 SUBNET: Final = "172.30.87.0/24"
 """The network between Caddy and the server, which nobody else is in."""

@@ -17,17 +17,17 @@ import urllib.request
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from dissensus.collect.backup import backups, file_integrity
-from dissensus.collect.database import FILE
-from dissensus.collect.live import LEAST_FREE
-from dissensus.collect.security import Logins, checked_base_url
-from dissensus.collect.setup_check import Finding
 from dissensus.errors import InputError
+from dissensus_collect.backup import backups, file_integrity
+from dissensus_collect.database import FILE
+from dissensus_collect.live import LEAST_FREE
+from dissensus_collect.security import Logins, checked_base_url
+from dissensus_collect.setup_check import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dissensus.collect.project import Project
+    from dissensus_collect.project import Project
 
 OLDEST_BACKUP: Final = 3 * 3600.0
 """Seconds; the server makes one every hour."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.collect.database import Cursor
+    from dissensus_collect.database import Cursor
 
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True)

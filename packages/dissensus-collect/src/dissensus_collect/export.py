@@ -18,26 +18,26 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from dissensus.collect.adaptive import inclusion_of_votes
-from dissensus.collect.collected import (
-    collected_votes,
-    names_of_items,
-    pseudonyms,
-    read_judgements,
-)
-from dissensus.collect.events import is_simulated
-from dissensus.collect.project import FILE
 from dissensus.errors import InputError, choices
 from dissensus.labels.schemes import weighted
 from dissensus.labels.writing import label_table
 from dissensus.responses import RESPONSES
 from dissensus.votes.writing import write_votes
+from dissensus_collect.adaptive import inclusion_of_votes
+from dissensus_collect.collected import (
+    collected_votes,
+    names_of_items,
+    pseudonyms,
+    read_judgements,
+)
+from dissensus_collect.events import is_simulated
+from dissensus_collect.project import FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.collect.project import Project
     from dissensus.votes.table import Votes
+    from dissensus_collect.project import Project
 
 FORMATS: Final = ("csv", "jsonl", "parquet")
 SCHEMES: Final = ("equal-weighted", "uncertainty-weighted")

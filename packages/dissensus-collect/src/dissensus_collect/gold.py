@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dissensus.collect.participants import GOLD_RULE, exclude, include
+from dissensus_collect.participants import GOLD_RULE, exclude, include
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.collect.database import Cursor
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Cursor
+    from dissensus_collect.project import Project
 
 
 def gold_missed(project: Project, item: str, responses: Sequence[int]) -> bool:

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from dissensus.collect.events import log_event
-from dissensus.collect.orders import fraction
-from dissensus.collect.slots import count_vote_items, retire
 from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError, meant
 from dissensus.items.pictures import IMAGE_SUFFIXES, image_paths
+from dissensus.planning.allocation import WANTED
+from dissensus_collect.events import log_event
+from dissensus_collect.orders import fraction
+from dissensus_collect.slots import count_vote_items, retire
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.collect.database import Cursor
-    from dissensus.collect.project import Project
-
-
-WANTED: Final = "votes_wanted"
-"""The column of a table that says how many votes an item wants."""
+    from dissensus_collect.database import Cursor
+    from dissensus_collect.project import Project
 
 
 @dataclass(frozen=True, kw_only=True)

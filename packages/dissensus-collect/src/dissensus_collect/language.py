@@ -93,7 +93,7 @@ class Language:
 @functools.cache
 def language(code: str) -> Language:
     """The language of a code, one of `NAMES`."""
-    text = (resources.files("dissensus.collect") / "languages" / f"{code}.toml").read_text(encoding="utf-8")
+    text = (resources.files("dissensus_collect") / "languages" / f"{code}.toml").read_text(encoding="utf-8")
     told = tomllib.loads(text)
     return Language(code, told["pages"], told["scripts"])
 

@@ -6,19 +6,19 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dissensus.collect.assignment import status_of
-from dissensus.collect.events import is_simulated
-from dissensus.collect.participants import quotas_so_far
-from dissensus.collect.pay import pay_sheet, realised
+from dissensus_collect.assignment import status_of
+from dissensus_collect.events import is_simulated
+from dissensus_collect.participants import quotas_so_far
+from dissensus_collect.pay import pay_sheet, realised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dissensus.collect.assignment import Status
-    from dissensus.collect.database import Cursor
-    from dissensus.collect.participants import Quota
-    from dissensus.collect.pay import Realised
-    from dissensus.collect.project import Project
+    from dissensus_collect.assignment import Status
+    from dissensus_collect.database import Cursor
+    from dissensus_collect.participants import Quota
+    from dissensus_collect.pay import Realised
+    from dissensus_collect.project import Project
 
 PACE_SECONDS: Final = 900.0
 """The stretch of time over which the pace is measured."""

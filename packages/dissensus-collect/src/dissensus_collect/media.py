@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import FileResponse, Response
 
-from dissensus.collect.security import keyed_name
+from dissensus_collect.security import keyed_name
 
 if TYPE_CHECKING:
     from pathlib import Path

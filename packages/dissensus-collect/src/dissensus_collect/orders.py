@@ -11,7 +11,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dissensus.collect.project import Project
+    from dissensus_collect.project import Project
 
 
 def fraction(seed: int, *what: int | str) -> float:

@@ -8,16 +8,16 @@ import secrets
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.collect.answers import Refused
-from dissensus.collect.events import log_event
-from dissensus.collect.slots import fill_slots, free_slots_of, take_slot
 from dissensus.errors import InputError
+from dissensus_collect.answers import Refused
+from dissensus_collect.events import log_event
+from dissensus_collect.slots import fill_slots, free_slots_of, take_slot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.collect.database import Cursor
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Cursor
+    from dissensus_collect.project import Project
 
 GOLD_RULE: Final = "gold rule"
 """Given as both who excluded an annotator and why, where no researcher did it."""

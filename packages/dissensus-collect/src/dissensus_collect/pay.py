@@ -8,15 +8,15 @@ import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.collect.events import log_event
-from dissensus.collect.participants import ending_of, final_answers
 from dissensus.errors import InputError
+from dissensus_collect.events import log_event
+from dissensus_collect.participants import ending_of, final_answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.collect.database import Cursor
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Cursor
+    from dissensus_collect.project import Project
 
 DECISIONS: Final = ("approved", "rejected")
 MANY_REPORTS: Final = 0.2

@@ -13,8 +13,8 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
-from dissensus.collect.database import Database, DiskFull, schema
 from dissensus.errors import InputError
+from dissensus_collect.database import Database, DiskFull, schema
 
 try:
     import psycopg

@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.collect.language import NAMES, language
 from dissensus.errors import InputError, choices
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.toml_file import TomlFile
+from dissensus_collect.language import NAMES, language
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -456,7 +456,7 @@ def init_project(
         items_per_annotator: the most items that one annotator is asked about.
         recruitment: one of `PLATFORMS`.
     """
-    from dissensus.collect.items import classes_of
+    from dissensus_collect.items import classes_of
 
     folder = Path(folder)
     path = folder / FILE

@@ -13,25 +13,26 @@ import numpy as np
 from scipy.special import betaincinv, entr
 
 from dissensus.arrays import group_medians
-from dissensus.collect.collected import (
+from dissensus.errors import InputError
+from dissensus.labels.dawid_skene import one_coin
+from dissensus.labels.schemes import weighted
+from dissensus.planning.allocation import panel_concentration
+from dissensus.responses import NO, UNSURE, YES
+from dissensus.votes.agreement import class_alpha
+from dissensus.votes.annotators import annotator_agreement
+from dissensus_collect.collected import (
     names_of_items,
     pseudonyms,
     read_judgements,
     votes_of_judgements,
 )
-from dissensus.errors import InputError
-from dissensus.labels.dawid_skene import one_coin
-from dissensus.labels.schemes import fit_concentration, weighted
-from dissensus.responses import NO, UNSURE, YES
-from dissensus.votes.agreement import class_alpha
-from dissensus.votes.annotators import annotator_agreement
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Table
     from dissensus.bootstrap import Estimate
-    from dissensus.collect.collected import Judgements
-    from dissensus.collect.project import Project
     from dissensus.votes.table import Votes
+    from dissensus_collect.collected import Judgements
+    from dissensus_collect.project import Project
 
 HURRIED: Final = 1 / 3
 """An annotator whose median time is below this share of the panel's median is flagged."""
@@ -264,18 +265,6 @@ def class_agreement(cursor: Any, project: Project, *, resamples: int = 200, seed
         ClassAgreement(label=name, alpha=alphas[name].alpha, without_unsure=alphas[name].without_unsure)
         for name in project.classes
     ]
-
-
-def panel_concentration(mass: Table) -> Floats:
-    """(classes,) the concentration of a Dirichlet prior, fitted to all items and no heavier than a uniform one.
-
-    Without the bound, a panel that has judged only a few items, or only similar ones, would expect all items to be so.
-
-    Args:
-        mass: (items, classes) judgements for each class.
-    """
-    fitted = fit_concentration(mass)
-    return np.asarray(fitted * min(1.0, mass.shape[1] / fitted.sum()))
 
 
 def entropy_interval(mass: Table, *, draws: int, seed: int, level: float = 0.95) -> tuple[Floats, Floats, Floats]:

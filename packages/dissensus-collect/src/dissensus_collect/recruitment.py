@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from dissensus.collect.participants import External
-from dissensus.collect.security import MTURK_FRAMES
 from dissensus.errors import InputError
+from dissensus_collect.participants import External
+from dissensus_collect.security import MTURK_FRAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dissensus.collect.project import Recruitment
+    from dissensus_collect.project import Recruitment
 
 PARAMETERS: Final[dict[str, tuple[str, str, str]]] = {
     "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),

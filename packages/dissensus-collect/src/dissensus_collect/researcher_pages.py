@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from dissensus.collect import participants
-from dissensus.collect.events import is_simulated, log_event
-from dissensus.collect.live import is_complete, live, next_step
-from dissensus.collect.security import (
+from dissensus_collect import participants
+from dissensus_collect.events import is_simulated, log_event
+from dissensus_collect.live import is_complete, live, next_step
+from dissensus_collect.security import (
     DOOR_COOKIE,
     RESEARCHER_COOKIE,
     address_of,
@@ -24,7 +24,7 @@ from dissensus.collect.security import (
     keyed_name,
     new_token,
 )
-from dissensus.collect.site import Refusal, Standing, draw, is_researcher, posted_form, site_of
+from dissensus_collect.site import Refusal, Standing, draw, is_researcher, posted_form, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from starlette.datastructures import FormData
     from starlette.requests import Request
 
-    from dissensus.collect.database import Cursor
-    from dissensus.collect.live import Live, NextStep
-    from dissensus.collect.quality import AnnotatorQuality
-    from dissensus.collect.site import Site
+    from dissensus_collect.database import Cursor
+    from dissensus_collect.live import Live, NextStep
+    from dissensus_collect.quality import AnnotatorQuality
+    from dissensus_collect.site import Site
 
     T = TypeVar("T")
 
@@ -203,8 +203,8 @@ async def leave(request: Request) -> Response:
 
 async def setup(request: Request) -> Response:
     """What the project demands, what it costs, and what is missing."""
-    from dissensus.collect.setup_check import check_setup, project_budget
     from dissensus.errors import InputError
+    from dissensus_collect.setup_check import check_setup, project_budget
 
     session = admitted(request)
     project = site_of(request).project
@@ -268,7 +268,7 @@ async def _live(request: Request) -> Live:
 
 async def quality(request: Request) -> Response:
     """Every annotator compared with the panel, and how well the panel agrees on each class."""
-    from dissensus.collect.quality import annotator_quality, class_agreement
+    from dissensus_collect.quality import annotator_quality, class_agreement
 
     session = admitted(request)
     site = site_of(request)
@@ -326,7 +326,7 @@ def _undo_sentence(last: tuple[str, tuple[Standing, ...]] | None) -> str:
 
 async def person(request: Request) -> Response:
     """One annotator, with everything that is known and what can be decided."""
-    from dissensus.collect.quality import annotator_quality
+    from dissensus_collect.quality import annotator_quality
 
     session = admitted(request)
     project = site_of(request).project
@@ -339,7 +339,7 @@ async def person(request: Request) -> Response:
 
 async def items(request: Request) -> Response:
     """Every item: how many votes it has and, on request, what was answered."""
-    from dissensus.collect.quality import item_quality
+    from dissensus_collect.quality import item_quality
 
     session = admitted(request)
     site = site_of(request)
@@ -422,7 +422,7 @@ def _item(cursor: Cursor, number: int) -> tuple[dict[str, Any], list[Any]] | Non
 
 async def decide_on_item(request: Request) -> Response:
     """Set an item aside or use it again, or one of its judgements; others are asked for votes in their place."""
-    from dissensus.collect.slots import put_back, retire, unvoid, void
+    from dissensus_collect.slots import put_back, retire, unvoid, void
 
     session = admitted(request)
     form = await posted_form(request, session)
@@ -457,7 +457,7 @@ def _reason(form: FormData) -> str:
 
 async def refresh_items(request: Request) -> Response:
     """Take in new items of the project's folder or table, and new versions of changed ones if asked to."""
-    from dissensus.collect.items import changed_items, hashes_of, load_items, project_items
+    from dissensus_collect.items import changed_items, hashes_of, load_items, project_items
 
     session = admitted(request)
     form = await posted_form(request, session)
@@ -476,7 +476,7 @@ async def refresh_items(request: Request) -> Response:
 
 async def pay(request: Request) -> Response:
     """What everybody is due, and what was decided."""
-    from dissensus.collect.pay import pay_sheet, realised, realised_by_group
+    from dissensus_collect.pay import pay_sheet, realised, realised_by_group
 
     session = admitted(request)
     project = site_of(request).project
@@ -488,7 +488,7 @@ async def pay(request: Request) -> Response:
 
 async def decide_on_pay(request: Request) -> Response:
     """Approve or reject the pay of everybody who was ticked."""
-    from dissensus.collect.pay import decide_pay
+    from dissensus_collect.pay import decide_pay
 
     session = admitted(request)
     form = await posted_form(request, session, fields=20_000)
@@ -515,7 +515,7 @@ async def decide_on_pay(request: Request) -> Response:
 
 async def download_pay(request: Request) -> Response:
     """The decisions in the bulk formats of the recruitment platform."""
-    from dissensus.collect.pay import bulk_files
+    from dissensus_collect.pay import bulk_files
 
     session = admitted(request)
     form = await posted_form(request, session)
@@ -547,7 +547,7 @@ def _sources(cursor: Cursor, ids: list[int]) -> tuple[dict[int, tuple[str | None
 
 async def adaptive(request: Request) -> Response:
     """Which votes beyond k would be bought next, and which have been."""
-    from dissensus.collect.adaptive import plan_allocation
+    from dissensus_collect.adaptive import plan_allocation
 
     session = admitted(request)
     site = site_of(request)
@@ -688,7 +688,7 @@ async def reveal(request: Request) -> Response:
 
 async def begin_round(request: Request) -> Response:
     """Ask for the votes that the plan names."""
-    from dissensus.collect.adaptive import allocate
+    from dissensus_collect.adaptive import allocate
 
     session = admitted(request)
     await posted_form(request, session)
@@ -715,7 +715,7 @@ async def download(request: Request) -> Response:
 
 
 def _archive(cursor: Cursor, site: Site, *, identities: bool) -> bytes:
-    from dissensus.collect.export import export_project
+    from dissensus_collect.export import export_project
 
     with tempfile.TemporaryDirectory() as place:
         written = export_project(cursor, site.project, Path(place) / "export", identities=identities)

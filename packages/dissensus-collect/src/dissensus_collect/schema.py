@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dissensus.collect.project import _TEMPLATE, ENDINGS, ENTRY_KEYS, KEYS, _ProjectFile
 from dissensus.responses import RESPONSES
 from dissensus.toml_file import closed_table
+from dissensus_collect.project import _TEMPLATE, ENDINGS, ENTRY_KEYS, KEYS, _ProjectFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,12 +16,13 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from dissensus.collect import annotator_pages, researcher_pages
-from dissensus.collect.answers import Refused
-from dissensus.collect.database import DiskFull
-from dissensus.collect.participants import shut_by_researcher
-from dissensus.collect.recruitment import NotInvited, key_set_of
-from dissensus.collect.security import (
+from dissensus.errors import InputError
+from dissensus_collect import annotator_pages, researcher_pages
+from dissensus_collect.answers import Refused
+from dissensus_collect.database import DiskFull
+from dissensus_collect.participants import shut_by_researcher
+from dissensus_collect.recruitment import NotInvited, key_set_of
+from dissensus_collect.security import (
     MTURK_FRAMES,
     TOO_LARGE,
     BodyTooLarge,
@@ -30,12 +31,11 @@ from dissensus.collect.security import (
     Logins,
     address_of,
 )
-from dissensus.collect.site import Refusal, ServerSettings, Site, can_start, refuse, site_of, turned_away
-from dissensus.errors import InputError
+from dissensus_collect.site import Refusal, ServerSettings, Site, can_start, refuse, site_of, turned_away
 
 if TYPE_CHECKING:
-    from dissensus.collect.database import Database
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Database
+    from dissensus_collect.project import Project
 
 __all__ = ["ServerSettings", "create_app", "one_time_link"]
 

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Final
 
-from dissensus.collect.adaptive import decide, plan_allocation
-from dissensus.collect.assignment import expire_leases
-from dissensus.collect.backup import back_up
-from dissensus.collect.connections import BURST, hang_up_overdue, limited_protocol, most_connections, quiet_errors
-from dissensus.collect.database import open_database
 from dissensus.errors import InputError
+from dissensus_collect.adaptive import decide, plan_allocation
+from dissensus_collect.assignment import expire_leases
+from dissensus_collect.backup import back_up
+from dissensus_collect.connections import BURST, hang_up_overdue, limited_protocol, most_connections, quiet_errors
+from dissensus_collect.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from types import FrameType
 
-    from dissensus.collect.database import Database
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Database
+    from dissensus_collect.project import Project
 
 EXPIRY_SECONDS: Final = 5.0
 SWITCH_SECONDS: Final = 0.0005
@@ -85,8 +85,8 @@ def serve_project(
     require_server()
     import uvicorn
 
-    from dissensus.collect.security import checked_base_url
-    from dissensus.collect.server import ServerSettings, create_app, one_time_link
+    from dissensus_collect.security import checked_base_url
+    from dissensus_collect.server import ServerSettings, create_app, one_time_link
 
     origin = time.time() if began is None else began
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from dissensus.collect.items import project_items
 from dissensus.errors import InputError
 from dissensus.responses import UNSURE
+from dissensus_collect.items import project_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dissensus.collect.project import Project
+    from dissensus_collect.project import Project
 
 ABANDONED: Final = 0.2
 """Share of people who leave before the end, as in studies that we know of; for the number of people to invite."""

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dissensus.collect.events import is_simulated
-from dissensus.collect.pay import pay_sheet, realised
+from dissensus_collect.collected import collected_votes, snapshot
+from dissensus_collect.events import is_simulated
+from dissensus_collect.pay import pay_sheet, realised
+from dissensus_collect.project import read_project
 
 if TYPE_CHECKING:
-    from dissensus.collect.project import Project
+    from pathlib import Path
+
+    from dissensus.votes.table import Votes
+    from dissensus_collect.project import Project
+
+
+def of_project(folder: Path) -> tuple[dict[str, dict[str, str]], Votes]:
+    """What a project knows of a datasheet's questions, and its votes (`dissensus curate datasheet --project`)."""
+    project = read_project(folder)
+    with snapshot(project) as cursor:
+        return sheet_answers(cursor, project), collected_votes(cursor, project)
 
 
 def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:

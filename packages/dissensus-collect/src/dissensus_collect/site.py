@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from dissensus.collect.language import NAMES, language, preferred
-from dissensus.collect.media import Offered
-from dissensus.collect.participants import annotator_of
-from dissensus.collect.security import (
+from dissensus_collect.language import NAMES, language, preferred
+from dissensus_collect.media import Offered
+from dissensus_collect.participants import annotator_of
+from dissensus_collect.security import (
     ANNOTATOR_COOKIE,
     RESEARCHER_COOKIE,
     Limits,
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from starlette.datastructures import FormData
     from starlette.requests import Request
 
-    from dissensus.collect.database import Cursor, Database
-    from dissensus.collect.language import Language
-    from dissensus.collect.participants import Annotator
-    from dissensus.collect.project import Project
-    from dissensus.collect.recruitment import KeySet
-    from dissensus.collect.security import TurnedAway
+    from dissensus_collect.database import Cursor, Database
+    from dissensus_collect.language import Language
+    from dissensus_collect.participants import Annotator
+    from dissensus_collect.project import Project
+    from dissensus_collect.recruitment import KeySet
+    from dissensus_collect.security import TurnedAway
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +208,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 TEMPLATES: Final = Environment(
-    loader=PackageLoader("dissensus.collect"),
+    loader=PackageLoader("dissensus_collect"),
     autoescape=select_autoescape(enabled_extensions=("html.jinja",), default=True),
     undefined=StrictUndefined,
     trim_blocks=True,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.collect.events import log_event
 from dissensus.errors import InputError
+from dissensus_collect.events import log_event
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.collect.database import Cursor
+    from dissensus_collect.database import Cursor
 
 
 TAKE_SLOT: Final = "UPDATE item SET leased = leased + 1, free = free - 1"

@@ -16,17 +16,17 @@ from uuid import uuid4
 
 import pytest
 
-from dissensus.collect.answers import check_answers
-from dissensus.collect.assignment import Assigned, Finished, Saved, expire_leases, next_item, save
-from dissensus.collect.database import open_database
-from dissensus.collect.participants import External, arrive, consent, practised
-from dissensus.collect.project import init_project, read_project
+from dissensus_collect.answers import check_answers
+from dissensus_collect.assignment import Assigned, Finished, Saved, expire_leases, next_item, save
+from dissensus_collect.database import open_database
+from dissensus_collect.participants import External, arrive, consent, practised
+from dissensus_collect.project import init_project, read_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dissensus.collect.database import Cursor, Database
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Cursor, Database
+    from dissensus_collect.project import Project
 
 POSTGRES = Path("/usr/lib/postgresql")
 CHECKED = """

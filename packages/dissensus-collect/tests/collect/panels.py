@@ -6,17 +6,17 @@ import csv
 import re
 from typing import TYPE_CHECKING, Any
 
-from dissensus.collect.answers import check_answers
-from dissensus.collect.assignment import Assigned, next_item, save
-from dissensus.collect.participants import External, arrive, consent, practised
-from dissensus.collect.project import init_project, read_project
+from dissensus_collect.answers import check_answers
+from dissensus_collect.assignment import Assigned, next_item, save
+from dissensus_collect.participants import External, arrive, consent, practised
+from dissensus_collect.project import init_project, read_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.collect.database import Database
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Database
+    from dissensus_collect.project import Project
 
 NOW = 1_800_000_000.0
 

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissensus.collect.adaptive import allocate, inclusion_of_votes, plan_allocation
-from dissensus.collect.allocation import (
+from dissensus.errors import InputError
+from dissensus.planning.allocation import (
     best_votes,
     draw_round,
     expected_error,
     gains_of_next_votes,
     unbiased_shares,
 )
-from dissensus.collect.collected import read_judgements
-from dissensus.collect.database import open_database
-from dissensus.errors import InputError
+from dissensus_collect.adaptive import allocate, inclusion_of_votes, plan_allocation
+from dissensus_collect.collected import read_judgements
+from dissensus_collect.database import open_database
 from tests.collect.panels import NOW, judge_all, text_project
 
 if TYPE_CHECKING:

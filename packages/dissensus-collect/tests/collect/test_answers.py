@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissensus.collect.answers import Refused, amounts_of, check_answers, check_values, responses_of
-from dissensus.collect.project import read_project
+from dissensus_collect.answers import Refused, amounts_of, check_answers, check_values, responses_of
+from dissensus_collect.project import read_project
 from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.collect.project import Project
+    from dissensus_collect.project import Project
 
 
 def project_with(tmp_path: Path, layout: str = "rows", **changes: Any) -> Project:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dissensus.collect.answers import Refused
-from dissensus.collect.assignment import (
+from dissensus.errors import InputError
+from dissensus_collect.answers import Refused
+from dissensus_collect.assignment import (
     Elsewhere,
     Finished,
     Nothing,
@@ -21,9 +22,8 @@ from dissensus.collect.assignment import (
     status_of,
     take_over,
 )
-from dissensus.collect.participants import arrive, exclude
-from dissensus.collect.slots import want
-from dissensus.errors import InputError
+from dissensus_collect.participants import arrive, exclude
+from dissensus_collect.slots import want
 
 if TYPE_CHECKING:
     from collections.abc import Callable

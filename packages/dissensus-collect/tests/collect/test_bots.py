@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dissensus.collect.backup import file_integrity
-from dissensus.collect.collected import collected_votes, snapshot
-from dissensus.collect.export import export_project
-from dissensus.collect.project import LAYOUTS, init_project, read_project
-from dissensus.collect.simulation.bots import Behaviour, answers_of, make_crowd, simulate, simulated_copy
 from dissensus.errors import InputError
 from dissensus.labels.labelling import label
 from dissensus.report import write_report
-from dissensus.studies import plan_study, read_study, run_plan, score_study
 from dissensus.votes.simulate import simulate_responses
+from dissensus_collect.backup import file_integrity
+from dissensus_collect.collected import collected_votes, snapshot
+from dissensus_collect.export import export_project
+from dissensus_collect.project import LAYOUTS, init_project, read_project
+from dissensus_collect.simulation.bots import Behaviour, answers_of, make_crowd, simulate, simulated_copy
+from dissensus_train.studies import plan_study, read_study, run_plan, score_study
 from tests.collect.conftest import in_schema
 from tests.collect.panels import text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.collect.simulation.bots import Simulation
+    from dissensus_collect.simulation.bots import Simulation
 
 DIGITS = tuple(str(digit) for digit in range(4))
 ROUGH = Behaviour(
@@ -200,7 +200,7 @@ epochs = 5
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_bots_answer_every_layout_as_its_page_would(tmp_path: Path, layout: str) -> None:
-    from dissensus.collect.answers import check_answers
+    from dissensus_collect.answers import check_answers
 
     project = text_project(tmp_path / "project", items=5, classes=DIGITS, layout=f'layout = "{layout}"')
     crowd = make_crowd(project, seed=1)

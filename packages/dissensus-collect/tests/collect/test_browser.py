@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dissensus.collect.database import open_database
-from dissensus.collect.language import language
-from dissensus.collect.participants import arrive, consent, practised, understood
-from dissensus.collect.project import LAYOUTS
-from dissensus.collect.security import ANNOTATOR_COOKIE
-from dissensus.collect.server import create_app, one_time_link
-from dissensus.collect.site import ServerSettings
+from dissensus_collect.database import open_database
+from dissensus_collect.language import language
+from dissensus_collect.participants import arrive, consent, practised, understood
+from dissensus_collect.project import LAYOUTS
+from dissensus_collect.security import ANNOTATOR_COOKIE
+from dissensus_collect.server import create_app, one_time_link
+from dissensus_collect.site import ServerSettings
 from tests.collect.conftest import ASKED, CHECKED
 from tests.collect.web import DIGITS, web_project
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
 
-    from dissensus.collect.database import Cursor, Database
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Cursor, Database
+    from dissensus_collect.project import Project
 
 READY = "#shown:not(.waiting) #frame > *"
 HOSTILE = (

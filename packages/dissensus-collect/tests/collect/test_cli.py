@@ -15,19 +15,19 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from dissensus.cli.collect import app
-from dissensus.collect.backup import backups
-from dissensus.collect.database import open_database
-from dissensus.collect.events import log_event
-from dissensus.collect.project import read_project
-from dissensus.collect.setup_check import check_setup, project_budget
 from dissensus.errors import InputError
+from dissensus_collect.backup import backups
+from dissensus_collect.cli import app
+from dissensus_collect.database import open_database
+from dissensus_collect.events import log_event
+from dissensus_collect.project import read_project
+from dissensus_collect.setup_check import check_setup, project_budget
 from tests.collect.panels import judge_all, text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.collect.project import Project
+    from dissensus_collect.project import Project
 
 
 def collect(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

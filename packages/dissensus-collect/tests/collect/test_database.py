@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dissensus.collect.backup import file_integrity
-from dissensus.collect.database import DiskFull, open_database, write_beside
-from dissensus.collect.events import log_event
-from dissensus.collect.participants import arrive
 from dissensus.errors import InputError
+from dissensus_collect.backup import file_integrity
+from dissensus_collect.database import DiskFull, open_database, write_beside
+from dissensus_collect.events import log_event
+from dissensus_collect.participants import arrive
 from tests.collect.conftest import Collecting, make_project
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from dissensus.collect.database import Cursor, Database
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Cursor, Database
+    from dissensus_collect.project import Project
 
     Make = Callable[..., Collecting]
 
@@ -240,7 +240,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(
     database: Database, project: Project, url: str | None
 ) -> None:
     code = (
-        "import sys; from dissensus.collect import open_database, read_project\n"
+        "import sys; from dissensus_collect import open_database, read_project\n"
         "from dissensus.errors import InputError\n"
         "try: open_database(read_project(sys.argv[1]), sys.argv[2] or None).close()\n"
         "except InputError as error: print(error)"
@@ -257,8 +257,8 @@ def test_one_process_alone_serves_where_the_system_has_no_fcntl(tmp_path: Path) 
     code = """
 import subprocess, sys
 sys.modules["fcntl"] = None  # as on Windows
-from dissensus.collect import open_database, read_project
-from dissensus.collect.backup import back_up, restore
+from dissensus_collect import open_database, read_project
+from dissensus_collect.backup import back_up, restore
 from dissensus.errors import InputError
 project = read_project(sys.argv[1])
 try:

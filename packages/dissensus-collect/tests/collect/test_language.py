@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import dissensus.collect
-from dissensus.collect.language import NAMES, PLURALS, language, preferred
-from dissensus.collect.project import read_project
-from dissensus.collect.setup_check import check_setup
-from dissensus.collect.site import draw
+import dissensus_collect
 from dissensus.errors import InputError
+from dissensus_collect.language import NAMES, PLURALS, language, preferred
+from dissensus_collect.project import read_project
+from dissensus_collect.setup_check import check_setup
+from dissensus_collect.site import draw
 from tests.collect.conftest import make_project
 from tests.collect.web import visited, web_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOM = Path(dissensus.collect.__file__).parent
+ROOM = Path(dissensus_collect.__file__).parent
 TEMPLATES = sorted(path for path in (ROOM / "templates").glob("*.jinja") if not path.name.startswith("researcher"))
 SCRIPTS = sorted(path for path in (ROOM / "static").glob("*.js") if path.name not in ("progress.js", "quality.js"))
 SPEAKING = ("annotator_pages.py", "site.py", "server.py", "recruitment.py", "project.py")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dissensus.collect.orders import class_order, fraction, gold_places, shuffled
+from dissensus_collect.orders import class_order, fraction, gold_places, shuffled
 from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:

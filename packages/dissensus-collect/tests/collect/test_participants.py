@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dissensus.collect.answers import Refused
-from dissensus.collect.assignment import Finished, Nothing
-from dissensus.collect.participants import (
+from dissensus.errors import InputError
+from dissensus_collect.answers import Refused
+from dissensus_collect.assignment import Finished, Nothing
+from dissensus_collect.participants import (
     External,
     annotator_by_id,
     annotator_of,
@@ -25,13 +26,12 @@ from dissensus.collect.participants import (
     practised,
     understood,
 )
-from dissensus.errors import InputError
 from tests.collect.conftest import ASKED, CHECKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.collect.participants import Annotator
+    from dissensus_collect.participants import Annotator
     from tests.collect.conftest import Collecting
 
     Make = Callable[..., Collecting]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from dissensus.cli.collect import app
-from dissensus.collect.collected import collected_votes
-from dissensus.collect.demographics import join_demographics
-from dissensus.collect.participants import External, arrive, consent, delete_participant, practised
-from dissensus.collect.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
-from dissensus.collect.sheet_answers import sheet_answers
 from dissensus.errors import InputError
+from dissensus_collect.cli import app
+from dissensus_collect.collected import collected_votes
+from dissensus_collect.demographics import join_demographics
+from dissensus_collect.participants import External, arrive, consent, delete_participant, practised
+from dissensus_collect.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
+from dissensus_collect.sheet_answers import sheet_answers
 from tests.collect.web import visited, web_project
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from scipy.special import psi
 
-from dissensus.collect.database import open_database
-from dissensus.collect.participants import exclude
-from dissensus.collect.quality import (
+from dissensus.planning.allocation import panel_concentration
+from dissensus_collect.database import open_database
+from dissensus_collect.participants import exclude
+from dissensus_collect.quality import (
     annotator_quality,
     class_agreement,
     entropy_interval,
     item_quality,
-    panel_concentration,
 )
 from tests.collect.panels import NOW, judge_all, text_project
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dissensus.collect.database import Database
-    from dissensus.collect.project import Project
+    from dissensus_collect.database import Database
+    from dissensus_collect.project import Project
 
 WORDS = ("no", "yes", "unsure")
 ITEMS, PEOPLE = 12, 4

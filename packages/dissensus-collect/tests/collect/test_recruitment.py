@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dissensus.collect.participants import External
-from dissensus.collect.recruitment import (
+from dissensus.errors import InputError
+from dissensus_collect.participants import External
+from dissensus_collect.recruitment import (
     NotInvited,
     Preview,
     external_of,
     read_key_set,
     way_back,
 )
-from dissensus.errors import InputError
 from tests.collect.web import visited, web_project
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from typer.testing import CliRunner
 
-from dissensus.cli.curate import app
-from dissensus.collect.collected import snapshot
-from dissensus.collect.database import open_database
-from dissensus.collect.participants import exclude
-from dissensus.collect.sheet_answers import sheet_answers
-from dissensus.curate.sheet_form import QUESTIONS
+from dissensus_collect.collected import snapshot
+from dissensus_collect.database import open_database
+from dissensus_collect.participants import exclude
+from dissensus_collect.sheet_answers import sheet_answers
+from dissensus_train.cli.curate import app
+from dissensus_train.curate.sheet_form import QUESTIONS
 from tests.collect.panels import NOW, judge_all, text_project
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from dissensus.collect.simulation.wire import Browser, ConnectionLost, Reply
+from dissensus_collect.simulation.wire import Browser, ConnectionLost, Reply
 
 JSON = b'HTTP/1.1 200 OK\r\nContent-Length: 13\r\nSet-Cookie: a=b; HttpOnly\r\n\r\n{"said": "x"}'
 

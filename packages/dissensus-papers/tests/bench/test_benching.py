@@ -10,15 +10,15 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from dissensus.bench import read_protocol, run_added, run_bench
-from dissensus.bench.pages import write_pages
-from dissensus.bench.running import own_entry
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus.papers import read_summaries
-from dissensus.papers.running import Reproduction
-from dissensus.studies.opening import open_study
-from dissensus.studies.scored import score_study
+from dissensus_papers.bench import read_protocol, run_added, run_bench
+from dissensus_papers.bench.pages import write_pages
+from dissensus_papers.bench.running import own_entry
+from dissensus_papers.papers import read_summaries
+from dissensus_papers.papers.running import Reproduction
+from dissensus_train.studies.opening import open_study
+from dissensus_train.studies.scored import score_study
 from tests.papers.conftest import write_data
 
 torch.set_num_threads(1)
@@ -60,7 +60,7 @@ splits = {{ train = 0.6, validation = 0.2, test = 0.2 }}
 
 MINE = """\
 from softening import more
-from dissensus.delivery import deliver
+from dissensus_train.delivery import deliver
 
 def delivery(labels, votes=None, *, seed=0, device="cpu"):
     return deliver("soft", labels, votes, seed=seed, device=device, smoothing=more())

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dissensus.bench.outcome import standings
-from dissensus.bench.protocol import BenchSet, Protocol, read_protocol
-from dissensus.papers.summary import StudySummary
+from dissensus_papers.bench.outcome import standings
+from dissensus_papers.bench.protocol import BenchSet, Protocol, read_protocol
+from dissensus_papers.papers.summary import StudySummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

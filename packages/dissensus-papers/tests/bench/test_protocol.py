@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dissensus.bench.protocol import Entry, read_protocol, study_text
-from dissensus.delivery import DELIVERIES
 from dissensus.errors import InputError
-from dissensus.studies.spec import read_study
+from dissensus_papers.bench.protocol import Entry, read_protocol, study_text
+from dissensus_train.delivery import DELIVERIES
+from dissensus_train.studies.spec import read_study
 
 if TYPE_CHECKING:
     from pathlib import Path

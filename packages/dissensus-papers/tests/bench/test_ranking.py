@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dissensus.bench.ranking import critical_difference, rank_methods, ranks_of
 from dissensus.errors import InputError
+from dissensus_papers.bench.ranking import critical_difference, rank_methods, ranks_of
 
 # Demsar 2006, table 6: AUC of C4.5 and three variants on 14 sets; his mean ranks and critical difference follow it.
 AUC = np.array(

@@ -8,10 +8,10 @@ import pytest
 import torch
 from scipy.special import entr
 
-from dissensus.curate.ambiguous import AmbiguousDigits, Blending, ambiguous_digits, stratified
-from dissensus.curate.digits import Digits, read_digits
-from dissensus.curate.vae import decode, encode, train_vae
 from dissensus.errors import InputError
+from dissensus_papers.digits.ambiguous import AmbiguousDigits, Blending, ambiguous_digits, stratified
+from dissensus_papers.digits.digits import Digits, read_digits
+from dissensus_papers.digits.vae import decode, encode, train_vae
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,11 +5,11 @@ import pytest
 import torch
 from scipy import stats
 
-from dissensus.curate.digits import Digits, read_digits
-from dissensus.curate.panel import HABITS, PANEL_SIZES, Eyes, perceive, simulate_panel
 from dissensus.errors import InputError
 from dissensus.labels.labelling import label
 from dissensus.votes.simulate import Habits
+from dissensus_papers.digits.digits import Digits, read_digits
+from dissensus_papers.digits.panel import HABITS, PANEL_SIZES, Eyes, perceive, simulate_panel
 
 torch.set_num_threads(1)
 LABELS = np.arange(10)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from dissensus.curate.ambiguous import Blending
-from dissensus.curate.kept_set import SimulatedSet, read_set
-from dissensus.curate.panel import Eyes
-from dissensus.curate.simulated_digits import Recipe, simulated_set
 from dissensus.errors import InputError
+from dissensus_papers.digits.ambiguous import Blending
+from dissensus_papers.digits.kept_set import SimulatedSet, read_set
+from dissensus_papers.digits.panel import Eyes
+from dissensus_papers.digits.simulated_digits import Recipe, simulated_set
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +85,7 @@ def test_a_set_is_made_once_and_read_afterwards(
     def refuse(*_: object) -> None:
         raise AssertionError("made again")
 
-    monkeypatch.setattr("dissensus.curate.simulated_digits._make", refuse)
+    monkeypatch.setattr("dissensus_papers.digits.simulated_digits._make", refuse)
     again = simulated_set(SMALL)
     assert (again.items.features == made.items.features).all()
     assert (again.items.human.probabilities == made.items.human.probabilities).all()

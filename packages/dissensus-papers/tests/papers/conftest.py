@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from dissensus.papers import read_paper
-from dissensus.papers.running import Reproduction, reproduce
+from dissensus_papers.papers import read_paper
+from dissensus_papers.papers.running import Reproduction, reproduce
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.papers import read_paper, shipped_papers
-from dissensus.papers.quantities import QUANTITIES
-from dissensus.papers.running import Reproduction, _study, _units, as_asked
-from dissensus.studies.opening import open_study, systems_of
+from dissensus_papers.papers import read_paper, shipped_papers
+from dissensus_papers.papers.quantities import QUANTITIES
+from dissensus_papers.papers.running import Reproduction, _study, _units, as_asked
+from dissensus_train.studies.opening import open_study, systems_of
 from tests.papers.conftest import CLAIMS
 
 BASELINES = {"majority + temperature", "majority + smoothing", "marginal", "uniform"}

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from dissensus.labels.labelling import label
-from dissensus.papers import read_paper, read_summaries
-from dissensus.studies import data as study_data_module
-from dissensus.studies import open_study, read_study
-from dissensus.training.engine import train
+from dissensus_papers.papers import read_paper, read_summaries
+from dissensus_train.studies import data as study_data_module
+from dissensus_train.studies import open_study, read_study
+from dissensus_train.training.engine import train
 from tests.papers.conftest import N, Small, write_data, write_study
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies.opening import OpenStudy
     from dissensus.votes.table import Votes
+    from dissensus_train.studies.opening import OpenStudy
 
 TARGETS = '["frequency", { scheme = "frequency", votes = 3 }, { scheme = "dirichlet", votes = 3 }, "dawid-skene"]'
 

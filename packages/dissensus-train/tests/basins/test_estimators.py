@@ -8,9 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissensus.basins import spectral_density, top_eigenvalues, trace
-from dissensus.basins.operators import Operator, matrix_operator
 from dissensus.errors import InputError
+from dissensus_train.basins import spectral_density, top_eigenvalues, trace
+from dissensus_train.basins.operators import Operator, matrix_operator
 
 
 def matrix(eigenvalues: Any, *, seed: int = 0) -> Operator:

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dissensus.basins import ExplanationStability, explain, explanation_stability, objective
-from dissensus.basins.over_pairs import mean_over_pairs
 from dissensus.errors import InputError
+from dissensus_train.basins import ExplanationStability, explain, explanation_stability, objective
+from dissensus_train.basins.over_pairs import mean_over_pairs
 from tests.basins.nets import CLASSES, conv_net, items, mlp
 
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from dissensus.basins import Basin, BasinPair, BasinSettings, compare_basins, measure_basins
-from dissensus.basins.measuring import run_objective
 from dissensus.errors import InputError
-from dissensus.training.loop import train_loop
-from dissensus.training.store import RunStore, RunWriter
+from dissensus_train.basins import Basin, BasinPair, BasinSettings, compare_basins, measure_basins
+from dissensus_train.basins.measuring import run_objective
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.store import RunStore, RunWriter
 from tests.training.problems import QUICK, SGD, images, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.training.data import TrainingData
-    from dissensus.training.run import RunResult
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import RunResult
 
 FEW = BasinSettings(items=60, probes=10, perturbations=3, ascent_steps=2, line=5, surface=3, density=2, density_steps=6)
 

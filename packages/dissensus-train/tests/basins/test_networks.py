@@ -12,11 +12,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler, TensorDataset
 
 from dissensus import basins
-from dissensus.basins import gauss_newton, hessian, loss_barrier, objective, top_eigenvalues, trace
-from dissensus.basins import operators as operators_module
-from dissensus.basins.linearised import linearised
-from dissensus.basins.objectives import plain_attention
 from dissensus.errors import InputError
+from dissensus_train.basins import gauss_newton, hessian, loss_barrier, objective, top_eigenvalues, trace
+from dissensus_train.basins import operators as operators_module
+from dissensus_train.basins.linearised import linearised
+from dissensus_train.basins.objectives import plain_attention
 from tests.basins.nets import CLASSES, conv_net, dense_hessian, flat_weights, items, mlp
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from dissensus.basins import gauss_newton, hessian, top_eigenvalues, trace
-from dissensus.basins.objectives import objective
-from dissensus.basins.operators import Summed, hessian_of
 from dissensus.errors import InputError
-from dissensus.training.models import build
+from dissensus_train.basins import gauss_newton, hessian, top_eigenvalues, trace
+from dissensus_train.basins.objectives import objective
+from dissensus_train.basins.operators import Summed, hessian_of
+from dissensus_train.training.models import build
 from tests.basins.nets import CLASSES, conv_net, dense_hessian, flat_weights, items, mean_loss, mlp
 
 NETS = {"mlp": mlp, "convolutions and batch statistics": conv_net}

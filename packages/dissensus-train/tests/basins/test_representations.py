@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from dissensus.basins import cka, gradient_variance, objective
-from dissensus.basins.last_layer import last_layer_inputs
 from dissensus.errors import InputError
+from dissensus_train.basins import cka, gradient_variance, objective
+from dissensus_train.basins.last_layer import last_layer_inputs
 from tests.basins.nets import conv_net, items
 
 

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from dissensus.basins import average_sharpness, objective, worst_case_sharpness
-from dissensus.basins.directions import filter_normalised, random_direction
-from dissensus.basins.sharpness import average_sharpness_of, worst_case_sharpness_of
 from dissensus.errors import InputError
+from dissensus_train.basins import average_sharpness, objective, worst_case_sharpness
+from dissensus_train.basins.directions import filter_normalised, random_direction
+from dissensus_train.basins.sharpness import average_sharpness_of, worst_case_sharpness_of
 from tests.basins.nets import conv_net, dense_hessian, flat_weights, items, mean_loss, mlp
 
 

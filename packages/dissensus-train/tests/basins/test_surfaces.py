@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from dissensus.basins import loss_barrier, loss_line, loss_plane, objective
 from dissensus.errors import InputError
+from dissensus_train.basins import loss_barrier, loss_line, loss_plane, objective
 from tests.basins.nets import conv_net, items, mean_loss, mlp
 
 if TYPE_CHECKING:
-    from dissensus.basins.objectives import Objective
+    from dissensus_train.basins.objectives import Objective
 
 
 def moved(measured_net: str = "mlp", *, seed: int) -> Objective:

@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 import torch
 
-from dissensus.bundles import export_bundle, load_model
-from dissensus.cli.predict import predict
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import soft_nll
-from dissensus.studies import ScoredStudy, plan_study, read_study, run_plan, score_study
-from tests.report.studies import STUDY, finished, make_study
+from dissensus_train.bundles import export_bundle, load_model
+from dissensus_train.cli.predict import predict
+from dissensus_train.studies import ScoredStudy, plan_study, read_study, run_plan, score_study
+from tests.study_report.studies import STUDY, finished, make_study
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,18 +12,19 @@ import pytest
 from PIL import Image
 from scipy import sparse
 
-from dissensus.bundles import export_bundle, load_model
-from dissensus.bundles.fingerprints import fingerprints
 from dissensus.cli.evaluate import evaluate as evaluate_command
-from dissensus.cli.predict import predict
 from dissensus.errors import InputError
 from dissensus.evaluation import evaluate, read_predictions
 from dissensus.evaluation.predictions import align_predictions
 from dissensus.items import Items
-from dissensus.report.subject import files_subject, study_subject
-from dissensus.studies import ScoredStudy, run, score_study
+from dissensus.report.subject import files_subject
 from dissensus.votes.writing import write_votes
-from tests.report.studies import STUDY, finished, make_study
+from dissensus_train.bundles import export_bundle, load_model
+from dissensus_train.bundles.fingerprints import fingerprints
+from dissensus_train.cli.predict import predict
+from dissensus_train.report.subject import study_subject
+from dissensus_train.studies import ScoredStudy, run, score_study
+from tests.study_report.studies import STUDY, finished, make_study
 
 if TYPE_CHECKING:
     from pathlib import Path

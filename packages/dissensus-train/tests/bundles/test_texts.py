@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dissensus.bundles import export_bundle, load_model
-from dissensus.cli.predict import predict
 from dissensus.errors import InputError
-from dissensus.studies import ScoredStudy, plan_study, read_study, run_plan, score_study
+from dissensus_train.bundles import export_bundle, load_model
+from dissensus_train.cli.predict import predict
+from dissensus_train.studies import ScoredStudy, plan_study, read_study, run_plan, score_study
 from tests.training.texts import texts, tiny_transformer
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dissensus.cli.demo import show_study
 from dissensus.cli.report import report
 from dissensus.errors import InputError
-from dissensus.studies import read_study
+from dissensus_train.cli.demo import show_study
+from dissensus_train.studies import read_study
 
 
 def test_the_demo_prints_its_table_and_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from dissensus.cli.report import report
 from dissensus.errors import InputError
-from tests.report.studies import finished, make_study
+from tests.study_report.studies import finished, make_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

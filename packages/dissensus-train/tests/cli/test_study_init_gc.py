@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from dissensus.cli import main
-from dissensus.studies import plan_study, read_study, run_plan
-from dissensus.studies.data import study_data
-from dissensus.training.store import RunStore
+from dissensus_train.studies import plan_study, read_study, run_plan
+from dissensus_train.studies.data import study_data
+from dissensus_train.training.store import RunStore
 
 if TYPE_CHECKING:
     from pathlib import Path

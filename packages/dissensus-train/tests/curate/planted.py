@@ -10,7 +10,7 @@ from PIL import Image
 from scipy import ndimage
 
 if TYPE_CHECKING:
-    from dissensus.curate import Duplicates
+    from dissensus_train.curate import Duplicates
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 

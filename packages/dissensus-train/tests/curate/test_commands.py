@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from dissensus.cli.curate import app
-from dissensus.curate import Blending
 from dissensus.datasets import read_source
 from dissensus.errors import InputError
+from dissensus_papers.digits import Blending
+from dissensus_train.cli.curate import app
 from tests.curate.planted import photographs
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def test_ambiguous_digits_are_a_source_like_any_other(tmp_path: Path, monkeypatc
         vae_images=300, vae_batches=20, members=2, member_images=300, labeller_images=300, member_batches=20,
         mutual_information=2.0,
     )  # fmt: skip
-    monkeypatch.setattr("dissensus.curate.ambiguous.Blending", lambda: few)
+    monkeypatch.setattr("dissensus_papers.digits.ambiguous.Blending", lambda: few)
     out = tmp_path / "blends.npz"
     made = run("ambiguous", "-n", "12", "-o", out, "--digits", tmp_path)
     assert made.exit_code == 0, made.output

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from dissensus.cores import available_cores
-from dissensus.curate import find_duplicates
-from dissensus.curate.duplicates import _components
-from dissensus.curate.near_images import _posed, _posed_spectrum, _spectrum, canvas, near_images
-from dissensus.curate.near_texts import near_texts, plain_forms
 from dissensus.datasets import Source, read_source
 from dissensus.errors import InputError
+from dissensus_train.curate import find_duplicates
+from dissensus_train.curate.duplicates import _components
+from dissensus_train.curate.near_images import _posed, _posed_spectrum, _spectrum, canvas, near_images
+from dissensus_train.curate.near_texts import near_texts, plain_forms
 from tests.curate.planted import brightened, changed, photographs, scores, shifted
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def test_ones_are_alike_and_not_copies(data: Path) -> None:
 
 def test_digits_are_judged_by_their_shift_alone(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A set of digits, a few of them on a busy ground, costs no alignment; the pairs are those of shifts."""
-    monkeypatch.setattr("dissensus.curate.near_images._likest", lambda *_: pytest.fail("digits were aligned"))
+    monkeypatch.setattr("dissensus_train.curate.near_images._likest", lambda *_: pytest.fail("digits were aligned"))
     pixels = read_source(data / "mnist/train-images-idx3-ubyte.gz").images
     assert pixels is not None
     generator = np.random.default_rng(3)
@@ -113,7 +113,7 @@ def test_cells_find_what_comparing_all_with_all_finds(monkeypatch: pytest.Monkey
     turned = np.stack([np.rot90(changed(image, "all", generator)[0])[None] for image in base[:150]])
     planes = canvas(np.concatenate([base, turned]))
     every = set(zip(*(each.tolist() for each in near_images(planes)[:2]), strict=True))
-    monkeypatch.setattr("dissensus.curate.near_images._MANY", 500)
+    monkeypatch.setattr("dissensus_train.curate.near_images._MANY", 500)
     some = set(zip(*(each.tolist() for each in near_images(planes)[:2]), strict=True))
     assert len(every) >= 148
     assert some <= every
@@ -468,7 +468,7 @@ import sys
 for name in ("torch", "polars", "rich", "typer"):
     sys.modules[name] = None
 import numpy as np
-from dissensus.curate import ItemList, find_duplicates, select_items, split_groups
+from dissensus_train.curate import ItemList, find_duplicates, select_items, split_groups
 from dissensus.datasets import Source
 images = np.random.default_rng(0).integers(0, 256, (30, 1, 16, 16), dtype=np.uint8)
 images[7] = images[3]

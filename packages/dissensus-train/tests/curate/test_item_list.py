@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dissensus.curate import ItemList, read_items, write_items
-from dissensus.curate.item_list import places
 from dissensus.errors import InputError
+from dissensus_train.curate import ItemList, read_items, write_items
+from dissensus_train.curate.item_list import places
 
 if TYPE_CHECKING:
     from pathlib import Path

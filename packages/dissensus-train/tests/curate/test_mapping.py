@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dissensus.curate import ItemList, map_items
-from dissensus.curate.item_list import listed
-from dissensus.curate.labelled import classes_of, features_of, labelled_data
 from dissensus.datasets import Source
 from dissensus.dynamics import data_map
 from dissensus.errors import InputError
-from dissensus.training import Training, run_on, train
+from dissensus_train.curate import ItemList, map_items
+from dissensus_train.curate.item_list import listed
+from dissensus_train.curate.labelled import classes_of, features_of, labelled_data
+from dissensus_train.training import Training, run_on, train
 
 
 def bars(n: int = 200, wrong: int = 10) -> Source:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissensus.curate import Floor, ItemList, select_items
-from dissensus.curate.selecting import apportion
 from dissensus.errors import InputError
+from dissensus_train.curate import Floor, ItemList, select_items
+from dissensus_train.curate.selecting import apportion
 
 EASY = Floor(column="region", value="easy", least=20, each="label")
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dissensus.curate import ItemList, datasheet, read_answers, sheet_croissant, write_items
-from dissensus.curate.sheet_form import QUESTIONS, merged
 from dissensus.errors import InputError
 from dissensus.votes.simulate import simulate_votes
+from dissensus_train.curate import ItemList, datasheet, read_answers, sheet_croissant, write_items
+from dissensus_train.curate.sheet_form import QUESTIONS, merged
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dissensus.curate import size_curve
-from dissensus.curate.sizes import size_table
 from dissensus.datasets import Source, read_source
 from dissensus.errors import InputError
-from dissensus.training import Training
+from dissensus_train.curate import size_curve
+from dissensus_train.curate.sizes import size_table
+from dissensus_train.training import Training
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissensus.curate import Floor, ItemList, split_groups
 from dissensus.errors import InputError
+from dissensus_train.curate import Floor, ItemList, split_groups
 
 SHARES = {"train": 0.7, "validation": 0.15, "test": 0.15}
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from dissensus.delivery import DELIVERIES, HARD, deliver
 from dissensus.errors import InputError
 from dissensus.labels.schemes import dirichlet, frequency, weighted
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import votes_from_counts
+from dissensus_train.delivery import DELIVERIES, HARD, deliver
 
 if TYPE_CHECKING:
     from dissensus.labels.distribution import LabelDistribution

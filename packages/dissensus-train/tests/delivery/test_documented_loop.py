@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dissensus.delivery import DELIVERIES
-from dissensus.training.batches import epoch_of, inputs
-from dissensus.training.run import delivery_of
+from dissensus_train.delivery import DELIVERIES
+from dissensus_train.training.batches import epoch_of, inputs
+from dissensus_train.training.run import delivery_of
 from tests.training.problems import SGD, images, run
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies.md"

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import kstest
 
-from dissensus.delivery import DELIVERIES, deliver
 from dissensus.errors import InputError
 from dissensus.labels.schemes import dirichlet, frequency, weighted
 from dissensus.votes.simulate import simulate_responses
 from dissensus.votes.table import votes_from_counts
+from dissensus_train.delivery import DELIVERIES, deliver
 
 if TYPE_CHECKING:
-    from dissensus.delivery import Delivery
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus_train.delivery import Delivery
 
 EXACT = ("soft", "multipass", "repeated", "majority", "label-smoothing")
 """Deliveries whose mean over a cycle is known to the digit; the others draw."""

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from dissensus.dynamics import data_map, data_maps, read_dynamics
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import by_agreement
-from dissensus.training.loop import train_loop
-from dissensus.training.store import RunStore, RunWriter
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.store import RunStore, RunWriter
 from tests.dynamics.runs import people, recorded
 from tests.training.problems import SGD, images, run
 

@@ -13,16 +13,16 @@ import torch
 
 import dissensus as dis
 from dissensus.evaluation.metrics import soft_nll
-from dissensus.integrations.hf import Delivering
-from dissensus.training import losses
-from dissensus.training.batches import epoch_of
-from dissensus.training.data import TrainingData
-from dissensus.training.loop import one_thread, train_loop
-from dissensus.training.run import run_on
-from dissensus.training.settings import Training
+from dissensus_train.integrations.hf import Delivering
+from dissensus_train.training import losses
+from dissensus_train.training.batches import epoch_of
+from dissensus_train.training.data import TrainingData
+from dissensus_train.training.loop import one_thread, train_loop
+from dissensus_train.training.run import run_on
+from dissensus_train.training.settings import Training
 
 if TYPE_CHECKING:
-    from dissensus.training.run import Run, RunResult
+    from dissensus_train.training.run import Run, RunResult
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -15,16 +15,16 @@ from torch.nn import functional as F
 import dissensus as dis
 from dissensus.errors import InputError
 from dissensus.labels.reading import read_labels
-from dissensus.training.batches import epoch_of
-from dissensus.training.loop import one_thread
-from dissensus.training.losses import spread
+from dissensus_train.training.batches import epoch_of
+from dissensus_train.training.loop import one_thread
+from dissensus_train.training.losses import spread
 from tests.integrations.processes import in_two_processes
 from tests.training.problems import SGD, images, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.training.run import Run
+    from dissensus_train.training.run import Run
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 datasets = pytest.importorskip("datasets", reason="datasets is not installed")

@@ -14,11 +14,11 @@ from torch.utils.data import SequentialSampler
 
 import dissensus as dis
 from dissensus.errors import InputError
-from dissensus.integrations import Recorder
-from dissensus.training.batches import epoch_of, inputs
-from dissensus.training.loop import one_thread
-from dissensus.training.losses import spread
-from dissensus.training.run import delivery_of
+from dissensus_train.integrations import Recorder
+from dissensus_train.training.batches import epoch_of, inputs
+from dissensus_train.training.loop import one_thread
+from dissensus_train.training.losses import spread
+from dissensus_train.training.run import delivery_of
 from tests.integrations.processes import in_two_processes
 from tests.training.problems import SGD, images, run
 
@@ -136,7 +136,7 @@ import os, pickle, sys, warnings
 warnings.simplefilter("ignore")
 import torch
 import dissensus as dis
-from dissensus.integrations import Recorder
+from dissensus_train.integrations import Recorder
 from tests.integrations import test_lightning as here
 """
 

@@ -17,14 +17,14 @@ from torch.nn import functional as F
 from torch.utils.data import Dataset, DistributedSampler, TensorDataset
 
 import dissensus as dis
-from dissensus.delivery import DELIVERIES
 from dissensus.errors import InputError
-from dissensus.integrations import Delivered
-from dissensus.training.batches import epoch_of, inputs
-from dissensus.training.loop import make_optimiser, one_thread, train_loop
-from dissensus.training.losses import spread
-from dissensus.training.models import network_of
-from dissensus.training.run import delivery_of
+from dissensus_train.delivery import DELIVERIES
+from dissensus_train.integrations import Delivered
+from dissensus_train.training.batches import epoch_of, inputs
+from dissensus_train.training.loop import make_optimiser, one_thread, train_loop
+from dissensus_train.training.losses import spread
+from dissensus_train.training.models import network_of
+from dissensus_train.training.run import delivery_of
 from tests.integrations.processes import in_two_processes
 from tests.training.problems import SGD, images, run
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from dissensus.training.run import Run
+    from dissensus_train.training.run import Run
 
 DATA = images(items=80)
 TRAIN = DATA.splits["train"]

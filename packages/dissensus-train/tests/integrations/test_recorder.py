@@ -13,9 +13,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dissensus.dynamics import data_map, read_dynamics
 from dissensus.errors import InputError
-from dissensus.integrations import Recorder, recorded_items
-from dissensus.training.loop import train_loop
-from dissensus.training.store import RunStore, RunWriter
+from dissensus_train.integrations import Recorder, recorded_items
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.store import RunStore, RunWriter
 from tests.training.problems import SGD, images, run
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from scipy.sparse import csr_matrix
 
 from dissensus.errors import InputError
 from dissensus.items import Encoder, Items, encoded, fit_encoder, restore_encoder
-from dissensus.items.pretrained import MINILM, hf_folder
 from dissensus.items.tfidf import fit_tfidf, tfidf
+from dissensus_train.pretrained import MINILM, hf_folder
 
 TEXTS = ["The cat sat on the mat, the cat!", "A dog_2 barked: Über-laut", "", "cat\x00dog \n cat", "x y z"]
 
@@ -305,7 +305,7 @@ def test_timm_networks_see_squares_scaled_as_timm_says(tmp_path: Path, monkeypat
         stub, "data", types.SimpleNamespace(resolve_model_data_config=lambda model: config), raising=False
     )
     monkeypatch.setitem(sys.modules, "timm", stub)
-    monkeypatch.setattr("dissensus.items.pretrained.version", lambda package: "0")
+    monkeypatch.setattr("dissensus_train.pretrained.version", lambda package: "0")
     items = image_items(n=3, side=8)
     assert items.pixels is not None
     features = encoded(fit_encoder("timm:resnet18", items, folder=tmp_path), items)

@@ -10,7 +10,7 @@ import torch
 from tests.ood.problems import image_study, trained
 
 if TYPE_CHECKING:
-    from dissensus.studies import OpenStudy
+    from dissensus_train.studies import OpenStudy
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from dissensus.studies import plan_study, read_study, run_plan
+from dissensus_train.studies import plan_study, read_study, run_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import OpenStudy
+    from dissensus_train.studies import OpenStudy
 
 SIDE = 14
 STUDY = """\

@@ -11,15 +11,15 @@ import typer
 from PIL import Image
 from typer.testing import CliRunner
 
-from dissensus.cli.ood import ood
 from dissensus.errors import InputError
-from dissensus.ood import OodResult
+from dissensus_train.cli.ood import ood
+from dissensus_train.ood import OodResult
 from tests.ood.problems import image_study, noise, trained, word_study
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import OpenStudy
+    from dissensus_train.studies import OpenStudy
 
 app = typer.Typer()
 app.command()(ood)

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds
-from dissensus.ood.measures import (
+from dissensus_train.ood.measures import (
     MEASURES,
     aupr_in_distribution,
     aupr_ood,
@@ -111,7 +111,7 @@ def test_resamples_that_do_not_fit_at_once_are_drawn_in_parts(monkeypatch: pytes
     rng = np.random.default_rng(0)
     in_distribution, ood = rng.normal(size=(2, 50)), rng.normal(1, 1, (2, 30))
     whole = resampled_measures(in_distribution, ood, resamples=400, seed=3)
-    monkeypatch.setattr("dissensus.ood.measures.CELLS", 80 * 7)
+    monkeypatch.setattr("dissensus_train.ood.measures.CELLS", 80 * 7)
     parts = resampled_measures(in_distribution, ood, resamples=400, seed=3)
     for name, each in whole.items():
         assert parts[name].shape == (401, 2)

@@ -11,17 +11,25 @@ import pytest
 import torch
 
 from dissensus.errors import InputError
-from dissensus.ood import MEASURES, SCORES, OodResult, OodSettings, auroc, fpr95_in_distribution_positive, measure_ood
-from dissensus.studies.opening import runs_by_system
-from dissensus.training.restoring import trained_model
+from dissensus_train.ood import (
+    MEASURES,
+    SCORES,
+    OodResult,
+    OodSettings,
+    auroc,
+    fpr95_in_distribution_positive,
+    measure_ood,
+)
+from dissensus_train.studies.opening import runs_by_system
+from dissensus_train.training.restoring import trained_model
 from tests.ood.problems import noise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dissensus.studies import OpenStudy
-    from dissensus.training import RunResult
+    from dissensus_train.studies import OpenStudy
+    from dissensus_train.training import RunResult
 
 SYSTEMS = ("majority", "label-smoothing")
 

@@ -11,18 +11,18 @@ import torch
 from scipy.sparse import csr_matrix
 
 from dissensus.errors import InputError
-from dissensus.ood import OodSettings, auroc, measure_ood, read_ood_set
-from dissensus.ood.ood_sets import OodSet, items_of, same_items
-from dissensus.training import Training, run_on, train
-from dissensus.training.inputs import prepared
-from dissensus.training.restoring import trained_model
+from dissensus_train.ood import OodSettings, auroc, measure_ood, read_ood_set
+from dissensus_train.ood.ood_sets import OodSet, items_of, same_items
+from dissensus_train.training import Training, run_on, train
+from dissensus_train.training.inputs import prepared
+from dissensus_train.training.restoring import trained_model
 from tests.training.texts import WORDS, texts, tiny_transformer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.training import RunResult
-    from dissensus.training.data import TrainingData
+    from dissensus_train.training import RunResult
+    from dissensus_train.training.data import TrainingData
 
 
 def trained(data: TrainingData, model: str, *, seeds: int = 2) -> dict[str, list[RunResult]]:

@@ -13,16 +13,16 @@ from PIL import Image
 from dissensus.errors import InputError
 from dissensus.items.ngrams import character_ngrams
 from dissensus.labels.schemes import frequency
-from dissensus.ood import read_ood_set
-from dissensus.ood.ood_sets import OodSet, pixel_scale, same_items
-from dissensus.training.data import TrainingData, split_items
 from dissensus.votes.simulate import simulate_votes
+from dissensus_train.ood import read_ood_set
+from dissensus_train.ood.ood_sets import OodSet, pixel_scale, same_items
+from dissensus_train.training.data import TrainingData, split_items
 from tests.ood.problems import SIDE, noise
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import OpenStudy
+    from dissensus_train.studies import OpenStudy
 
 
 def data_with(features: np.ndarray, names: list[str] | None = None) -> TrainingData:
@@ -127,5 +127,5 @@ def test_the_same_item_is_found_wherever_it_stands(monkeypatch: pytest.MonkeyPat
     assert same_items(here, there).tolist() == exact
     assert exact[3]
     assert exact[9]
-    monkeypatch.setattr("dissensus.ood.ood_sets.CHUNK", 24)
+    monkeypatch.setattr("dissensus_train.ood.ood_sets.CHUNK", 24)
     assert same_items(here, there).tolist() == exact

@@ -15,9 +15,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 from typer.testing import CliRunner
 
 from dissensus import ood as room
-from dissensus.cli.ood import ood
 from dissensus.errors import InputError
-from dissensus.ood import (
+from dissensus_train.cli.ood import ood
+from dissensus_train.ood import (
     MEASURES,
     OodResult,
     auroc,

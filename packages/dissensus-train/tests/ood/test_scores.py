@@ -15,8 +15,8 @@ from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
-from dissensus.ood.outputs import model_outputs
-from dissensus.ood.scores import (
+from dissensus_train.ood.outputs import model_outputs
+from dissensus_train.ood.scores import (
     OF_ONE_MODEL,
     SCORES,
     disagreement,
@@ -83,7 +83,7 @@ def test_mahalanobis_leaves_out_directions_without_variance_and_classes_without_
 
 @pytest.mark.parametrize("k", [1, 7, 120])
 def test_knn_is_the_distance_that_scikit_learn_finds(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dissensus.ood.scores.DISTANCES", 500)
+    monkeypatch.setattr("dissensus_train.ood.scores.DISTANCES", 500)
     training, items = normal(120, 6), normal(40, 6, seed=1) * 10
     one, other = (each.numpy() / np.linalg.norm(each.numpy(), axis=1, keepdims=True) for each in (training, items))
     expected = NearestNeighbors(n_neighbors=k).fit(one).kneighbors(other)[0][:, -1]
@@ -118,7 +118,7 @@ def test_odin_without_a_step_at_temperature_one_is_msp() -> None:
 def test_outputs_come_in_batches_from_evaluation_mode_and_leave_the_model_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dissensus.training.inputs.EVALUATION_BATCH", 5)
+    monkeypatch.setattr("dissensus_train.training.inputs.EVALUATION_BATCH", 5)
     model, x = net(), normal(23, 6).float()
     model[2].eval()
     modes = [module.training for module in model.modules()]

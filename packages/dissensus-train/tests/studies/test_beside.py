@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dissensus.basins import BasinSettings
-from dissensus.studies import OpenStudy, open_study, read_study, score_study
-from dissensus.studies.measuring import study_basins
-from dissensus.training.store import RunStore, RunWriter
-from tests.report.studies import finished
+from dissensus_train.basins import BasinSettings
+from dissensus_train.studies import OpenStudy, open_study, read_study, score_study
+from dissensus_train.studies.measuring import study_basins
+from dissensus_train.training.store import RunStore, RunWriter
+from tests.study_report.studies import finished
 from tests.training.problems import SGD, images, run
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from dissensus.training.store import RunWriter
-from dissensus.training.run import Run, RunResult
-from dissensus.training.settings import Training
+from dissensus_train.training.store import RunWriter
+from dissensus_train.training.run import Run, RunResult
+from dissensus_train.training.settings import Training
 
 weights = {"w": np.zeros(int(sys.argv[2]), np.float32)}
 with RunWriter(Path(sys.argv[1])) as writer:
@@ -69,7 +69,7 @@ def test_readers_and_a_second_writer_do_not_disturb_a_writer(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_two_writers_that_finish_the_same_run_keep_one(tmp_path: Path, first: int) -> None:
-    from dissensus.training.loop import train_loop
+    from dissensus_train.training.loop import train_loop
 
     data = images(items=60)
     result = train_loop(run(data, training=SGD), data)

@@ -14,9 +14,9 @@ from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.evaluation import mode_shift
 from dissensus.report import write_report
-from dissensus.studies import open_study, plan_study, read_study, run_plan, score_study
-from dissensus.studies.folds import score_folds
-from dissensus.studies.original import mode_shift_audit, scores_against
+from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study
+from dissensus_train.studies.folds import score_folds
+from dissensus_train.studies.original import mode_shift_audit, scores_against
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dissensus.studies import open_study, plan_study, read_study, run_plan, score_study
+from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study
 from tests.training.texts import texts, tiny_transformer
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ import pytest
 
 from dissensus.datasets.cifar import _three_votes
 from dissensus.errors import InputError
-from dissensus.studies import read_study
-from dissensus.studies.data import study_data
-from dissensus.studies.labelled_sets import LABELLED_SETS
-from dissensus.studies.spec import SHARES
+from dissensus_train.studies import read_study
+from dissensus_train.studies.data import study_data
+from dissensus_train.studies.labelled_sets import LABELLED_SETS
+from dissensus_train.studies.spec import SHARES
 
 if TYPE_CHECKING:
-    from dissensus.training.data import TrainingData
+    from dissensus_train.training.data import TrainingData
 
 real = pytest.mark.skipif("DISSENSUS_DATA" not in os.environ, reason="DISSENSUS_DATA is not set: no real data here")
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from dissensus.basins.summary import summarise_basins
 from dissensus.errors import InputError
-from dissensus.studies import measuring, open_study, plan_study, read_study, run_plan
-from tests.report.studies import finished, make_study
+from dissensus_train.basins.summary import summarise_basins
+from dissensus_train.studies import measuring, open_study, plan_study, read_study, run_plan
+from tests.study_report.studies import finished, make_study
 
 if TYPE_CHECKING:
-    from dissensus.studies import OpenStudy
+    from dissensus_train.studies import OpenStudy
 
 torch.set_num_threads(1)
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dissensus.cli.progress import show_status, train_with_progress
 from dissensus.errors import InputError
-from dissensus.studies import open_study, plan_study, read_study, run_plan
+from dissensus_train.cli.progress import show_status, train_with_progress
+from dissensus_train.studies import open_study, plan_study, read_study, run_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.training.standing import Standing
+    from dissensus_train.training.standing import Standing
 
 STUDY = """\
 [dataset]
@@ -34,7 +34,7 @@ class_weights = { a = 1.0, b = 2.0 }
 
 OWN = """\
 from torch import nn
-from dissensus.delivery import deliver
+from dissensus_train.delivery import deliver
 
 def net(shape, classes):
     return nn.Linear(shape[0], classes)

@@ -10,16 +10,16 @@ import pytest
 from PIL import Image
 
 from dissensus.errors import InputError
-from dissensus.studies import read_study
-from dissensus.studies.beginning import first_study
-from dissensus.studies.data import study_data
 from dissensus.votes import read_votes
+from dissensus_train.studies import read_study
+from dissensus_train.studies.beginning import first_study
+from dissensus_train.studies.data import study_data
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import Study
-    from dissensus.training.data import TrainingData
+    from dissensus_train.studies import Study
+    from dissensus_train.training.data import TrainingData
 
 WORDS = {"yes": "good fine great", "no": "bad poor awful"}
 N = 60

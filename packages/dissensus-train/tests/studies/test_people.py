@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dissensus.bundles import export_bundle, load_model
 from dissensus.errors import InputError
-from dissensus.studies import open_study, plan_study, read_study, run_plan, score_study, study_toml
-from dissensus.studies.by_vote import vote_predictions
-from dissensus.training.restoring import pair_probabilities
 from dissensus.votes.privacy import pseudonyms_of
+from dissensus_train.bundles import export_bundle, load_model
+from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study, study_toml
+from dissensus_train.studies.by_vote import vote_predictions
+from dissensus_train.training.restoring import pair_probabilities
 from tests.training.test_people import biased, judged
 
 if TYPE_CHECKING:
-    from dissensus.studies import ScoredStudy
+    from dissensus_train.studies import ScoredStudy
 
 PAGE = Path(__file__).parents[2] / "docs" / "people.md"
 

@@ -12,8 +12,8 @@ import pytest
 
 from dissensus.errors import InputError
 from dissensus.items.reading import read_features
-from dissensus.studies import plan_study, read_study, run_plan
-from dissensus.training.store import RunStore
+from dissensus_train.studies import plan_study, read_study, run_plan
+from dissensus_train.training.store import RunStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,7 @@ def test_a_killed_study_ends_with_the_results_of_one_that_was_not(study: Path, t
     store = tmp_path / "killed"
     script = (
         "import sys, time, torch; torch.set_num_threads(1)\n"
-        "from dissensus.studies import plan_study, read_study, run_plan\n"
+        "from dissensus_train.studies import plan_study, read_study, run_plan\n"
         "for result in run_plan(plan_study(read_study(sys.argv[1]), sys.argv[2], engine='loop', device='cpu')):\n"
         "    time.sleep(3600)\n"
     )

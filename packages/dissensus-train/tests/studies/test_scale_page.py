@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dissensus.studies import open_study
+from dissensus_train.studies import open_study
 from tests.studies.test_running import study
 
 __all__ = ["study"]

@@ -12,17 +12,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dissensus.cli.study import run_
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import kl
-from dissensus.report.subject import study_subject
 from dissensus.report.tables import comparisons
-from dissensus.studies import OpenStudy, Study, open_study, plan_study, read_study, run_plan, score_study, study_toml
-from dissensus.studies.measuring import study_basins, study_ood
-from dissensus.studies.opening import runs_by_system
-from dissensus.training import run as run_module
-from dissensus.training.store import RunStore
-from tests.report.studies import make_study
+from dissensus_train.cli.study import run_
+from dissensus_train.report.subject import study_subject
+from dissensus_train.studies import (
+    OpenStudy,
+    Study,
+    open_study,
+    plan_study,
+    read_study,
+    run_plan,
+    score_study,
+    study_toml,
+)
+from dissensus_train.studies.measuring import study_basins, study_ood
+from dissensus_train.studies.opening import runs_by_system
+from dissensus_train.training import run as run_module
+from dissensus_train.training.store import RunStore
+from tests.study_report.studies import make_study
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +84,7 @@ def test_the_same_row_is_the_same_number_everywhere(
     opened: OpenStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The table of `study run`, its JSON, and the table of the report."""
-    monkeypatch.setattr("dissensus.studies.read_study", lambda _: opened.study)
+    monkeypatch.setattr("dissensus_train.studies.read_study", lambda _: opened.study)
     run_("words", store=opened.store.folder, engine="loop", device="cpu", json=tmp_path / "scores.json")
     printed = capsys.readouterr().out
     (told,) = json.loads((tmp_path / "scores.json").read_text())

@@ -12,7 +12,7 @@ import pytest
 
 from dissensus.cores import clean_processes
 from dissensus.errors import InputError
-from dissensus.studies import Shard, open_study, plan_study, read_study, run_plan
+from dissensus_train.studies import Shard, open_study, plan_study, read_study, run_plan
 from tests.studies.test_running import STUDY, study
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.studies import plan_study, read_study, run_plan, score_study
-from dissensus.studies.data import study_data
-from dissensus.studies.scored import trains_on_majority
+from dissensus_train.studies import plan_study, read_study, run_plan, score_study
+from dissensus_train.studies.data import study_data
+from dissensus_train.studies.scored import trains_on_majority
 from tests.datasets.soft_digits_file import simulated_judgements, soft_digits_columns, write_soft_digits
 
 if TYPE_CHECKING:

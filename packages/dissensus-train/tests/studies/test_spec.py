@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.studies import read_study, shipped_studies
-from dissensus.studies.spec import Method, Target
+from dissensus_train.studies import read_study, shipped_studies
+from dissensus_train.studies.spec import Method, Target
 
 if TYPE_CHECKING:
     from pathlib import Path

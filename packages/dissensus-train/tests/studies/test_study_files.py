@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dissensus.basins import BasinSettings
-from dissensus.delivery import DELIVERIES
 from dissensus.errors import InputError
 from dissensus.labels import SCHEMES
-from dissensus.ood.settings import OodSettings
-from dissensus.studies import Study, read_study, shipped_studies, study_toml
-from dissensus.studies.spec import KEYS, SHARES, Method, Target
-from dissensus.studies.writing import toml_value
-from dissensus.training.models import MODELS
-from dissensus.training.settings import REGIMES
+from dissensus_train.basins import BasinSettings
+from dissensus_train.delivery import DELIVERIES
+from dissensus_train.ood.settings import OodSettings
+from dissensus_train.studies import Study, read_study, shipped_studies, study_toml
+from dissensus_train.studies.spec import KEYS, SHARES, Method, Target
+from dissensus_train.studies.writing import toml_value
+from dissensus_train.training.models import MODELS
+from dissensus_train.training.settings import REGIMES
 
 if TYPE_CHECKING:
     from pathlib import Path

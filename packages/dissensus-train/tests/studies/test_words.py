@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dissensus.studies import plan_study, read_study, run_plan, score_study
+from dissensus_train.studies import plan_study, read_study, run_plan, score_study
 
 if TYPE_CHECKING:
     from pathlib import Path

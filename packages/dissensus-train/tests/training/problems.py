@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from dissensus.labels.schemes import frequency, majority
-from dissensus.training.data import TrainingData, split_items
-from dissensus.training.run import Run, run_on
-from dissensus.training.settings import REGIMES
 from dissensus.votes.simulate import simulate_votes
+from dissensus_train.training.data import TrainingData, split_items
+from dissensus_train.training.run import Run, run_on
+from dissensus_train.training.settings import REGIMES
 
 QUICK = replace(REGIMES["early-stopping"], epochs=12, patience=3, batch_size=32, plateau_patience=1)
 SGD = replace(REGIMES["sgd-cosine"], epochs=3, batch_size=32, learning_rate=0.02, augmentation="none", dynamics=True)

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from dissensus.training.batches import PADDING, crop_flip, epoch_of, inputs, padded
-from dissensus.training.patches import MatmulConv2d, as_matmuls
-from dissensus.training.run import delivery_of
+from dissensus_train.training.batches import PADDING, crop_flip, epoch_of, inputs, padded
+from dissensus_train.training.patches import MatmulConv2d, as_matmuls
+from dissensus_train.training.run import delivery_of
 from tests.training.problems import SGD, images, run
 
 DATA = images(items=40)

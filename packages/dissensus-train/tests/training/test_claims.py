@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dissensus.training.loop import train_loop
-from dissensus.training.presence import GONE_AFTER
-from dissensus.training.store import RunWriter
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.presence import GONE_AFTER
+from dissensus_train.training.store import RunWriter
 from tests.training.problems import SGD, images, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.training.run import Run
+    from dissensus_train.training.run import Run
 
 DATA = images(items=60)
 RUNS = [run(DATA, training=replace(SGD, epochs=1), seed=seed) for seed in range(6)]
@@ -37,7 +37,7 @@ def seeds(runs: list[Run]) -> list[int]:
 
 def claimed_by_a_killed_process(store: Path) -> None:
     program = (
-        "import os, signal, sys; from pathlib import Path; from dissensus.training.store import RunWriter\n"
+        "import os, signal, sys; from pathlib import Path; from dissensus_train.training.store import RunWriter\n"
         "from tests.training.test_claims import RUNS\n"
         "assert len(RunWriter(Path(sys.argv[1])).claim(RUNS, most=4)) == 4\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -117,7 +117,7 @@ def test_a_writer_on_another_host_that_fell_silent_is_gone(store: Path) -> None:
 
 
 def test_a_living_writer_shows_signs_of_life(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dissensus.training.presence.HEARTBEAT", 0.02)
+    monkeypatch.setattr("dissensus_train.training.presence.HEARTBEAT", 0.02)
     with RunWriter(store):
         (lock,) = (store / "partial").glob("writer-*.lock")
         os.utime(lock, (0, 0))

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissensus.delivery import DELIVERIES
 from dissensus.errors import InputError
-from dissensus.studies import read_study
-from dissensus.training.data import TrainingData, split_items
-from dissensus.training.loop import train_loop
-from dissensus.training.settings import Training
+from dissensus_train.delivery import DELIVERIES
+from dissensus_train.studies import read_study
+from dissensus_train.training.data import TrainingData, split_items
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.settings import Training
 from tests.training.problems import QUICK, images, run
 
 if TYPE_CHECKING:

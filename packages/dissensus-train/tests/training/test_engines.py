@@ -11,19 +11,19 @@ import torch
 from torch import nn
 
 from dissensus.errors import InputError
-from dissensus.training import engine, fleet
-from dissensus.training.engine import choose_engine, train
-from dissensus.training.fleet import alike, start_together, train_together
-from dissensus.training.loop import train_loop
-from dissensus.training.stacked import StackedRuns, stackable
-from dissensus.training.streams import StreamedRuns
+from dissensus_train.training import engine, fleet
+from dissensus_train.training.engine import choose_engine, train
+from dissensus_train.training.fleet import alike, start_together, train_together
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.stacked import StackedRuns, stackable
+from dissensus_train.training.streams import StreamedRuns
 from tests.training.problems import QUICK, SGD, images, run
 
 if TYPE_CHECKING:
-    from dissensus.training.data import TrainingData
-    from dissensus.training.events import EpochEnded
-    from dissensus.training.fleet import Together
-    from dissensus.training.run import Run, RunResult
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.events import EpochEnded
+    from dissensus_train.training.fleet import Together
+    from dissensus_train.training.run import Run, RunResult
 
 CPU = torch.device("cpu")
 DATA = images()

@@ -9,18 +9,18 @@ import pytest
 import torch
 
 from dissensus.errors import InputError
-from dissensus.studies import open_study, plan_study, read_study, run_plan, score_study
-from dissensus.training.fleet import train_together
-from dissensus.training.loop import train_loop
-from dissensus.training.stacked import StackedRuns
-from dissensus.training.store import RunStore, RunWriter
-from tests.report.studies import STUDY, make_study
+from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study
+from dissensus_train.training.fleet import train_together
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.stacked import StackedRuns
+from dissensus_train.training.store import RunStore, RunWriter
+from tests.study_report.studies import STUDY, make_study
 from tests.training.problems import QUICK, SGD, images, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.training.run import RunResult
+    from dissensus_train.training.run import RunResult
 
 DATA = images(items=60)
 CPU = torch.device("cpu")

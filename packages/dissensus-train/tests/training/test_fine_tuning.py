@@ -9,27 +9,27 @@ import numpy as np
 import pytest
 import torch
 
-from dissensus.basins import BasinSettings, measure_basins
 from dissensus.errors import InputError
 from dissensus.items.shown import Items
-from dissensus.training import fleet
-from dissensus.training.batches import Epoch, epoch_of
-from dissensus.training.engine import loop_only, train
-from dissensus.training.fine_tuning import ImageNetwork, TextNetwork, keep_architecture, pretrained
-from dissensus.training.inputs import EVALUATION_TOKENS, Tokens, network_inputs
-from dissensus.training.loop import log_probabilities, train_loop
-from dissensus.training.models import network_of
-from dissensus.training.restoring import trained_model
-from dissensus.training.run import delivery_of
-from dissensus.training.settings import Training
-from dissensus.training.store import RunWriter
+from dissensus_train.basins import BasinSettings, measure_basins
+from dissensus_train.training import fleet
+from dissensus_train.training.batches import Epoch, epoch_of
+from dissensus_train.training.engine import loop_only, train
+from dissensus_train.training.fine_tuning import ImageNetwork, TextNetwork, keep_architecture, pretrained
+from dissensus_train.training.inputs import EVALUATION_TOKENS, Tokens, network_inputs
+from dissensus_train.training.loop import log_probabilities, train_loop
+from dissensus_train.training.models import network_of
+from dissensus_train.training.restoring import trained_model
+from dissensus_train.training.run import delivery_of
+from dissensus_train.training.settings import Training
+from dissensus_train.training.store import RunWriter
 from tests.training.problems import images, run
 from tests.training.texts import texts, tiny_transformer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.training.data import TrainingData
+    from dissensus_train.training.data import TrainingData
 
 CPU = torch.device("cpu")
 SETTINGS = Training(

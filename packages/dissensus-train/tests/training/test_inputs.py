@@ -12,20 +12,20 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from dissensus.basins import BasinSettings, measure_basins
 from dissensus.errors import InputError
-from dissensus.training import fleet
-from dissensus.training.engine import train
-from dissensus.training.inputs import SparseRows
-from dissensus.training.loop import train_loop
-from dissensus.training.models import build
+from dissensus_train.basins import BasinSettings, measure_basins
+from dissensus_train.training import fleet
+from dissensus_train.training.engine import train
+from dissensus_train.training.inputs import SparseRows
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.models import build
 from tests.training.problems import QUICK, SGD, images, run
 from tests.training.texts import texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.training.data import TrainingData
+    from dissensus_train.training.data import TrainingData
 
 CPU = torch.device("cpu")
 
@@ -169,7 +169,7 @@ def test_a_factory_may_take_the_items_and_its_network_read_them(beside: Path) ->
 DELIVERY = textwrap.dedent(
     """
     import torch
-    from dissensus.delivery import deliver
+    from dissensus_train.delivery import deliver
 
     def sharpened(labels, votes=None, *, seed=0, device="cpu", power=2.0):
         given = deliver("soft", labels, device=device)

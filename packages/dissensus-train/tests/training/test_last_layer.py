@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dissensus.basins import gradient_variance, objective
-from dissensus.basins.last_layer import last_layer_inputs
 from dissensus.errors import InputError
-from dissensus.ood import model_outputs
-from dissensus.training.last_layer import watched_last_layer
+from dissensus_train.basins import gradient_variance, objective
+from dissensus_train.basins.last_layer import last_layer_inputs
+from dissensus_train.ood import model_outputs
+from dissensus_train.training.last_layer import watched_last_layer
 
 
 class HeadFirst(nn.Module):

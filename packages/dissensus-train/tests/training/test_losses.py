@@ -14,16 +14,16 @@ from torch.nn import functional as F
 
 from dissensus.errors import InputError
 from dissensus.evaluation import metrics
-from dissensus.training.loop import train_loop, warmed_up
-from dissensus.training.losses import LOSSES, batch_mean, cross_entropy, loss_of
-from dissensus.training.models import build
-from dissensus.training.run import class_weights
+from dissensus_train.training.loop import train_loop, warmed_up
+from dissensus_train.training.losses import LOSSES, batch_mean, cross_entropy, loss_of
+from dissensus_train.training.models import build
+from dissensus_train.training.run import class_weights
 from tests.training.problems import QUICK, SGD, images, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.training.settings import Training
+    from dissensus_train.training.settings import Training
 
 DATA = images(items=80)
 GENERATOR = np.random.default_rng(0)

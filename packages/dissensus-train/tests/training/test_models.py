@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from dissensus.errors import InputError
-from dissensus.training.models import MODELS, build
+from dissensus_train.training.models import MODELS, build
 
 
 @pytest.mark.parametrize(

@@ -13,26 +13,26 @@ from scipy.special import log_softmax, softmax
 
 from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency
-from dissensus.training.data import TrainingData, split_items
-from dissensus.training.engine import train
-from dissensus.training.fleet import alike, train_together
-from dissensus.training.inputs import network_inputs
-from dissensus.training.loop import log_probabilities, train_loop
-from dissensus.training.models import network_of, panel_in
-from dissensus.training.people import SHRINKAGE, People, PeopleNetwork, panel_of
-from dissensus.training.restoring import pair_probabilities, trained_model
-from dissensus.training.run import people_run, run_on
-from dissensus.training.settings import REGIMES, Training
-from dissensus.training.stacked import StackedRuns, stackable
-from dissensus.training.store import RunStore, RunWriter
-from dissensus.training.streams import StreamedRuns
 from dissensus.votes.table import Votes
+from dissensus_train.training.data import TrainingData, split_items
+from dissensus_train.training.engine import train
+from dissensus_train.training.fleet import alike, train_together
+from dissensus_train.training.inputs import network_inputs
+from dissensus_train.training.loop import log_probabilities, train_loop
+from dissensus_train.training.models import network_of, panel_in
+from dissensus_train.training.people import SHRINKAGE, People, PeopleNetwork, panel_of
+from dissensus_train.training.restoring import pair_probabilities, trained_model
+from dissensus_train.training.run import people_run, run_on
+from dissensus_train.training.settings import REGIMES, Training
+from dissensus_train.training.stacked import StackedRuns, stackable
+from dissensus_train.training.store import RunStore, RunWriter
+from dissensus_train.training.streams import StreamedRuns
 from tests.training.problems import QUICK, SGD
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.training.run import Run, RunResult
+    from dissensus_train.training.run import Run, RunResult
 
 CPU = torch.device("cpu")
 KINDS = tuple(SHRINKAGE)

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissensus.training.progress import Progress
-from dissensus.training.settings import Training
+from dissensus_train.training.progress import Progress
+from dissensus_train.training.settings import Training
 
 
 @given(st.lists(st.floats(0.1, 2.0), min_size=3, max_size=30), st.integers(0, 3))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dissensus.cli.progress import line_every
-from dissensus.training.events import EpochEnded
-from dissensus.training.standing import Standing, in_one_line, in_time
-from dissensus.training.store import RunStore, RunWriter
+from dissensus_train.cli.progress import line_every
+from dissensus_train.training.events import EpochEnded
+from dissensus_train.training.standing import Standing, in_one_line, in_time
+from dissensus_train.training.store import RunStore, RunWriter
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,11 @@ import pytest
 
 from dissensus.errors import InputError
 from dissensus.labels import label
-from dissensus.training.data import TrainingData
-from dissensus.training.loop import train_loop
-from dissensus.training.run import delivery_of
-from dissensus.training.store import RunStore, RunWriter, measurement_key
 from dissensus.votes import Votes
+from dissensus_train.training.data import TrainingData
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.run import delivery_of
+from dissensus_train.training.store import RunStore, RunWriter, measurement_key
 from tests.training.problems import QUICK, SGD, images, run
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def test_a_closed_writer_leaves_nothing(writer: RunWriter, store: RunStore) -> N
 
 def test_a_killed_process_lets_go_of_its_lock(store: RunStore) -> None:
     script = (
-        "import os, signal, sys; from pathlib import Path; from dissensus.training.store import RunWriter\n"
+        "import os, signal, sys; from pathlib import Path; from dissensus_train.training.store import RunWriter\n"
         "writer = RunWriter(Path(sys.argv[1])); (writer._own / 'half').mkdir(); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     subprocess.run([sys.executable, "-c", script, str(store.folder)], check=False)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from dissensus.training.workers import _from_file, _in_file, in_workers
+from dissensus_train.training.workers import _from_file, _in_file, in_workers
 from tests.training.problems import images
 
 BIG = 8_000_000
@@ -69,7 +69,7 @@ def test_workers_hold_no_copy_of_what_they_share_and_leave_no_file(
 
 SCRIPT = """
 import sys
-from dissensus.training.workers import in_workers
+from dissensus_train.training.workers import in_workers
 print("here")
 print(sorted(in_workers(max, [3, 1, 2], shared=2)), "__spec__" in globals(), __file__ == sys.argv[0])
 """

@@ -8,8 +8,8 @@ import numpy as np
 
 from dissensus.items.shown import Items
 from dissensus.labels.schemes import frequency
-from dissensus.training.data import TrainingData, split_items
 from dissensus.votes.simulate import simulate_votes
+from dissensus_train.training.data import TrainingData, split_items
 
 if TYPE_CHECKING:
     from pathlib import Path

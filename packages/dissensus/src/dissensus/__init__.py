@@ -6,7 +6,7 @@ Training:  deliver, loader, losses, hf, lightning, sklearn; whole studies: run, 
 Scores:    evaluate, Evaluator, report, plot; where a run ended: basins
 
 Errors that a user can cause are `InputError`. Each name is loaded when it is first used, so that `import dissensus`
-costs next to nothing.
+costs next to nothing; those that train are in `dissensus-train`, and say how to install it where it is missing.
 
 Examples:
     >>> import numpy as np
@@ -20,29 +20,20 @@ Examples:
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus import basins as basins
     from dissensus import plot as plot
-    from dissensus.bundles import load_model as load_model
     from dissensus.datasets import load as load
-    from dissensus.delivery import deliver as deliver
     from dissensus.errors import InputError as InputError
     from dissensus.evaluation import Evaluator as Evaluator
     from dissensus.evaluation import evaluate as evaluate
-    from dissensus.integrations import hf as hf
-    from dissensus.integrations import lightning as lightning
-    from dissensus.integrations import loader as loader
-    from dissensus.integrations import sklearn as sklearn
     from dissensus.labels import LabelDistribution as LabelDistribution
     from dissensus.labels import label as label
     from dissensus.report.writing import write_report as report
-    from dissensus.studies import open_study as open_study
-    from dissensus.studies import run as run
-    from dissensus.training import losses as losses
     from dissensus.version import __version__ as __version__
     from dissensus.votes import Votes as Votes
     from dissensus.votes import count_votes as count_votes
@@ -52,6 +43,16 @@ if TYPE_CHECKING:
     from dissensus.votes import simulate_votes as simulate_votes
     from dissensus.votes import subsample as subsample
     from dissensus.votes import write_votes as write_votes
+    from dissensus_train import basins as basins
+    from dissensus_train.bundles import load_model as load_model
+    from dissensus_train.delivery import deliver as deliver
+    from dissensus_train.integrations import hf as hf
+    from dissensus_train.integrations import lightning as lightning
+    from dissensus_train.integrations import loader as loader
+    from dissensus_train.integrations import sklearn as sklearn
+    from dissensus_train.studies import open_study as open_study
+    from dissensus_train.studies import run as run
+    from dissensus_train.training import losses as losses
 
 __all__ = [
     "Evaluator",
@@ -59,29 +60,25 @@ __all__ = [
     "LabelDistribution",
     "Votes",
     "__version__",
-    "basins",
     "count_votes",
-    "deliver",
     "evaluate",
-    "hf",
     "inspect",
     "label",
-    "lightning",
     "load",
-    "load_model",
-    "loader",
-    "losses",
-    "open_study",
     "plot",
     "read_votes",
     "report",
-    "run",
     "simulate_responses",
     "simulate_votes",
-    "sklearn",
     "subsample",
     "write_votes",
 ]
+
+_TRAIN = ("basins", "deliver", "hf", "lightning", "load_model", "loader", "losses", "open_study", "run", "sklearn")
+"""What `dissensus-train` brings; where it is missing, each name answers with the line that installs it."""
+
+if find_spec("dissensus_train") is not None:
+    __all__ += _TRAIN
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -90,28 +87,19 @@ __getattr__, __dir__ = lazy_names(
         "InputError": "errors",
         "LabelDistribution": "labels",
         "Votes": "votes",
-        "basins": "basins",
         "count_votes": "votes",
-        "deliver": "delivery",
         "evaluate": "evaluation",
-        "hf": "integrations.hf",
         "inspect": "votes",
         "label": "labels",
         "__version__": "version",
-        "lightning": "integrations.lightning",
         "load": "datasets",
-        "load_model": "bundles",
-        "loader": "integrations",
-        "losses": "training.losses",
-        "open_study": "studies",
         "plot": "plot",
         "read_votes": "votes",
         "report": "report",
-        "run": "studies",
         "simulate_responses": "votes",
         "simulate_votes": "votes",
-        "sklearn": "integrations.sklearn",
         "subsample": "votes",
         "write_votes": "votes",
     },
+    parts=dict.fromkeys(_TRAIN, "train"),
 )

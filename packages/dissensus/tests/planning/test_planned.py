@@ -14,16 +14,16 @@ from typer.testing import CliRunner
 
 from dissensus import plot
 from dissensus.cli import app
-from dissensus.collect.database import open_database
-from dissensus.collect.items import project_items
-from dissensus.collect.project import init_project, read_project
-from dissensus.collect.setup_check import check_setup, project_budget
 from dissensus.errors import InputError
 from dissensus.planning import Plan, Prices, next_votes, plan
 from dissensus.planning.evidence import delivery_advice
 from dissensus.planning.next_items import write_list
 from dissensus.votes import simulate_votes, write_votes
 from dissensus.votes.table import Votes, votes_from_counts
+from dissensus_collect.database import open_database
+from dissensus_collect.items import project_items
+from dissensus_collect.project import init_project, read_project
+from dissensus_collect.setup_check import check_setup, project_budget
 
 RNG = np.random.default_rng
 ROOT = Path(__file__).parents[2]

@@ -12,10 +12,10 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from dissensus.errors import InputError
+from dissensus.report.votes_page import write_page
 from dissensus.votes.agreement import agreement, class_alpha
 from dissensus.votes.annotators import annotator_agreement
 from dissensus.votes.inspection import inspect
-from dissensus.votes.page import write_page
 from dissensus.votes.reliability import split_half_reliability
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import Votes, votes_from_counts

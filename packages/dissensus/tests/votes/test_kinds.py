@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from dissensus.errors import InputError
 from dissensus.labels.labelling import SCHEMES, label
+from dissensus.report.votes_page import write_page
 from dissensus.votes.agreement import agreement, class_alpha
 from dissensus.votes.annotators import annotator_agreement, models_beside_people
 from dissensus.votes.counting import count_votes
 from dissensus.votes.croissant import croissant
 from dissensus.votes.inspection import inspect
 from dissensus.votes.kinds import people_alone, share_of_models
-from dissensus.votes.page import write_page
 from dissensus.votes.privacy import pseudonymous
 from dissensus.votes.reading import Options, read_votes, understand
 from dissensus.votes.sampling import subsample

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus.bench.outcome import Standings as Standings
-    from dissensus.bench.outcome import standings as standings
-    from dissensus.bench.protocol import Protocol as Protocol
-    from dissensus.bench.protocol import read_protocol as read_protocol
-    from dissensus.bench.ranking import Ranking as Ranking
-    from dissensus.bench.ranking import rank_methods as rank_methods
-    from dissensus.bench.running import run_added as run_added
-    from dissensus.bench.running import run_bench as run_bench
+    from dissensus_papers.bench.outcome import Standings as Standings
+    from dissensus_papers.bench.outcome import standings as standings
+    from dissensus_papers.bench.protocol import Protocol as Protocol
+    from dissensus_papers.bench.protocol import read_protocol as read_protocol
+    from dissensus_papers.bench.ranking import Ranking as Ranking
+    from dissensus_papers.bench.ranking import rank_methods as rank_methods
+    from dissensus_papers.bench.running import run_added as run_added
+    from dissensus_papers.bench.running import run_bench as run_bench
 
 __getattr__, __dir__ = lazy_names(
     __name__,

@@ -13,8 +13,8 @@ from dissensus.report.items import PALETTE
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from dissensus.bench.ranking import Ranking
     from dissensus.report.figures import Record
+    from dissensus_papers.bench.ranking import Ranking
 
 DATA: Final = "ranks"
 ROW: Final = 22

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.bench.protocol import WITH
-from dissensus.bench.ranking import rank_methods
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus_papers.bench.protocol import WITH
+from dissensus_papers.bench.ranking import rank_methods
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.bench.protocol import BenchSet, Protocol
-    from dissensus.bench.ranking import Ranking
-    from dissensus.papers.summary import StudySummary
+    from dissensus_papers.bench.protocol import BenchSet, Protocol
+    from dissensus_papers.bench.ranking import Ranking
+    from dissensus_papers.papers.summary import StudySummary
 
 FEWEST_SEEDS: Final = 3
 """With fewer, the luck of a seed is not told from a method."""

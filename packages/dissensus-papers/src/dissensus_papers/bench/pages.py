@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dissensus.bench.outcome import standings
-from dissensus.bench.ranking import ranks_of
-from dissensus.bench.running import NAME
 from dissensus.evaluation.comparison.scores import arrow
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.papers.pages import DELIVERY, Block, as_html, as_md, write_texts
+from dissensus_papers.bench.outcome import standings
+from dissensus_papers.bench.ranking import ranks_of
+from dissensus_papers.bench.running import NAME
+from dissensus_papers.papers.pages import DELIVERY, Block, as_html, as_md, write_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dissensus.bench.outcome import Comparison, Row, SetResult, Standings
-    from dissensus.bench.protocol import Protocol
-    from dissensus.papers.summary import StudySummary
+    from dissensus_papers.bench.outcome import Comparison, Row, SetResult, Standings
+    from dissensus_papers.bench.protocol import Protocol
+    from dissensus_papers.papers.summary import StudySummary
 
 HOW: Final = (
     "Scores with 95 % intervals over items and seeds, as each set's scored study has them; rank is by {metric} within "
@@ -39,7 +39,7 @@ QUICK: Final = (
 
 def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folder: Path) -> tuple[Path, ...]:
     """Write bench.md, bench.html, bench.json and one plot for each comparison into a folder; returns their paths."""
-    from dissensus.bench.figure import critical_difference_plot
+    from dissensus_papers.bench.figure import critical_difference_plot
 
     found = standings(protocol, summaries)
     texts = {

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.studies.writing import toml_value
 from dissensus.toml_file import TomlFile
+from dissensus_train.studies.writing import toml_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,7 +147,7 @@ class Entry:
 def read_protocol(path: Path | None = None) -> Protocol:
     """The protocol that comes with the package, or one's own."""
     return _ProtocolFile(
-        path or Path(str(resources.files("dissensus.bench"))) / "protocol.toml", kind="protocol"
+        path or Path(str(resources.files("dissensus_papers.bench"))) / "protocol.toml", kind="protocol"
     ).protocol()
 
 

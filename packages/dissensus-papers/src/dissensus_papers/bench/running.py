@@ -7,21 +7,21 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from dissensus.bench.protocol import WITH, Entry, study_name, study_text
 from dissensus.errors import InputError
 from dissensus.own_code import source_files
-from dissensus.papers.claims import Paper, StudyUse
-from dissensus.papers.running import reproduce
-from dissensus.papers.summary import StudySummary, read_summaries, without_place, write_summary
-from dissensus.studies.spec import read_study
+from dissensus_papers.bench.protocol import WITH, Entry, study_name, study_text
+from dissensus_papers.papers.claims import Paper, StudyUse
+from dissensus_papers.papers.running import reproduce
+from dissensus_papers.papers.summary import StudySummary, read_summaries, without_place, write_summary
+from dissensus_train.studies.spec import read_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from dissensus.bench.protocol import BenchSet, Protocol
-    from dissensus.papers.running import Reproduction
-    from dissensus.studies.running import Plan
+    from dissensus_papers.bench.protocol import BenchSet, Protocol
+    from dissensus_papers.papers.running import Reproduction
+    from dissensus_train.studies.running import Plan
 
 NAME: Final = "bench"
 """Of the folder of summaries, and of the pages."""

@@ -30,8 +30,8 @@ def ambiguous(
     """
     import numpy as np
 
-    from dissensus.curate import ambiguous_digits, read_digits
     from dissensus.whole_file import whole_file
+    from dissensus_papers.digits import ambiguous_digits, read_digits
 
     # Opened first: a place that cannot be written to is refused before half a minute of work.
     with whole_file(output) as part, part.open("wb") as file:

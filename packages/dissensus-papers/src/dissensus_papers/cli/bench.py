@@ -10,13 +10,13 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import json_alone, next_step, note
-from dissensus.cli.progress import train_with_progress
+from dissensus_train.cli.progress import train_with_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dissensus.bench import Protocol
-    from dissensus.papers import StudySummary
+    from dissensus_papers.bench import Protocol
+    from dissensus_papers.papers import StudySummary
 
 app = typer.Typer(no_args_is_help=False)
 
@@ -61,8 +61,8 @@ def bench(
     """
     if context.invoked_subcommand is not None:
         return
-    from dissensus.bench import read_protocol, run_bench
-    from dissensus.papers.running import Reproduction
+    from dissensus_papers.bench import read_protocol, run_bench
+    from dissensus_papers.papers.running import Reproduction
 
     stated = read_protocol(protocol)
     output = kept or output or Path("benched-quick" if quick else "benched")
@@ -89,8 +89,8 @@ def add(
     json: opt.JsonTo = None,
 ) -> None:
     """Put a method of your own into the table: it is run on the sets that the folder has, by the same protocol."""
-    from dissensus.bench import read_protocol, run_added
-    from dissensus.papers.running import Reproduction
+    from dissensus_papers.bench import read_protocol, run_added
+    from dissensus_papers.papers.running import Reproduction
 
     stated = read_protocol(protocol)
     output = output or Path("benched-quick" if quick else "benched")
@@ -105,9 +105,9 @@ def _tell(summaries: Iterator[StudySummary]) -> None:
 
 
 def _show(protocol: Protocol, folder: Path, json: Path | None) -> None:
-    from dissensus.bench.outcome import standings
-    from dissensus.bench.running import NAME
-    from dissensus.papers import read_summaries
+    from dissensus_papers.bench.outcome import standings
+    from dissensus_papers.bench.running import NAME
+    from dissensus_papers.papers import read_summaries
 
     summaries = read_summaries(folder, NAME)
     found = standings(protocol, summaries)
@@ -119,7 +119,7 @@ def _show(protocol: Protocol, folder: Path, json: Path | None) -> None:
     if any(importlib.util.find_spec(name) is None for name in ("altair", "vl_convert")):
         note(f"no page here, where Altair is not installed; elsewhere: dissensus bench --from {folder}")
         return
-    from dissensus.bench.pages import write_pages
+    from dissensus_papers.bench.pages import write_pages
 
     note(f"written: {', '.join(map(str, write_pages(protocol, summaries, folder)))}")
     next_step("dissensus bench add my_method.py, to put a method of your own into the table")

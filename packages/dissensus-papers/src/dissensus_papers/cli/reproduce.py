@@ -9,12 +9,12 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note, plain
-from dissensus.cli.progress import train_with_progress
+from dissensus_train.cli.progress import train_with_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.papers import Judged, Paper
+    from dissensus_papers.papers import Judged, Paper
 
 
 def reproduce(
@@ -54,9 +54,9 @@ def reproduce(
 
     Can be stopped and started again at any time: runs that are in the store are not trained again.
     """
-    from dissensus.papers import judge_paper, read_paper, read_summaries, write_pages
-    from dissensus.papers.running import Reproduction
-    from dissensus.papers.running import reproduce as run_studies
+    from dissensus_papers.papers import judge_paper, read_paper, read_summaries, write_pages
+    from dissensus_papers.papers.running import Reproduction
+    from dissensus_papers.papers.running import reproduce as run_studies
 
     paper = read_paper(source)
     output = output or Path("reproduced-quick" if quick else "reproduced")
@@ -80,7 +80,7 @@ def reproduce(
 def _show(paper: Paper, judged: Sequence[Judged], *, quick: bool) -> None:
     from rich.table import Table
 
-    from dissensus.papers.pages import claim_cells
+    from dissensus_papers.papers.pages import claim_cells
 
     table = Table(title=plain(paper.authors), title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("claim", "paper", "ours", "seeds", "verdict"):

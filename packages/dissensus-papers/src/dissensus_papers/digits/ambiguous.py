@@ -16,15 +16,15 @@ import numpy as np
 from scipy.special import entr
 
 from dissensus.arrays import places_within
-from dissensus.curate.digits import DIGITS, SIDE
-from dissensus.curate.ensembles import grey, probabilities, train_member
-from dissensus.curate.vae import decode, encode, train_vae
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
+from dissensus_papers.digits.digits import DIGITS, SIDE
+from dissensus_papers.digits.ensembles import grey, probabilities, train_member
+from dissensus_papers.digits.vae import decode, encode, train_vae
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Floats, Ints, Table
-    from dissensus.curate.digits import Digits, Pixels
+    from dissensus_papers.digits.digits import Digits, Pixels
 
 ENTROPY_BINS: Final = 5
 """Strata of equal width between no entropy and the highest of the candidates, for each class."""

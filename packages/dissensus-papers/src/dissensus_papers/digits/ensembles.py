@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from dissensus.curate.labelled import ORIGINAL, labelled_data
-from dissensus.training.data import TRAIN
-from dissensus.training.loop import train_loop
-from dissensus.training.models import build
-from dissensus.training.run import run_on
-from dissensus.training.settings import Training
+from dissensus_train.curate.labelled import ORIGINAL, labelled_data
+from dissensus_train.training.data import TRAIN
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.models import build
+from dissensus_train.training.run import run_on
+from dissensus_train.training.settings import Training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Confusions, Ints
-    from dissensus.curate.digits import Pixels
+    from dissensus_papers.digits.digits import Pixels
 
 Grey = np.ndarray[Any, np.dtype[np.float32]]
 """(images, height, width) grey values, 0 to 1."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.array_file import read_npz
-from dissensus.curate.digits import DIGITS
 from dissensus.datasets import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
 from dissensus.votes.table import NONE, Votes
 from dissensus.whole_file import whole_folder
+from dissensus_papers.digits.digits import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

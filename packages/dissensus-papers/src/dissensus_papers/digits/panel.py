@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from dissensus.curate.digits import DIGITS
-from dissensus.curate.ensembles import train_member
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
 from dissensus.randomness import Purpose, stream
 from dissensus.votes.simulate import Habits, simulate_responses
+from dissensus_papers.digits.digits import DIGITS
+from dissensus_papers.digits.ensembles import train_member
 
 if TYPE_CHECKING:
     from dissensus.arrays import Confusions, Floats, Ints, Mask, Table
-    from dissensus.curate.digits import Digits, Pixels
-    from dissensus.curate.ensembles import Grey
     from dissensus.votes.table import Votes
+    from dissensus_papers.digits.digits import Digits, Pixels
+    from dissensus_papers.digits.ensembles import Grey
 
 PANEL_SIZES: Final = {3: 26, 4: 341, 5: 849, 6: 2620, 7: 1399, 8: 271, 9: 14, 10: 10}
 """How many images of the soft-digits paper have so many judgements (its appendix B); the mean is 6.07."""

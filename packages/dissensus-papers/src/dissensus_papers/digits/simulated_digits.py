@@ -16,27 +16,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.curate.ambiguous import Blending, ambiguous_digits
-from dissensus.curate.digits import DIGITS, read_digits
-from dissensus.curate.duplicates import find_duplicates
-from dissensus.curate.floors import Floor
-from dissensus.curate.item_list import ItemList, listed, places
-from dissensus.curate.kept_set import SPLITS, VOTES, SimulatedSet, keep_set, read_set
-from dissensus.curate.mapping import map_items
-from dissensus.curate.panel import HABITS, Eyes, perceive, simulate_panel
-from dissensus.curate.selecting import select_items
-from dissensus.curate.splitting import split_groups
 from dissensus.datasets import cache_folder
 from dissensus.datasets.sources import Source
 from dissensus.randomness import Purpose, stream
-from dissensus.training.loop import one_thread
+from dissensus_papers.digits.ambiguous import Blending, ambiguous_digits
+from dissensus_papers.digits.digits import DIGITS, read_digits
+from dissensus_papers.digits.kept_set import SPLITS, VOTES, SimulatedSet, keep_set, read_set
+from dissensus_papers.digits.panel import HABITS, Eyes, perceive, simulate_panel
+from dissensus_train.curate.duplicates import find_duplicates
+from dissensus_train.curate.floors import Floor
+from dissensus_train.curate.item_list import ItemList, listed, places
+from dissensus_train.curate.mapping import map_items
+from dissensus_train.curate.selecting import select_items
+from dissensus_train.curate.splitting import split_groups
+from dissensus_train.training.loop import one_thread
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.curate.digits import Digits
     from dissensus.datasets import LabelledItems
     from dissensus.votes.simulate import Habits
+    from dissensus_papers.digits.digits import Digits
 
 NAME: Final = "soft-digits-simulated"
 MEANING: Final = 2

@@ -13,7 +13,7 @@ from dissensus.randomness import Purpose, stream
 
 if TYPE_CHECKING:
     from dissensus.arrays import Table
-    from dissensus.curate.digits import Pixels
+    from dissensus_papers.digits.digits import Pixels
 
 BATCH: Final = 128
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, choices
-from dissensus.papers.quantities import QUANTITIES
 from dissensus.toml_file import TomlFile, fits, in_words
+from dissensus_papers.papers.quantities import QUANTITIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.papers.quantities import Quantity
+    from dissensus_papers.papers.quantities import Quantity
 
 MARKS: Final = {
     "verified": "read in the paper's own text or in its authors' files",
@@ -130,7 +130,7 @@ class Paper:
 
 def shipped_papers() -> dict[str, Path]:
     """The claims files that come with the package, by name."""
-    folder = Path(str(resources.files("dissensus.papers"))) / "claims"
+    folder = Path(str(resources.files("dissensus_papers.papers"))) / "claims"
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 

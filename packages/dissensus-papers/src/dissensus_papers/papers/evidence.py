@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import make_strata
-from dissensus.studies.folds import score_folds
-from dissensus.studies.measuring import stored_basins, stored_ood
-from dissensus.studies.original import mode_shift_audit, scores_against
-from dissensus.studies.scored import AGREEMENT, score_study
+from dissensus_train.studies.folds import score_folds
+from dissensus_train.studies.measuring import stored_basins, stored_ood
+from dissensus_train.studies.original import mode_shift_audit, scores_against
+from dissensus_train.studies.scored import AGREEMENT, score_study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.ood import OodResult
-    from dissensus.studies.measuring import StudyBasins
-    from dissensus.studies.opening import OpenStudy
-    from dissensus.studies.original import Audit
-    from dissensus.studies.scored import ScoredStudy
+    from dissensus_train.ood import OodResult
+    from dissensus_train.studies.measuring import StudyBasins
+    from dissensus_train.studies.opening import OpenStudy
+    from dissensus_train.studies.original import Audit
+    from dissensus_train.studies.scored import ScoredStudy
 
 STRATA: Final = (AGREEMENT, "entropy")
 """Ideas of strata that claims can be about. All votes choose their items and all are scored, as in the papers."""

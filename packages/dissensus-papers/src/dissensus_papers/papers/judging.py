@@ -15,13 +15,13 @@ import numpy as np
 from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import wilcoxon
-from dissensus.papers.quantities import Measured
+from dissensus_papers.papers.quantities import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.papers.claims import Claim, Paper
-    from dissensus.papers.summary import StudySummary
+    from dissensus_papers.papers.claims import Claim, Paper
+    from dissensus_papers.papers.summary import StudySummary
 
 REPRODUCED: Final = "reproduced"
 IN_DIRECTION: Final = "in direction"

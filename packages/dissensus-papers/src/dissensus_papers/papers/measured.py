@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dissensus.basins.summary import summarise_basins
-from dissensus.studies.measuring import stored_basins, stored_ood
+from dissensus_train.basins.summary import summarise_basins
+from dissensus_train.studies.measuring import stored_basins, stored_ood
 
 if TYPE_CHECKING:
-    from dissensus.ood import OodResult
-    from dissensus.studies.measuring import StudyBasins
-    from dissensus.studies.opening import OpenStudy
+    from dissensus_train.ood import OodResult
+    from dissensus_train.studies.measuring import StudyBasins
+    from dissensus_train.studies.opening import OpenStudy
 
 
 def measured_of(opened: OpenStudy) -> dict[str, Any]:

@@ -9,26 +9,26 @@ from html import escape
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.basins.summary import QUANTITIES
 from dissensus.bootstrap import Estimate
 from dissensus.evaluation.comparison.differences import shown_p
 from dissensus.evaluation.comparison.scores import arrow
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, as_markdown, html, markdown
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.papers.claims import MARKS
-from dissensus.papers.evidence import MOST_CONTESTED
-from dissensus.papers.judging import NOT, REPRODUCED, VERDICTS, judge_paper
-from dissensus.papers.summary import shown_strata
 from dissensus.whole_file import whole_file
+from dissensus_papers.papers.claims import MARKS
+from dissensus_papers.papers.evidence import MOST_CONTESTED
+from dissensus_papers.papers.judging import NOT, REPRODUCED, VERDICTS, judge_paper
+from dissensus_papers.papers.summary import shown_strata
+from dissensus_train.basins.summary import QUANTITIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.papers.claims import Claim, Paper
-    from dissensus.papers.judging import Judged
-    from dissensus.papers.summary import StudySummary
+    from dissensus_papers.papers.claims import Claim, Paper
+    from dissensus_papers.papers.judging import Judged
+    from dissensus_papers.papers.summary import StudySummary
 
 SHOWN: Final = ("soft_nll", "kl", "accuracy", "entropy_spearman", "ece_equal_mass")
 """What the tables of scores show."""

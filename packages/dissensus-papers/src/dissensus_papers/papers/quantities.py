@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.basins.summary import QUANTITIES as OF_BASINS
 from dissensus.bootstrap import Estimate
 from dissensus.dynamics import data_maps, epoch_divergence, uncertainty_correlations
 from dissensus.dynamics.rank_correlation import resampled_spearman
@@ -22,15 +21,16 @@ from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.evaluating import HEADLINES
 from dissensus.evaluation.metrics.distances import jsd
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.papers.evidence import NotMeasuredError
+from dissensus_papers.papers.evidence import NotMeasuredError
+from dissensus_train.basins.summary import QUANTITIES as OF_BASINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dissensus.arrays import Floats, Table
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.papers.evidence import Evidence
-    from dissensus.studies.scored import System
+    from dissensus_papers.papers.evidence import Evidence
+    from dissensus_train.studies.scored import System
 
     About = Mapping[str, Any]
     """What a quantity is of, by the keys that it asks for."""

@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dissensus.errors import InputError, choices
-from dissensus.papers.evidence import gather
-from dissensus.papers.summary import StudySummary, summarise, without_place, write_summary
-from dissensus.studies.labelled_sets import LABELLED_SETS
-from dissensus.studies.measuring import study_basins, study_ood
-from dissensus.studies.running import plan_study, run_plan
-from dissensus.studies.spec import read_study
+from dissensus_papers.papers.evidence import gather
+from dissensus_papers.papers.summary import StudySummary, summarise, without_place, write_summary
+from dissensus_train.studies.labelled_sets import LABELLED_SETS
+from dissensus_train.studies.measuring import study_basins, study_ood
+from dissensus_train.studies.running import plan_study, run_plan
+from dissensus_train.studies.spec import read_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
-    from dissensus.papers.claims import Paper, StudyUse
-    from dissensus.studies.running import Plan
-    from dissensus.studies.spec import Study
+    from dissensus_papers.papers.claims import Paper, StudyUse
+    from dissensus_train.studies.running import Plan
+    from dissensus_train.studies.spec import Study
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from dissensus.evaluation.metrics.distances import soft_nll
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Table
     from dissensus.dynamics.recorded import Recorded
-    from dissensus.studies.scored import ScoredStudy
+    from dissensus_train.studies.scored import ScoredStudy
 
 
 def selected_on_test(scored: ScoredStudy) -> tuple[dict[str, Any], ...]:

@@ -15,20 +15,20 @@ import numpy as np
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.papers.evidence import MOST_CONTESTED, NotMeasuredError
-from dissensus.papers.measured import measured_of
-from dissensus.papers.quantities import measure
-from dissensus.papers.selected_on_test import selected_on_test
-from dissensus.studies.writing import study_toml
-from dissensus.training.data import TRAIN
 from dissensus.whole_file import whole_file
+from dissensus_papers.papers.evidence import MOST_CONTESTED, NotMeasuredError
+from dissensus_papers.papers.measured import measured_of
+from dissensus_papers.papers.quantities import measure
+from dissensus_papers.papers.selected_on_test import selected_on_test
+from dissensus_train.studies.writing import study_toml
+from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.papers.claims import Claim, Paper
-    from dissensus.papers.evidence import Evidence
+    from dissensus_papers.papers.claims import Claim, Paper
+    from dissensus_papers.papers.evidence import Evidence
 
 STRATA_KEPT: Final = (ALL, "unanimous", "varied", MOST_CONTESTED)
 """Strata whose scores are kept by run."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dissensus.basins.lanczos import Tridiagonalisation, probe
 from dissensus.errors import InputError
+from dissensus_train.basins.lanczos import Tridiagonalisation, probe
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats
-    from dissensus.basins.objectives import MeasuredOn
-    from dissensus.basins.operators import Operator
+    from dissensus_train.basins.objectives import MeasuredOn
+    from dissensus_train.basins.operators import Operator
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,7 +12,7 @@ from dissensus.randomness import Purpose, stream
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dissensus.basins.objectives import Objective
+    from dissensus_train.basins.objectives import Objective
 
 
 def random_direction(measured: Objective, seed: int, number: int) -> Tensor:

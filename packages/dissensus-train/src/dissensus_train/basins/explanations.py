@@ -11,19 +11,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dissensus.basins.objectives import outputs_of
-from dissensus.basins.over_pairs import mean_over_pairs
-from dissensus.basins.sources import each_tensor, tensors_in
-from dissensus.basins.stored import plain, restored
 from dissensus.errors import InputError
-from dissensus.training.loop import same_bits
+from dissensus_train.basins.objectives import outputs_of
+from dissensus_train.basins.over_pairs import mean_over_pairs
+from dissensus_train.basins.sources import each_tensor, tensors_in
+from dissensus_train.basins.stored import plain, restored
+from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dissensus.arrays import Ints, Table
-    from dissensus.basins.objectives import MeasuredOn, Objective
     from dissensus.bootstrap import Estimate
+    from dissensus_train.basins.objectives import MeasuredOn, Objective
 
     Images = np.ndarray[Any, np.dtype[np.float64]]
     """Maps, whatever the number of sides before height and width."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dissensus.arrays import Floats, Table
-    from dissensus.basins.objectives import MeasuredOn
-    from dissensus.basins.operators import Operator
+    from dissensus_train.basins.objectives import MeasuredOn
+    from dissensus_train.basins.operators import Operator
 
 MISSED: Final = 0.005
 """How often, at most, a random start may be so unlucky that an error does not hold."""

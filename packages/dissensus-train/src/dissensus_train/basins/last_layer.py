@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from dissensus.basins.objectives import outputs_of
 from dissensus.bootstrap import percentile_estimate
 from dissensus.dynamics.rank_correlation import resampled_spearman
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.distances import entropy
-from dissensus.training.last_layer import watched_last_layer
-from dissensus.training.loop import same_bits
+from dissensus_train.basins.objectives import outputs_of
+from dissensus_train.training.last_layer import watched_last_layer
+from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from dissensus.arrays import Floats
-    from dissensus.basins.objectives import MeasuredOn, Objective
     from dissensus.bootstrap import Estimate
+    from dissensus_train.basins.objectives import MeasuredOn, Objective
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -18,8 +18,8 @@ from torch.func import functionalize
 from torch.fx import Graph, GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from dissensus.basins.simplified import simplify
 from dissensus.errors import InputError
+from dissensus_train.basins.simplified import simplify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

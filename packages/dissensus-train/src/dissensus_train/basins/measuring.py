@@ -10,36 +10,36 @@ import numpy as np
 import torch
 from torch import nn
 
-from dissensus.basins.density import SpectralDensity, spectral_density
-from dissensus.basins.explanations import ExplanationStability, explanation_stability
-from dissensus.basins.lanczos import Eigenvalues, top_eigenvalues
-from dissensus.basins.last_layer import GradientVariance, gradient_variance, last_layer_inputs
-from dissensus.basins.objectives import SOFT, MeasuredOn, cross_entropy, mean_and_error, objective
-from dissensus.basins.operators import hessian_of
-from dissensus.basins.settings import DEFAULTS, BasinSettings
-from dissensus.basins.sharpness import (
+from dissensus.errors import InputError, choices
+from dissensus.randomness import Purpose, stream
+from dissensus_train.basins.density import SpectralDensity, spectral_density
+from dissensus_train.basins.explanations import ExplanationStability, explanation_stability
+from dissensus_train.basins.lanczos import Eigenvalues, top_eigenvalues
+from dissensus_train.basins.last_layer import GradientVariance, gradient_variance, last_layer_inputs
+from dissensus_train.basins.objectives import SOFT, MeasuredOn, cross_entropy, mean_and_error, objective
+from dissensus_train.basins.operators import hessian_of
+from dissensus_train.basins.settings import DEFAULTS, BasinSettings
+from dissensus_train.basins.sharpness import (
     AverageSharpness,
     WorstCaseSharpness,
     average_sharpness_of,
     worst_case_sharpness_of,
 )
-from dissensus.basins.similarity import Similarity, cka
-from dissensus.basins.stored import plain, restored
-from dissensus.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
-from dissensus.basins.traces import Trace, trace
-from dissensus.errors import InputError, choices
-from dissensus.randomness import Purpose, stream
-from dissensus.training.inputs import SparseRows, prepared
-from dissensus.training.restoring import trained_model
+from dissensus_train.basins.similarity import Similarity, cka
+from dissensus_train.basins.stored import plain, restored
+from dissensus_train.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
+from dissensus_train.basins.traces import Trace, trace
+from dissensus_train.training.inputs import SparseRows, prepared
+from dissensus_train.training.restoring import trained_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dissensus.arrays import Ints
-    from dissensus.basins.objectives import Objective, ObjectiveOptions
-    from dissensus.basins.operators import Traces
-    from dissensus.training.data import TrainingData
-    from dissensus.training.run import RunResult
+    from dissensus_train.basins.objectives import Objective, ObjectiveOptions
+    from dissensus_train.basins.operators import Traces
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import RunResult
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

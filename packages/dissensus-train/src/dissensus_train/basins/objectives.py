@@ -17,19 +17,19 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from dissensus.basins.frozen import fix_statistics
-from dissensus.basins.sources import Fingerprint, rows_in, source_of
 from dissensus.errors import InputError, choices
-from dissensus.training.loop import same_bits
-from dissensus.training.patches import as_matmuls
-from dissensus.training.stacked import stackable
+from dissensus_train.basins.frozen import fix_statistics
+from dissensus_train.basins.sources import Fingerprint, rows_in, source_of
+from dissensus_train.training.loop import same_bits
+from dissensus_train.training.patches import as_matmuls
+from dissensus_train.training.stacked import stackable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import numpy as np
 
-    from dissensus.basins.sources import Batch, Source
+    from dissensus_train.basins.sources import Batch, Source
 
     Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
     """(items, classes) logits and (items, ...) targets to (items,) losses."""

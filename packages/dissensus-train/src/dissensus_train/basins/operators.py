@@ -11,19 +11,19 @@ import torch
 from torch import Tensor
 from torch.func import grad, jvp, vjp
 
-from dissensus.basins.linearised import Linearised, kept_bytes, linearised, random_numbers
-from dissensus.basins.objectives import objective
-from dissensus.basins.sources import each_tensor, tensors_in
 from dissensus.errors import InputError
-from dissensus.training.loop import same_bits
+from dissensus_train.basins.linearised import Linearised, kept_bytes, linearised, random_numbers
+from dissensus_train.basins.objectives import objective
+from dissensus_train.basins.sources import each_tensor, tensors_in
+from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torch import nn
 
-    from dissensus.basins.objectives import MeasuredOn, Objective, ObjectiveOptions
-    from dissensus.basins.sources import Values
+    from dissensus_train.basins.objectives import MeasuredOn, Objective, ObjectiveOptions
+    from dissensus_train.basins.sources import Values
 
     Chunk = tuple[Any, Tensor, Tensor]
     """Inputs, targets, and weight of each item."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
-from dissensus.basins.directions import filter_normalised, random_direction
-from dissensus.basins.objectives import STACKED, mean_and_error, together
 from dissensus.errors import InputError
+from dissensus_train.basins.directions import filter_normalised, random_direction
+from dissensus_train.basins.objectives import STACKED, mean_and_error, together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dissensus.arrays import Floats
-    from dissensus.basins.objectives import MeasuredOn, Objective
+    from dissensus_train.basins.objectives import MeasuredOn, Objective
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,7 +13,7 @@ from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from dissensus.arrays import Table
-    from dissensus.basins.objectives import MeasuredOn
+    from dissensus_train.basins.objectives import MeasuredOn
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler, Subset
 
 from dissensus.errors import InputError
-from dissensus.training.inputs import SparseRows, Tokens
+from dissensus_train.training.inputs import SparseRows, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from dissensus.basins.density import SpectralDensity
-from dissensus.basins.lanczos import Eigenvalues
-from dissensus.basins.last_layer import GradientVariance
-from dissensus.basins.objectives import MeasuredOn
-from dissensus.basins.settings import BasinSettings
-from dissensus.basins.sharpness import AverageSharpness, WorstCaseSharpness
-from dissensus.basins.similarity import Similarity
-from dissensus.basins.surfaces import LossBarrier, LossLine, LossPlane
-from dissensus.basins.traces import Trace
 from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
+from dissensus_train.basins.density import SpectralDensity
+from dissensus_train.basins.lanczos import Eigenvalues
+from dissensus_train.basins.last_layer import GradientVariance
+from dissensus_train.basins.objectives import MeasuredOn
+from dissensus_train.basins.settings import BasinSettings
+from dissensus_train.basins.sharpness import AverageSharpness, WorstCaseSharpness
+from dissensus_train.basins.similarity import Similarity
+from dissensus_train.basins.surfaces import LossBarrier, LossLine, LossPlane
+from dissensus_train.basins.traces import Trace
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

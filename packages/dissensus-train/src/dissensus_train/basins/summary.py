@@ -12,7 +12,7 @@ from dissensus.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dissensus.basins.measuring import Basin
+    from dissensus_train.basins.measuring import Basin
 
     Read = Callable[[Basin], tuple[float, float, bool]]
     """A quantity of a basin: its value, its own error, and whether it converged."""

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from scipy.special import chdtri
 
-from dissensus.basins.lanczos import probe
 from dissensus.errors import InputError
+from dissensus_train.basins.lanczos import probe
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats
-    from dissensus.basins.objectives import MeasuredOn
-    from dissensus.basins.operators import Operator
+    from dissensus_train.basins.objectives import MeasuredOn
+    from dissensus_train.basins.operators import Operator
 
 PILOT: Final = 10
 """Probes that only decide how many others to take."""

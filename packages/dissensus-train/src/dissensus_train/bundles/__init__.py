@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus.bundles.loading import TrainedModel as TrainedModel
-    from dissensus.bundles.loading import load_model as load_model
-    from dissensus.bundles.writing import export_bundle as export_bundle
+    from dissensus_train.bundles.loading import TrainedModel as TrainedModel
+    from dissensus_train.bundles.loading import load_model as load_model
+    from dissensus_train.bundles.writing import export_bundle as export_bundle
 
 __getattr__, __dir__ = lazy_names(
     __name__, {"TrainedModel": "loading", "export_bundle": "writing", "load_model": "loading"}

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from dissensus.evaluation.comparison.tables import as_markdown, markdown, shown
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.training.data import TRAIN
+from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
-    from dissensus.bundles.recipe import Recipe
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.studies import ScoredStudy
+    from dissensus_train.bundles.recipe import Recipe
+    from dissensus_train.studies import ScoredStudy
 
 
 def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, chosen: str) -> str:

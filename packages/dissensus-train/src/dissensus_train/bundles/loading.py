@@ -13,18 +13,18 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from dissensus.array_file import read_npy, read_npz
-from dissensus.bundles.fingerprints import fingerprints
-from dissensus.bundles.recipe import read_recipe
 from dissensus.errors import InputError
 from dissensus.items import Items
 from dissensus.items.encoders import encoded, restore_encoder
-from dissensus.training.data import moved_and_scaled
-from dissensus.training.engine import settled_device
-from dissensus.training.inputs import SparseRows, prepared
-from dissensus.training.loop import log_probabilities
-from dissensus.training.models import build
-from dissensus.training.people import People, PeopleNetwork, mixed
-from dissensus.training.settings import Training
+from dissensus_train.bundles.fingerprints import fingerprints
+from dissensus_train.bundles.recipe import read_recipe
+from dissensus_train.training.data import moved_and_scaled
+from dissensus_train.training.engine import settled_device
+from dissensus_train.training.inputs import SparseRows, prepared
+from dissensus_train.training.loop import log_probabilities
+from dissensus_train.training.models import build
+from dissensus_train.training.people import People, PeopleNetwork, mixed
+from dissensus_train.training.settings import Training
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from torch import nn
 
     from dissensus.arrays import Features, Ints, Mask, Table
-    from dissensus.bundles.recipe import Recipe
     from dissensus.items.encoders import Encoder
+    from dissensus_train.bundles.recipe import Recipe
 
 CODE: Final = "code"
 NETWORK: Final = "network"
@@ -160,8 +160,8 @@ def load_model(folder: str | Path, *, trust_code: bool = False) -> TrainedModel:
 
     Examples:
         >>> import tempfile
-        >>> from dissensus.bundles import export_bundle
-        >>> from dissensus.studies import run
+        >>> from dissensus_train.bundles import export_bundle
+        >>> from dissensus_train.studies import run
         >>> spec = '''
         ... name = "tiny"
         ... dataset = { votes = "votes.csv", features = "x.npz" }

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from dissensus.bundles.card import model_card
-from dissensus.bundles.fingerprints import fingerprints
-from dissensus.bundles.loading import CODE, NETWORK, STATE, TRAINED_ON
-from dissensus.bundles.recipe import Recipe, write_recipe
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.items import Items
 from dissensus.own_code import source_files
-from dissensus.training.data import TRAIN
-from dissensus.training.fine_tuning import keep_architecture
-from dissensus.training.models import MODELS, network_of, panel_in
-from dissensus.training.people import PeopleNetwork
 from dissensus.version import __version__
 from dissensus.votes.privacy import pseudonyms_of
 from dissensus.whole_file import whole_folder
+from dissensus_train.bundles.card import model_card
+from dissensus_train.bundles.fingerprints import fingerprints
+from dissensus_train.bundles.loading import CODE, NETWORK, STATE, TRAINED_ON
+from dissensus_train.bundles.recipe import Recipe, write_recipe
+from dissensus_train.training.data import TRAIN
+from dissensus_train.training.fine_tuning import keep_architecture
+from dissensus_train.training.models import MODELS, network_of, panel_in
+from dissensus_train.training.people import PeopleNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Ints
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.studies import ScoredStudy
-    from dissensus.studies.scored import System
-    from dissensus.training.data import TrainingData
-    from dissensus.training.run import Run
+    from dissensus_train.studies import ScoredStudy
+    from dissensus_train.studies.scored import System
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import Run
 
 REPORTED = ("soft_nll", "kl", "brier", "accuracy", "ece")
 """The metrics that a model card tells."""

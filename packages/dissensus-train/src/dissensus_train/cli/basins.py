@@ -10,13 +10,14 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus_train.cli.stores import study_and_store
 
 if TYPE_CHECKING:
-    from dissensus.basins import BasinSettings
-    from dissensus.basins.summary import BasinRow
     from dissensus.cores import Over
-    from dissensus.studies.measuring import StudyBasins
-    from dissensus.studies.opening import OpenStudy
+    from dissensus_train.basins import BasinSettings
+    from dissensus_train.basins.summary import BasinRow
+    from dissensus_train.studies.measuring import StudyBasins
+    from dissensus_train.studies.opening import OpenStudy
 
 
 def basins(
@@ -55,11 +56,11 @@ def basins(
     """
     from dataclasses import replace
 
-    from dissensus.basins import BasinSettings
-    from dissensus.studies import open_study, read_study
-    from dissensus.training.engine import settled_device
+    from dissensus_train.basins import BasinSettings
+    from dissensus_train.studies import open_study, read_study
+    from dissensus_train.training.engine import settled_device
 
-    study, store = opt.study_and_store(source, store, command="basins")
+    study, store = study_and_store(source, store, command="basins")
     opened = open_study(read_study(study), store)
     if opened.data.note:
         note(opened.data.note)
@@ -95,7 +96,7 @@ def measure_with_progress(
     from rich.console import Console
     from rich.progress import Progress
 
-    from dissensus.studies.measuring import study_basins
+    from dissensus_train.studies.measuring import study_basins
 
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
         task = bar.add_task("basins", total=None)
@@ -131,7 +132,7 @@ def basins_dict(found: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:
 
 def show_basins(found: StudyBasins, *, quiet: bool = False) -> list[BasinRow]:
     """Print each quantity by system, then pairs of runs; returns the rows of the first table."""
-    from dissensus.basins.summary import summarise_basins
+    from dissensus_train.basins.summary import summarise_basins
 
     rows = summarise_basins(found.systems, reference=found.reference)
     if not quiet:
@@ -144,7 +145,7 @@ def show_basins(found: StudyBasins, *, quiet: bool = False) -> list[BasinRow]:
 def _print_quantities(found: StudyBasins, rows: list[BasinRow]) -> None:
     from rich.table import Table
 
-    from dissensus.basins.summary import QUANTITIES
+    from dissensus_train.basins.summary import QUANTITIES
 
     first = _first(found)
     table = Table(

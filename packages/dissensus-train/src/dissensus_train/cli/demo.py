@@ -9,11 +9,11 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note, plain
-from dissensus.cli.progress import train_with_progress
-from dissensus.cli.study import show_scores
+from dissensus_train.cli.progress import train_with_progress
+from dissensus_train.cli.study import show_scores
 
 if TYPE_CHECKING:
-    from dissensus.studies import Study
+    from dissensus_train.studies import Study
 
 
 def demo(
@@ -21,7 +21,7 @@ def demo(
     json: opt.JsonTo = None,
 ) -> None:
     """Train on 75,200 real ratings in four ways, compare with people on held-out words, and write the report."""
-    from dissensus.studies import read_study
+    from dissensus_train.studies import read_study
 
     show_study(read_study("words"), folder, json=json)
 
@@ -29,7 +29,7 @@ def demo(
 def show_study(study: Study, folder: Path, *, json: Path | None) -> None:
     """Train a study, print its table, and write its report; with JSON on standard output that alone."""
     from dissensus.report import write_report
-    from dissensus.studies import plan_study, score_study
+    from dissensus_train.studies import plan_study, score_study
 
     plan = plan_study(study, folder / "runs")
     train_with_progress(plan)

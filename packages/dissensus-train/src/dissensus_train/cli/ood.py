@@ -9,9 +9,10 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note, plain, text_to
+from dissensus_train.cli.stores import study_and_store
 
 if TYPE_CHECKING:
-    from dissensus.ood.results import OodResult
+    from dissensus_train.ood.results import OodResult
 
 
 def ood(
@@ -87,7 +88,7 @@ def ood(
     of_study = source is not None
     result = _of_study(str(source), store, told, device) if of_study else _of_outputs(inside, training, told)
     if figure is not None:
-        from dissensus.report.ood import ood_page
+        from dissensus_train.report.ood import ood_page
 
         text_to(figure, ood_page(result))
         note(f"tables, ROC curves and histograms written to {figure}")
@@ -101,12 +102,12 @@ def ood(
 def _of_study(source: str, store: Path, told: dict[str, Any], device: str) -> OodResult:
     from dataclasses import replace
 
-    from dissensus.ood import OodSettings
-    from dissensus.studies import open_study, read_study
-    from dissensus.studies.measuring import study_ood
-    from dissensus.training.engine import settled_device
+    from dissensus_train.ood import OodSettings
+    from dissensus_train.studies import open_study, read_study
+    from dissensus_train.studies.measuring import study_ood
+    from dissensus_train.training.engine import settled_device
 
-    study, store = opt.study_and_store(source, store, command="ood")
+    study, store = study_and_store(source, store, command="ood")
     opened = open_study(read_study(study), store)
     if opened.data.note:
         note(opened.data.note)
@@ -117,7 +118,7 @@ def _of_study(source: str, store: Path, told: dict[str, Any], device: str) -> Oo
 
 def _of_outputs(inside: Path | None, training: Path | None, told: dict[str, Any]) -> OodResult:
     from dissensus.errors import InputError
-    from dissensus.ood import measure_outputs, read_outputs
+    from dissensus_train.ood import measure_outputs, read_outputs
 
     refused = next((name for name in ("items", "text") if name in told), None)
     if refused is not None:
@@ -165,7 +166,7 @@ def _named(given: list[str]) -> dict[str, str]:
 def _show(result: OodResult, ood_set: str, title: str) -> None:
     from rich.table import Table
 
-    from dissensus.ood.measures import MEASURES
+    from dissensus_train.ood.measures import MEASURES
 
     several = len(result.systems) > 1
     table = Table(title=plain(title), title_justify="left", box=None, padding=(0, 2, 0, 0))

@@ -9,9 +9,10 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
+from dissensus_train.cli.stores import study_and_store
 
 if TYPE_CHECKING:
-    from dissensus.bundles import TrainedModel
+    from dissensus_train.bundles import TrainedModel
 
 
 def predict(
@@ -38,9 +39,9 @@ def predict(
     """Predict how people's answers to new items would spread; what is written can be evaluated as it is."""
     import polars as pl
 
-    from dissensus.bundles import load_model
     from dissensus.evaluation.predictions import TRAINED_ON
     from dissensus.table_file import write_table
+    from dissensus_train.bundles import load_model
 
     model = load_model(bundle, trust_code=trust_code)
     names, given = _read(model, items, item=item, text=text)
@@ -90,14 +91,14 @@ def export(
     json: opt.JsonTo = None,
 ) -> None:
     """Write a model of a finished study as a folder that predicts anywhere: weights, recipe, encoder, scores, card."""
-    from dissensus.bundles import export_bundle
-    from dissensus.bundles.recipe import read_recipe
     from dissensus.errors import InputError
-    from dissensus.studies import open_study, read_study, score_study
+    from dissensus_train.bundles import export_bundle
+    from dissensus_train.bundles.recipe import read_recipe
+    from dissensus_train.studies import open_study, read_study, score_study
 
     if best and run is not None:
         raise InputError("--best and --run contradict each other; give one of them")
-    study, store = opt.study_and_store(source, store, command="study export")
+    study, store = study_and_store(source, store, command="study export")
     scored = score_study(open_study(read_study(study), store))
     written, chosen = export_bundle(scored, output, run=run, ensemble=ensemble, pseudonyms=pseudonyms)
     if json_alone(json, {"folder": str(written), "chosen": chosen}):

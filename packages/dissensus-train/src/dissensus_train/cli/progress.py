@@ -11,8 +11,8 @@ from dissensus.cli.printing import console, note, plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.studies import OpenStudy, Plan
-    from dissensus.training.standing import Standing
+    from dissensus_train.studies import OpenStudy, Plan
+    from dissensus_train.training.standing import Standing
 
 EVERY: Final = 30.0
 """Seconds between lines in a log."""
@@ -26,7 +26,7 @@ LATE: Final = 60.0
 
 def train_with_progress(plan: Plan) -> None:
     """Train what is left of a study, and show how far it is on standard error."""
-    from dissensus.studies import run_plan
+    from dissensus_train.studies import run_plan
 
     opened = plan.opened
     done = len(opened.runs) - len(plan.waiting)
@@ -47,8 +47,8 @@ def _with_bar(plan: Plan) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    from dissensus.studies import run_plan
-    from dissensus.training.standing import in_one_line
+    from dissensus_train.studies import run_plan
+    from dissensus_train.training.standing import in_one_line
 
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True)) as bar:
@@ -63,7 +63,7 @@ def _with_bar(plan: Plan) -> None:
 
 def line_every(seconds: float, say: Callable[[str], None]) -> Callable[[Standing], None]:
     """A listener that says a line when that much time has passed since the last, and one when all is done."""
-    from dissensus.training.standing import in_one_line
+    from dissensus_train.training.standing import in_one_line
 
     last = time.monotonic()
 
@@ -113,7 +113,7 @@ def status_dict(opened: OpenStudy) -> dict[str, Any]:
 
 def show_status(opened: OpenStudy) -> None:
     """How much of a study is in the store, and how far those are who train it now, in this process or in another."""
-    from dissensus.training.standing import in_one_line, in_time
+    from dissensus_train.training.standing import in_one_line, in_time
 
     done, name = len(opened.runs) - len(opened.waiting), opened.study.name
     out = console()

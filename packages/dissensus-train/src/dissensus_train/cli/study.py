@@ -13,21 +13,23 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, text_to
-from dissensus.cli.progress import show_status, status_dict, train_with_progress
 from dissensus.errors import InputError
+from dissensus_train.cli.predict import export
+from dissensus_train.cli.progress import show_status, status_dict, train_with_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dissensus.cores import Over
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.studies import OpenStudy, Plan, ScoredStudy, Study
-    from dissensus.studies.by_vote import VoteScore
+    from dissensus_train.studies import OpenStudy, Plan, ScoredStudy, Study
+    from dissensus_train.studies.by_vote import VoteScore
 
 SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation (Spearman) ↑"}
 """What the short table shows of a study; the report has the rest."""
 
 app = typer.Typer(name="study", help="Grids of runs: init, run, list, show, status, gc.", no_args_is_help=True)
+app.command("export")(export)
 Source = Annotated[
     str, typer.Argument(metavar="STUDY", help="A study file (.toml), or the name of one that is shipped.")
 ]
@@ -67,8 +69,8 @@ def run_(
 
     Can be stopped and started again at any time.
     """
-    from dissensus.studies import Shard, plan_study, read_study
-    from dissensus.training.on_ray import Cluster
+    from dissensus_train.studies import Shard, plan_study, read_study
+    from dissensus_train.training.on_ray import Cluster
 
     if re.match(r"\w\w+:[/\\]", str(store)):
         raise InputError(f"{store}: a store is a folder; for an address of a cloud use --engine ray --remote")
@@ -100,7 +102,7 @@ def run_(
 
 
 def _say_what_is_made(study: Study) -> None:
-    from dissensus.studies.labelled_sets import LABELLED_SETS
+    from dissensus_train.studies.labelled_sets import LABELLED_SETS
 
     known = LABELLED_SETS.get(study.dataset or "")
     if known is not None and known.must_be_made():
@@ -109,9 +111,9 @@ def _say_what_is_made(study: Study) -> None:
 
 def _measure(plan: Plan, *, over: Over, quiet: bool) -> None:
     """Measure what the study's [basins] and [ood] tables ask for, and show it."""
-    from dissensus.cli.basins import measure_with_progress, show_basins
-    from dissensus.cli.ood import show_ood
-    from dissensus.studies.measuring import study_ood
+    from dissensus_train.cli.basins import measure_with_progress, show_basins
+    from dissensus_train.cli.ood import show_ood
+    from dissensus_train.studies.measuring import study_ood
 
     opened, device = plan.opened, plan.choice.device
     if opened.study.basins is not None:
@@ -125,7 +127,7 @@ def _measure(plan: Plan, *, over: Over, quiet: bool) -> None:
 @app.command("list")
 def list_(json: opt.JsonTo = None) -> None:
     """The studies that are shipped."""
-    from dissensus.studies import read_study, shipped_studies
+    from dissensus_train.studies import read_study, shipped_studies
 
     studies = {name: read_study(name) for name in shipped_studies()}
     if json is not None:
@@ -154,7 +156,7 @@ def _facts(study: Study) -> dict[str, Any]:
 @app.command()
 def show(source: Source, json: opt.JsonTo = None) -> None:
     """What a study asks and what it will run."""
-    from dissensus.studies import read_study
+    from dissensus_train.studies import read_study
 
     study = read_study(source)
     if json is not None:
@@ -187,7 +189,7 @@ def show(source: Source, json: opt.JsonTo = None) -> None:
 @app.command()
 def status(source: Source, store: Store = Path("dissensus-runs"), json: opt.JsonTo = None) -> None:
     """How much of a study is in the store, and how far those are who train it now, here or elsewhere."""
-    from dissensus.studies import open_study, read_study
+    from dissensus_train.studies import open_study, read_study
 
     parts = [open_study(study, store) for study in read_study(source).parts]
     left = sum(len(each.waiting) for each in parts)
@@ -209,8 +211,8 @@ def init(
     json: opt.JsonTo = None,
 ) -> None:
     """Write a first study file, with a remark beside every choice, after a look at votes and items."""
-    from dissensus.studies.beginning import first_study
     from dissensus.whole_file import whole_file
+    from dissensus_train.studies.beginning import first_study
 
     if output.exists():
         raise InputError(f"{output}: the file is there already; choose another name with --output, or remove it")
@@ -239,8 +241,8 @@ def gc(
     json: opt.JsonTo = None,
 ) -> None:
     """Remove stored runs that no known study asks for, after showing them."""
-    from dissensus.studies.unasked import unasked_runs
-    from dissensus.training.store import RunStore, RunWriter
+    from dissensus_train.studies.unasked import unasked_runs
+    from dissensus_train.training.store import RunStore, RunWriter
 
     if not store.is_dir():
         raise InputError(f"{store}: there is no such run store; name the folder with --store")
@@ -276,8 +278,8 @@ def encoding_bar() -> Iterator[Callable[[int, int], None]]:
 
 
 def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over) -> None:
-    from dissensus.studies import score_study
-    from dissensus.studies.folds import score_folds
+    from dissensus_train.studies import score_study
+    from dissensus_train.studies.folds import score_folds
 
     scored = [score_study(each, over=over) for each in opened]
     whole = {each[0].study.name.removesuffix("-fold-1"): score_folds(each) for each in _folds(opened)}
@@ -305,7 +307,7 @@ def _folds(opened: Sequence[OpenStudy]) -> list[list[OpenStudy]]:
 
 def _as_json(scored: ScoredStudy) -> dict[str, Any]:
     """A scored study for JSON, with what its original labels say where it has them."""
-    from dissensus.studies.original import mode_shift_audit, scores_against
+    from dissensus_train.studies.original import mode_shift_audit, scores_against
 
     made = {"study": scored.opened.study.name, **scored.evaluation.to_dict()}
     if scored.by_vote:

@@ -11,21 +11,21 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from dissensus.curate.item_list import ItemList, listed
-from dissensus.curate.near_drawings import near_drawings
-from dissensus.curate.near_images import SIDE, are_drawn, canvas, near_images, own_threads
-from dissensus.curate.near_texts import OVERLAP, near_texts, plain_forms
 from dissensus.errors import InputError
 from dissensus.items.encoders import encoded, fit_encoder
 from dissensus.items.pictures import as_bytes, decoded
 from dissensus.items.shown import Items
+from dissensus_train.curate.item_list import ItemList, listed
+from dissensus_train.curate.near_drawings import near_drawings
+from dissensus_train.curate.near_images import SIDE, are_drawn, canvas, near_images, own_threads
+from dissensus_train.curate.near_texts import OVERLAP, near_texts, plain_forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Floats, Ints, Mask, Names
-    from dissensus.curate.near_images import Planes
     from dissensus.datasets.sources import Source
+    from dissensus_train.curate.near_images import Planes
 
 KEPT_FIRST: Final = ("test", "validation", "val", "dev")
 """Of duplicates in several splits, the one in the test split is kept: a published test set stays as it is."""

@@ -9,7 +9,7 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.items.ngrams import character_ngrams
 from dissensus.labels.distribution import LabelDistribution
-from dissensus.training.data import TrainingData
+from dissensus_train.training.data import TrainingData
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

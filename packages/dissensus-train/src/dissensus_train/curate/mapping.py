@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.curate.item_list import ItemList, listed, places
-from dissensus.curate.labelled import ORIGINAL, classes_of, features_of, labelled_data
 from dissensus.dynamics import data_map, regions_by_rank, regions_by_rule
 from dissensus.errors import InputError
-from dissensus.training import Training, run_on, train
+from dissensus_train.curate.item_list import ItemList, listed, places
+from dissensus_train.curate.labelled import ORIGINAL, classes_of, features_of, labelled_data
+from dissensus_train.training import Training, run_on, train
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ def map_items(
 
     Args:
         sources: with labels. Each has a map and regions of its own.
-        model: a name or import path of `dissensus.training`.
+        model: a name or import path of `dissensus_train.training`.
         epochs: of each run.
         seeds: how many runs.
         regions: the share of items in each region, by rank; or the rules of the regions `easy`, `ambiguous` and

@@ -9,16 +9,16 @@ import numpy as np
 from scipy import optimize, sparse
 
 from dissensus.arrays import places_within
-from dissensus.curate.floors import asked_of, columns_of
 from dissensus.errors import InputError, choices
 from dissensus.randomness import Purpose, stream
+from dissensus_train.curate.floors import asked_of, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Floats, Ints, Mask
-    from dissensus.curate.floors import Floor
-    from dissensus.curate.item_list import ItemList
+    from dissensus_train.curate.floors import Floor
+    from dissensus_train.curate.item_list import ItemList
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.curate.sheet_form import QUESTIONS
 from dissensus.errors import InputError, choices
 from dissensus.votes.croissant import described, record_set
+from dissensus_train.curate.sheet_form import QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from dissensus.arrays import Mask
-    from dissensus.curate.item_list import ItemList
     from dissensus.votes.inspection import Inspection
     from dissensus.votes.table import Votes
+    from dissensus_train.curate.item_list import ItemList
 
 UNKNOWN: Final = "not stated"
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.arrays import places_within
-from dissensus.curate.labelled import ORIGINAL, Features, classes_of, features_of, labelled_data
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
-from dissensus.training import Training, choose_engine, run_on, split_items, train
-from dissensus.training.workers import in_workers, worker_count
+from dissensus_train.curate.labelled import ORIGINAL, Features, classes_of, features_of, labelled_data
+from dissensus_train.training import Training, choose_engine, run_on, split_items, train
+from dissensus_train.training.workers import in_workers, worker_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,7 +86,7 @@ def size_curve(
         test: with labels; a fifth of the source, each class in the same share, where it is not given.
         sizes: training items per class.
         repeats: of each size.
-        model: a name or import path of `dissensus.training`.
+        model: a name or import path of `dissensus_train.training`.
         training: settings; Adam, batches of 64, 25 epochs as in the paper if not given.
         seed: of the draws and the weights.
         device: cpu, cuda or auto.

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy import optimize, sparse
 
-from dissensus.curate.exchanges import exchanged
-from dissensus.curate.floors import asked_of, columns_of
 from dissensus.errors import InputError, choices
 from dissensus.randomness import Purpose, stream
+from dissensus_train.curate.exchanges import exchanged
+from dissensus_train.curate.floors import asked_of, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Counts, Floats, Ints, Names, Table
-    from dissensus.curate.floors import Asked, Floor
-    from dissensus.curate.item_list import ItemList
+    from dissensus_train.curate.floors import Asked, Floor
+    from dissensus_train.curate.item_list import ItemList
 
 _SECONDS: Final = 20
 """Time limit of the search for sizes; problems with thousands of groups take well under one second."""

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus.delivery.deliveries import Delivery as Delivery
-    from dissensus.delivery.deliveries import Mixing as Mixing
-    from dissensus.delivery.named import DELIVERIES as DELIVERIES
-    from dissensus.delivery.named import HARD as HARD
-    from dissensus.delivery.named import deliver as deliver
-    from dissensus.delivery.named import delivery_options as delivery_options
-    from dissensus.delivery.named import one_by_one as one_by_one
-    from dissensus.delivery.named import ordered_judgements as ordered_judgements
-    from dissensus.delivery.named import reads_votes as reads_votes
+    from dissensus_train.delivery.deliveries import Delivery as Delivery
+    from dissensus_train.delivery.deliveries import Mixing as Mixing
+    from dissensus_train.delivery.named import DELIVERIES as DELIVERIES
+    from dissensus_train.delivery.named import HARD as HARD
+    from dissensus_train.delivery.named import deliver as deliver
+    from dissensus_train.delivery.named import delivery_options as delivery_options
+    from dissensus_train.delivery.named import one_by_one as one_by_one
+    from dissensus_train.delivery.named import ordered_judgements as ordered_judgements
+    from dissensus_train.delivery.named import reads_votes as reads_votes
 
 __getattr__, __dir__ = lazy_names(
     __name__,

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from dissensus.delivery.deliveries import Fixed, Mixup, Multipass, Noisy, Sampled
 from dissensus.errors import InputError, choices
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.labels.schemes import UNSURE_WEIGHT, judgement_vectors
 from dissensus.own_code import beside, own_function
 from dissensus.randomness import Purpose, stream
+from dissensus_train.delivery.deliveries import Fixed, Mixup, Multipass, Noisy, Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from dissensus.arrays import Codes, Ints, Table
-    from dissensus.delivery.deliveries import Delivery
     from dissensus.labels.distribution import TieRule
     from dissensus.votes.table import Votes
+    from dissensus_train.delivery.deliveries import Delivery
 
 Device = torch.device | str
 
@@ -300,7 +300,7 @@ def _check_own(name: str, made: Any, labels: LabelDistribution) -> None:
     if missing:
         raise InputError(
             f"delivery {name}: it returned {type(made).__name__}, which has no '{missing[0]}'; return what "
-            "dissensus.delivery.Delivery describes"
+            "dissensus_train.delivery.Delivery describes"
         )
     examples, targets = made.examples, made(0)
     if targets.shape not in (examples.shape, (*examples.shape, len(labels.classes))):

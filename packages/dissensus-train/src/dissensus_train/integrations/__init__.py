@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus.integrations.loading import Delivered as Delivered
-    from dissensus.integrations.loading import Loader as Loader
-    from dissensus.integrations.loading import loader as loader
-    from dissensus.integrations.recorder import Recorder as Recorder
-    from dissensus.integrations.recorder import recorded_items as recorded_items
+    from dissensus_train.integrations.loading import Delivered as Delivered
+    from dissensus_train.integrations.loading import Loader as Loader
+    from dissensus_train.integrations.loading import loader as loader
+    from dissensus_train.integrations.recorder import Recorder as Recorder
+    from dissensus_train.integrations.recorder import recorded_items as recorded_items
 
 __getattr__, __dir__ = lazy_names(
     __name__,

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler, default_collate
 
-from dissensus.delivery.deliveries import Fixed
 from dissensus.errors import InputError
-from dissensus.training.batches import example_order
+from dissensus_train.delivery.deliveries import Fixed
+from dissensus_train.training.batches import example_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dissensus.delivery import Delivery, Mixing
+    from dissensus_train.delivery import Delivery, Mixing
 
 
 class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
@@ -190,7 +190,7 @@ def loader(
 
     Examples:
         >>> import numpy as np, torch
-        >>> from dissensus.delivery import deliver
+        >>> from dissensus_train.delivery import deliver
         >>> from dissensus.labels import label
         >>> from dissensus.votes import votes_from_counts
         >>> delivered = deliver("soft", label(votes_from_counts(np.array([[2, 2], [0, 4]]))))

@@ -14,10 +14,10 @@ from scipy.special import softmax
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities, tolerance_of
-from dissensus.training.data import TRAIN
-from dissensus.training.run import Run, RunResult
-from dissensus.training.settings import Training
-from dissensus.training.store import RunWriter
+from dissensus_train.training.data import TRAIN
+from dissensus_train.training.run import Run, RunResult
+from dissensus_train.training.settings import Training
+from dissensus_train.training.store import RunWriter
 
 if TYPE_CHECKING:
     from dissensus.arrays import Ints, Names

@@ -10,14 +10,14 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds
-from dissensus.ood.measures import MEASURES, resampled_measures, roc_curves
-from dissensus.ood.ood_sets import OodSet, items_of, pixel_scale, read_ood_set, same_items
-from dissensus.ood.results import OodDifference, OodMeasure, OodResult, OodSetSummary, RocCurve, ScoreHistogram
-from dissensus.ood.scores import OF_ONE_MODEL, SCORES, ModelView, model_views, scored
-from dissensus.training.data import TRAIN
-from dissensus.training.inputs import SparseRows, prepared
-from dissensus.training.loop import placed
-from dissensus.training.restoring import trained_model
+from dissensus_train.ood.measures import MEASURES, resampled_measures, roc_curves
+from dissensus_train.ood.ood_sets import OodSet, items_of, pixel_scale, read_ood_set, same_items
+from dissensus_train.ood.results import OodDifference, OodMeasure, OodResult, OodSetSummary, RocCurve, ScoreHistogram
+from dissensus_train.ood.scores import OF_ONE_MODEL, SCORES, ModelView, model_views, scored
+from dissensus_train.training.data import TRAIN
+from dissensus_train.training.inputs import SparseRows, prepared
+from dissensus_train.training.loop import placed
+from dissensus_train.training.restoring import trained_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Table
     from dissensus.bootstrap import Estimate
-    from dissensus.ood.settings import OodSettings
-    from dissensus.training.data import TrainingData
-    from dissensus.training.run import RunResult
+    from dissensus_train.ood.settings import OodSettings
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import RunResult
 
 Values: TypeAlias = "Mapping[str, Mapping[str, Mapping[str, Table]]]"
 """By system, set and score, (series, items) values."""

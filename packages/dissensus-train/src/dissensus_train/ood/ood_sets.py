@@ -22,7 +22,7 @@ from dissensus.table_file import KINDS
 
 if TYPE_CHECKING:
     from dissensus.arrays import Features, Ints, Mask
-    from dissensus.training.data import TrainingData
+    from dissensus_train.training.data import TrainingData
 
 CHUNK: Final = 1 << 22
 """How many numbers are held at once while items are hashed."""

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
-from dissensus.training.inputs import evaluation_parts
-from dissensus.training.last_layer import rows_of, watched_last_layer
-from dissensus.training.loop import same_bits
+from dissensus_train.training.inputs import evaluation_parts
+from dissensus_train.training.last_layer import rows_of, watched_last_layer
+from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dissensus.training.inputs import Features
+    from dissensus_train.training.inputs import Features
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,11 @@ import torch
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError, meant_path
-from dissensus.ood.measuring import IN_DISTRIBUTION, detection, kind_of
-from dissensus.ood.ood_sets import OodSet, same_items
-from dissensus.ood.results import OodSetSummary
-from dissensus.ood.scores import OF_ONE_MODEL, REMEDIES, SCORES, ModelView, known_score, scored
-from dissensus.ood.settings import OodSettings
+from dissensus_train.ood.measuring import IN_DISTRIBUTION, detection, kind_of
+from dissensus_train.ood.ood_sets import OodSet, same_items
+from dissensus_train.ood.results import OodSetSummary
+from dissensus_train.ood.scores import OF_ONE_MODEL, REMEDIES, SCORES, ModelView, known_score, scored
+from dissensus_train.ood.settings import OodSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dissensus.arrays import Table
-    from dissensus.ood.results import OodResult
-    from dissensus.ood.scores import Need
+    from dissensus_train.ood.results import OodResult
+    from dissensus_train.ood.scores import Need
 
 ARRAYS: Final = ("logits", "features", "labels")
 """What a file of outputs may hold."""

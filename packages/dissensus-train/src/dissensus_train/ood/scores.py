@@ -14,14 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError, choices
-from dissensus.ood.outputs import device_of, evaluated, model_outputs, number_of, place_of
-from dissensus.training.inputs import SparseRows, Tokens
+from dissensus_train.ood.outputs import device_of, evaluated, model_outputs, number_of, place_of
+from dissensus_train.training.inputs import SparseRows, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Floats
-    from dissensus.training.inputs import Features
+    from dissensus_train.training.inputs import Features
 
 Need: TypeAlias = Literal["logits", "gradients", "features", "training features", "training labels", "seeds"]
 """What a score is computed from."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError, choices
-from dissensus.ood.scores import SCORES, known_score
+from dissensus_train.ood.scores import SCORES, known_score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 import altair as alt
 import numpy as np
 
-from dissensus.basins.summary import QUANTITIES, summarise_basins
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.report.figures import Figure, Record, Section, named_colours, spec_of
 from dissensus.report.items import clipped, data_uri, images
-from dissensus.report.subject import item_pictures
 from dissensus.report.tables import Cell, Row, Table
+from dissensus_train.basins.summary import QUANTITIES, summarise_basins
+from dissensus_train.report.shown import item_pictures
 
 if TYPE_CHECKING:
-    from dissensus.basins.summary import BasinRow
     from dissensus.bootstrap import Estimate
-    from dissensus.studies.measuring import StudyBasins
-    from dissensus.training.data import TrainingData
+    from dissensus_train.basins.summary import BasinRow
+    from dissensus_train.studies.measuring import StudyBasins
+    from dissensus_train.training.data import TrainingData
 
 TILE: Final = 72
 """Pixels on each side of a map that is shown."""

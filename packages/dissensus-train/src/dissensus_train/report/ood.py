@@ -8,14 +8,14 @@ import altair as alt
 import numpy as np
 
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
-from dissensus.ood import SCORES
-from dissensus.ood.measures import MEASURES
 from dissensus.report.figures import Figure, Record, Section, diagonal, named_colours, spec_of
 from dissensus.report.part import Part, render_part
 from dissensus.report.tables import Cell, Row, Table, estimated
+from dissensus_train.ood import SCORES
+from dissensus_train.ood.measures import MEASURES
 
 if TYPE_CHECKING:
-    from dissensus.ood import OodResult
+    from dissensus_train.ood import OodResult
 
 HEIGHT = 180
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import numpy as np
 
-from dissensus.curate.item_list import listed, places
 from dissensus.report.figures import HEIGHT, POINTS, Figure, Section, named_colours, spec_of
 from dissensus.report.items import clipped, data_uri, images, thinned
 from dissensus.report.part import Part, Sample, render_part
 from dissensus.report.tables import Cell, Row, Table
+from dissensus_train.curate.item_list import listed, places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Ints
-    from dissensus.curate.item_list import ItemList
     from dissensus.datasets.sources import Source
+    from dissensus_train.curate.item_list import ItemList
 
 REGIONS: Final = ("easy", "ambiguous", "hard", "other")
 SAMPLES: Final = 6

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dissensus.dynamics import DataMap, Forgetting, StratumDivergence
     from dissensus.evaluation.comparison.strata import Stratum
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.studies import ScoredStudy
+    from dissensus_train.studies import ScoredStudy
 
 LAST_EPOCHS: Final = 5
 """Over how many last epochs of each run a data map is made, where there are that many."""

@@ -11,11 +11,11 @@ import numpy as np
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError, meant_path
 from dissensus.items.reading import read_features, read_images, read_texts
-from dissensus.studies.data import USUAL_ENCODER, in_order_of_names
-from dissensus.studies.spec import SHARES
-from dissensus.studies.writing import toml_value
 from dissensus.table_file import KINDS
 from dissensus.votes.kinds import people_alone
+from dissensus_train.studies.data import USUAL_ENCODER, in_order_of_names
+from dissensus_train.studies.spec import SHARES
+from dissensus_train.studies.writing import toml_value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +106,7 @@ def _look(path: Path, votes: Votes) -> _Given:
         near = meant_path(path) or "; give texts, images or features of the items"
         raise InputError(f"{path}: there is no such file or folder{near}")
     if suffix == ".npz" and "images" in read_npz(path):
-        from dissensus.studies.data import images_of_file
+        from dissensus_train.studies.data import images_of_file
 
         held = images_of_file(path, votes.items)
         return _Given("images", f"{len(held):,} images", held)

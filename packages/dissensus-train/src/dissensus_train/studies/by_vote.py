@@ -10,16 +10,16 @@ import numpy as np
 
 from dissensus.evaluation.people.two_way import mean_over_votes
 from dissensus.evaluation.people.vote_scores import VotePredictions, VoteScores, score_votes
-from dissensus.training.people import votes_of_split
+from dissensus_train.training.people import votes_of_split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dissensus.arrays import Floats
     from dissensus.bootstrap import Estimate
-    from dissensus.studies.scored import System
-    from dissensus.training.data import TrainingData
-    from dissensus.training.run import RunResult
+    from dissensus_train.studies.scored import System
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import RunResult
 
 
 @dataclass(frozen=True, kw_only=True)

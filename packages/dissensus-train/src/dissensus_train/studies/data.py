@@ -17,11 +17,11 @@ from dissensus.items.reading import read_features, read_images, read_texts
 from dissensus.items.shown import Items
 from dissensus.labels.labelling import label
 from dissensus.labels.schemes import UNSURE_WEIGHT
-from dissensus.studies.labelled_sets import LABELLED_SETS
-from dissensus.studies.splitting import study_splits
-from dissensus.training.data import TRAIN, TrainingData
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
+from dissensus_train.studies.labelled_sets import LABELLED_SETS
+from dissensus_train.studies.splitting import study_splits
+from dissensus_train.training.data import TRAIN, TrainingData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from dissensus.arrays import Features, Ints, Names
     from dissensus.items.encoders import Encoder
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.studies.spec import Study, Target
     from dissensus.votes.table import Votes
+    from dissensus_train.studies.spec import Study, Target
 
 USUAL_ENCODER: Final = {"texts": "tfidf", "images": "pixels"}
 """What makes features of items where neither the study nor its dataset says."""

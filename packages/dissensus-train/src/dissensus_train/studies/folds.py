@@ -8,14 +8,15 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.studies.opening import runs_by_system
-from dissensus.studies.scored import AGREEMENT, METRICS, trains_on_majority
+from dissensus.evaluation.metrics.registry import REPORTED
+from dissensus_train.studies.opening import runs_by_system
+from dissensus_train.studies.scored import AGREEMENT, trains_on_majority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.studies.opening import OpenStudy
+    from dissensus_train.studies.opening import OpenStudy
 
 TESTED = "test"
 
@@ -55,7 +56,7 @@ def score_folds(folds: Sequence[OpenStudy], *, resamples: int = 1000, seed: int 
         human,
         systems,
         classes=human.classes,
-        metrics=METRICS,
+        metrics=REPORTED,
         strata=AGREEMENT,
         majority=next((name for name in systems if name in majority), None),
         resamples=resamples,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.datasets import load_labelled
 from dissensus.datasets.cifar import cifar_10h, cifar_10n
@@ -20,6 +20,7 @@ from dissensus.datasets.texts import (
     snippets,
     words,
 )
+from dissensus.parts import joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,17 +53,9 @@ class LabelledSet:
     must_be_made: Callable[[], bool] = lambda: False
 
 
-def _simulated() -> LabelledItems:
-    # Imported here: making the set trains networks, and most studies never do.
-    from dissensus.curate.simulated_digits import soft_digits_simulated
-
-    return soft_digits_simulated()
-
-
-def _simulated_to_make() -> bool:
-    from dissensus.curate.simulated_digits import must_be_made
-
-    return must_be_made()
+def _simulated() -> Any:
+    # Asked for when it is read: making the set trains networks, and most studies never do.
+    return joined("joins", "set.soft-digits-simulated", part="papers", wanted_by="soft-digits-simulated")
 
 
 LABELLED_SETS: Final = {
@@ -86,10 +79,10 @@ LABELLED_SETS: Final = {
         splits=SPLITS,
     ),
     "soft-digits-simulated": LabelledSet(
-        _simulated,
+        lambda: _simulated().soft_digits_simulated(),
         sources=("mnist", "ambiguous"),
         targets=("original",),
         splits=SPLITS,
-        must_be_made=_simulated_to_make,
+        must_be_made=lambda: _simulated().must_be_made(),
     ),
 }

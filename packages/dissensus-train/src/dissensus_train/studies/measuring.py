@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.basins import (
+from dissensus.errors import InputError
+from dissensus_train.basins import (
     Basin,
     BasinPair,
     ExplanationStability,
@@ -19,25 +20,24 @@ from dissensus.basins import (
     compare_explanations,
     measure_basins,
 )
-from dissensus.basins.measuring import chosen_items
-from dissensus.basins.over_pairs import mean_over_pairs
-from dissensus.errors import InputError
-from dissensus.ood import OodResult, measure_ood
-from dissensus.studies.opening import named_references, runs_by_system
-from dissensus.training.engine import settled_device
-from dissensus.training.store import measurement_key
+from dissensus_train.basins.measuring import chosen_items
+from dissensus_train.basins.over_pairs import mean_over_pairs
+from dissensus_train.ood import OodResult, measure_ood
+from dissensus_train.studies.opening import named_references, runs_by_system
+from dissensus_train.training.engine import settled_device
+from dissensus_train.training.store import measurement_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dissensus.arrays import Ints
-    from dissensus.basins import BasinSettings
     from dissensus.bootstrap import Estimate
     from dissensus.cores import Over
-    from dissensus.ood import OodSettings
-    from dissensus.studies.opening import OpenStudy
-    from dissensus.training.data import TrainingData
-    from dissensus.training.run import Run, RunResult
+    from dissensus_train.basins import BasinSettings
+    from dissensus_train.ood import OodSettings
+    from dissensus_train.studies.opening import OpenStudy
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import Run, RunResult
 
 BASINS = "basins"
 PAIRS = "basin-pairs"

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError, choices
-from dissensus.studies.data import study_data
-from dissensus.studies.spec import Study, read_study
-from dissensus.training.run import people_run, run_on
-from dissensus.training.store import RunStore
+from dissensus_train.studies.data import study_data
+from dissensus_train.studies.spec import Study, read_study
+from dissensus_train.training.run import people_run, run_on
+from dissensus_train.training.store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dissensus.training.data import TrainingData
-    from dissensus.training.run import Run
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import Run
 
 STORE: Final = "dissensus-runs"
 """The folder of runs where none is named."""

@@ -11,15 +11,16 @@ from dissensus.datasets.labelled import ORIGINAL
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.evaluation.evaluating import evaluate
+from dissensus.evaluation.metrics.registry import REPORTED
 from dissensus.evaluation.mode_audit import mode_shift
-from dissensus.studies.scored import AGREEMENT, METRICS, trains_on_majority
+from dissensus_train.studies.scored import AGREEMENT, trains_on_majority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.evaluation.mode_audit import ModeShift
-    from dissensus.studies.scored import ScoredStudy, System
+    from dissensus_train.studies.scored import ScoredStudy, System
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +105,7 @@ def scores_against(
     scored: ScoredStudy,
     target: str,
     *,
-    metrics: Sequence[str] = METRICS,
+    metrics: Sequence[str] = REPORTED,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Evaluation:

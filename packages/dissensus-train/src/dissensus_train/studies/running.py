@@ -11,26 +11,26 @@ import torch
 
 from dissensus.cores import available_cores
 from dissensus.errors import InputError
-from dissensus.studies.opening import STORE, OpenStudy, open_study
-from dissensus.studies.scored import ScoredStudy, score_study
-from dissensus.studies.spec import Study, read_study
-from dissensus.training.engine import choose_engine, loop_only, train
-from dissensus.training.fleet import FLEET
-from dissensus.training.losses import loss_of
-from dissensus.training.models import network_of
-from dissensus.training.run import RunResult, class_weights, delivery_of, selection_of
-from dissensus.training.standing import Standing
-from dissensus.training.store import RunWriter
+from dissensus_train.studies.opening import STORE, OpenStudy, open_study
+from dissensus_train.studies.scored import ScoredStudy, score_study
+from dissensus_train.studies.spec import Study, read_study
+from dissensus_train.training.engine import choose_engine, loop_only, train
+from dissensus_train.training.fleet import FLEET
+from dissensus_train.training.losses import loss_of
+from dissensus_train.training.models import network_of
+from dissensus_train.training.run import RunResult, class_weights, delivery_of, selection_of
+from dissensus_train.training.standing import Standing
+from dissensus_train.training.store import RunWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from dissensus.training.data import TrainingData
-    from dissensus.training.engine import Choice
-    from dissensus.training.events import EpochEnded
-    from dissensus.training.on_ray import Cluster
-    from dissensus.training.run import Run
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.engine import Choice
+    from dissensus_train.training.events import EpochEnded
+    from dissensus_train.training.on_ray import Cluster
+    from dissensus_train.training.run import Run
 
 
 LOOK_AGAIN: Final = 1.0

@@ -7,16 +7,16 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
-from dissensus.basins import BasinSettings
-from dissensus.delivery import DELIVERIES, delivery_options
 from dissensus.labels.labelling import SCHEMES
-from dissensus.ood.settings import OodSettings
-from dissensus.studies.labelled_sets import LABELLED_SETS, SPLITS
-from dissensus.studies.spec import GROUP, KEYS, MODEL_KEYS, TARGET_KEYS, Study, Target, _StudyFile
 from dissensus.toml_file import attributes_in_words, closed_table, schema_of
-from dissensus.training.models import MODELS
-from dissensus.training.people import SHRINKAGE, People
-from dissensus.training.settings import REGIMES, Training
+from dissensus_train.basins import BasinSettings
+from dissensus_train.delivery import DELIVERIES, delivery_options
+from dissensus_train.ood.settings import OodSettings
+from dissensus_train.studies.labelled_sets import LABELLED_SETS, SPLITS
+from dissensus_train.studies.spec import GROUP, KEYS, MODEL_KEYS, TARGET_KEYS, Study, Target, _StudyFile
+from dissensus_train.training.models import MODELS
+from dissensus_train.training.people import SHRINKAGE, People
+from dissensus_train.training.settings import REGIMES, Training
 
 _TABLES: Final = {
     "dataset": "What people judged and what they said: a known dataset by name, or files.",

@@ -14,9 +14,10 @@ import numpy as np
 from dissensus.dynamics.recorded import read_dynamics
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.studies.by_vote import score_by_vote
-from dissensus.studies.opening import named_references, runs_by_system
-from dissensus.training.data import TRAIN
+from dissensus.evaluation.metrics.registry import REPORTED
+from dissensus_train.studies.by_vote import score_by_vote
+from dissensus_train.studies.opening import named_references, runs_by_system
+from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,12 +27,10 @@ if TYPE_CHECKING:
     from dissensus.dynamics.recorded import Recorded
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.studies.by_vote import VoteScore
-    from dissensus.studies.opening import OpenStudy
-    from dissensus.training.run import Run, RunResult
-
-METRICS: Final = ("soft_nll", "kl", "brier", "abs_entce", "entropy_spearman", "accuracy", "ece_equal_mass")
-"""What a study is scored by, closest to the question first."""
+    from dissensus.report.subject import Subject
+    from dissensus_train.studies.by_vote import VoteScore
+    from dissensus_train.studies.opening import OpenStudy
+    from dissensus_train.training.run import Run, RunResult
 
 AGREEMENT: Final = "agreement"
 """The idea of the strata: unanimous and varied items."""
@@ -104,6 +103,12 @@ class ScoredStudy:
 
         return "".join(f"<p>{escape(each)}</p>" for each in self.cautions) + self.evaluation._repr_html_()
 
+    def subject(self) -> Subject:
+        """What a report is about (`dissensus.report` asks for it)."""
+        from dissensus_train.report.subject import study_subject
+
+        return study_subject(self)
+
     @property
     def recorded(self) -> bool:
         """Whether every run kept its probabilities after each epoch."""
@@ -163,7 +168,7 @@ def score_study(
         classes=human.classes,
         seeds={name: [run.seed for run in system.runs] for name, system in systems.items()},
         votes=data.votes,
-        metrics=METRICS,
+        metrics=REPORTED,
         strata=strata,
         majority=majority,
         reference=reference,

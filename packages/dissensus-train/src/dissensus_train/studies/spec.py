@@ -8,21 +8,21 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
-from dissensus.basins import BasinSettings
 from dissensus.datasets import data_folder
-from dissensus.delivery import DELIVERIES, delivery_options
 from dissensus.errors import InputError, choices
-from dissensus.ood.settings import OodSettings
-from dissensus.studies.labelled_sets import LABELLED_SETS, SPLITS
 from dissensus.toml_file import TomlFile, fits, in_words
-from dissensus.training.models import MODELS
-from dissensus.training.people import SHRINKAGE, People
-from dissensus.training.settings import REGIMES, Training
+from dissensus_train.basins import BasinSettings
+from dissensus_train.delivery import DELIVERIES, delivery_options
+from dissensus_train.ood.settings import OodSettings
+from dissensus_train.studies.labelled_sets import LABELLED_SETS, SPLITS
+from dissensus_train.training.models import MODELS
+from dissensus_train.training.people import SHRINKAGE, People
+from dissensus_train.training.settings import REGIMES, Training
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dissensus.studies.labelled_sets import LabelledSet
+    from dissensus_train.studies.labelled_sets import LabelledSet
 
 Settings = TypeVar("Settings")
 Entry = TypeVar("Entry")
@@ -207,7 +207,7 @@ class Study:
 
 def shipped_studies() -> dict[str, Path]:
     """The studies that come with the package, by name."""
-    folder = Path(str(resources.files("dissensus.studies"))) / "shipped"
+    folder = Path(str(resources.files("dissensus_train.studies"))) / "shipped"
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 

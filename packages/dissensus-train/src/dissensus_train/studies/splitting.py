@@ -8,9 +8,9 @@ import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
-from dissensus.studies.labelled_sets import SPLITS
-from dissensus.studies.spec import SHARES
-from dissensus.training.data import TRAIN, split_items
+from dissensus_train.studies.labelled_sets import SPLITS
+from dissensus_train.studies.spec import SHARES
+from dissensus_train.training.data import TRAIN, split_items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Codes, Ints, Names
     from dissensus.datasets import LabelledItems
-    from dissensus.studies.spec import Study
+    from dissensus_train.studies.spec import Study
 
 SPELLINGS: Final = {**{name: name for name in SPLITS}, "dev": "validation", "val": "validation", "valid": "validation"}
 """How a file may call the splits."""

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dissensus.errors import InputError, choices
-from dissensus.studies.opening import open_study
-from dissensus.studies.spec import read_study
+from dissensus_train.studies.opening import open_study
+from dissensus_train.studies.spec import read_study
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from dissensus.training.run import Run
-    from dissensus.training.store import RunStore
+    from dissensus_train.training.run import Run
+    from dissensus_train.training.store import RunStore
 
 
 @dataclass(frozen=True)

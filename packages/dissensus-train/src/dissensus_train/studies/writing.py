@@ -8,12 +8,12 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
-from dissensus.training.settings import REGIMES
+from dissensus_train.training.settings import REGIMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.studies.spec import AnnotatorModel, Method, Study, Target
+    from dissensus_train.studies.spec import AnnotatorModel, Method, Study, Target
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dissensus.arrays import Ints
-    from dissensus.delivery import Delivery
-    from dissensus.training.inputs import SparseRows
-    from dissensus.training.run import Run
+    from dissensus_train.delivery import Delivery
+    from dissensus_train.training.inputs import SparseRows
+    from dissensus_train.training.run import Run
 
 PADDING = 4
 """Pixels of zero around an image before a random crop of its own size."""

@@ -11,18 +11,18 @@ import torch
 from dissensus.cores import available_cores
 from dissensus.errors import InputError, choices
 from dissensus.extras import installed
-from dissensus.training.events import silent
-from dissensus.training.fleet import alike, train_fleet, why_not_together
-from dissensus.training.loop import train_loop
-from dissensus.training.on_ray import Cluster, train_on_ray
-from dissensus.training.workers import handed_out, in_workers, place, tell
+from dissensus_train.training.events import silent
+from dissensus_train.training.fleet import alike, train_fleet, why_not_together
+from dissensus_train.training.loop import train_loop
+from dissensus_train.training.on_ray import Cluster, train_on_ray
+from dissensus_train.training.workers import handed_out, in_workers, place, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dissensus.training.data import TrainingData
-    from dissensus.training.events import Told
-    from dissensus.training.run import Run, RunResult
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.events import Told
+    from dissensus_train.training.run import Run, RunResult
 
 ENGINES = ("auto", "loop", "fleet", "ray")
 

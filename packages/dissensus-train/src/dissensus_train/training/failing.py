@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.training.models import network_of
+from dissensus_train.training.models import network_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.training.data import TrainingData
-    from dissensus.training.run import Run
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import Run
 
 
 def why_failed(

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
-from dissensus.items.pretrained import TOKENS, folder_fingerprint, hf_folder, timm_folder
-from dissensus.training.inputs import TokenBatch, Tokens
+from dissensus_train.pretrained import TOKENS, folder_fingerprint, hf_folder, timm_folder
+from dissensus_train.training.inputs import TokenBatch, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

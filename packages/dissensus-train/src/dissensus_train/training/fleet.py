@@ -11,24 +11,24 @@ import torch
 from torch import Tensor
 
 from dissensus.errors import InputError
-from dissensus.training.events import silent
-from dissensus.training.failing import why_failed
-from dissensus.training.fine_tuning import is_pretrained
-from dissensus.training.loop import same_bits
-from dissensus.training.models import network_of
-from dissensus.training.people import TRUST, most_trusted
-from dissensus.training.progress import Progress, ended
-from dissensus.training.run import Run, RunResult, answers_by_vote, delivery_of, held_out_votes, machine
-from dissensus.training.stacked import StackedRuns, draws_itself, stackable
-from dissensus.training.streams import StreamedRuns
-from dissensus.training.workers import train_in_workers
+from dissensus_train.training.events import silent
+from dissensus_train.training.failing import why_failed
+from dissensus_train.training.fine_tuning import is_pretrained
+from dissensus_train.training.loop import same_bits
+from dissensus_train.training.models import network_of
+from dissensus_train.training.people import TRUST, most_trusted
+from dissensus_train.training.progress import Progress, ended
+from dissensus_train.training.run import Run, RunResult, answers_by_vote, delivery_of, held_out_votes, machine
+from dissensus_train.training.stacked import StackedRuns, draws_itself, stackable
+from dissensus_train.training.streams import StreamedRuns
+from dissensus_train.training.workers import train_in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dissensus.arrays import Floats, Mask
-    from dissensus.training.data import TrainingData
-    from dissensus.training.events import Told
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.events import Told
 
 
 FLEET: Final = 16

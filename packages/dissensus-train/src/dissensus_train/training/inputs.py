@@ -11,15 +11,15 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
-from dissensus.training.batches import each_part, inputs
+from dissensus_train.training.batches import each_part, inputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import scipy.sparse as sp
 
-    from dissensus.training.batches import Epoch
-    from dissensus.training.data import TrainingData
+    from dissensus_train.training.batches import Epoch
+    from dissensus_train.training.data import TrainingData
 
 EVALUATION_BATCH: Final = 1024
 """Items at once where nothing is learnt."""

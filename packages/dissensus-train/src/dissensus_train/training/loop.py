@@ -14,16 +14,16 @@ from torch import Tensor, nn
 from dissensus.errors import InputError
 from dissensus.own_code import own_function
 from dissensus.randomness import Purpose, stream
-from dissensus.training.batches import epoch_of, padded
-from dissensus.training.data import TRAIN
-from dissensus.training.events import silent
-from dissensus.training.failing import why_failed
-from dissensus.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
-from dissensus.training.losses import batch_mean, cross_entropy, loss_of
-from dissensus.training.models import network_of
-from dissensus.training.people import TRUST, PeopleNetwork, most_trusted, shrink, trusted
-from dissensus.training.progress import Progress, ended
-from dissensus.training.run import (
+from dissensus_train.training.batches import epoch_of, padded
+from dissensus_train.training.data import TRAIN
+from dissensus_train.training.events import silent
+from dissensus_train.training.failing import why_failed
+from dissensus_train.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
+from dissensus_train.training.losses import batch_mean, cross_entropy, loss_of
+from dissensus_train.training.models import network_of
+from dissensus_train.training.people import TRUST, PeopleNetwork, most_trusted, shrink, trusted
+from dissensus_train.training.progress import Progress, ended
+from dissensus_train.training.run import (
     Run,
     RunResult,
     answers_by_vote,
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Floats
-    from dissensus.training.data import TrainingData
-    from dissensus.training.events import Told
-    from dissensus.training.inputs import Features
-    from dissensus.training.losses import Loss
-    from dissensus.training.run import Selection
-    from dissensus.training.settings import Training
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.events import Told
+    from dissensus_train.training.inputs import Features
+    from dissensus_train.training.losses import Loss
+    from dissensus_train.training.run import Selection
+    from dissensus_train.training.settings import Training
 
 
 def train_loop(run: Run, data: TrainingData, *, device: str | torch.device = "cpu", told: Told = silent) -> RunResult:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dissensus.training.settings import Training
+    from dissensus_train.training.settings import Training
 
     Loss = Callable[[Tensor, Tensor], Tensor]
 

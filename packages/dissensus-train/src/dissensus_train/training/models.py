@@ -15,18 +15,18 @@ from torch.nn import functional as F
 from dissensus.errors import InputError, choices
 from dissensus.own_code import beside, own_function, own_source
 from dissensus.randomness import Purpose, stream
-from dissensus.training.data import TRAIN
-from dissensus.training.fine_tuning import is_pretrained, pretrained, pretrained_source
-from dissensus.training.inputs import prepared
-from dissensus.training.people import panel_of, with_people
+from dissensus_train.training.data import TRAIN
+from dissensus_train.training.fine_tuning import is_pretrained, pretrained, pretrained_source
+from dissensus_train.training.inputs import prepared
+from dissensus_train.training.people import panel_of, with_people
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.items.shown import Items
-    from dissensus.training.data import TrainingData
-    from dissensus.training.people import Panel, People
-    from dissensus.training.run import Run
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.people import Panel, People
+    from dissensus_train.training.run import Run
 
 Shape = tuple[int, ...]
 """Of one item, without the batch."""

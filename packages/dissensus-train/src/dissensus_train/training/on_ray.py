@@ -17,7 +17,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -26,16 +26,17 @@ import torch
 from dissensus.errors import InputError
 from dissensus.extras import installed
 from dissensus.own_code import source_files
-from dissensus.training.fleet import FLEET
-from dissensus.training.loop import one_thread, train_loop
-from dissensus.training.remote import RemoteRuns
-from dissensus.training.workers import handed_out
+from dissensus_train.training.fleet import FLEET
+from dissensus_train.training.loop import one_thread, train_loop
+from dissensus_train.training.remote import RemoteRuns
+from dissensus_train.training.workers import handed_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dissensus.training.data import TrainingData
-    from dissensus.training.run import Run, RunResult
+    from dissensus.cores import Over
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import Run, RunResult
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -298,7 +299,7 @@ def _sources(runs: Iterable[Run], folder: Path | None) -> dict[str, bytes]:
 def _train_shard(handed: _Handed, runs: list[Run], gpu: bool, remote: RemoteRuns | None) -> _Brought:
     """On a worker: train runs on the best engine of the node, and write them where all nodes can."""
     # Imported here: that module imports this one.
-    from dissensus.training.engine import train
+    from dissensus_train.training.engine import train
 
     # What Ray holds for all workers of a node cannot be written to, and nobody does.
     warnings.filterwarnings("ignore", message=NOT_WRITABLE)
@@ -363,6 +364,11 @@ def mapped_on_ray(
                 yield _handed_back(ray.get(flying.popleft()))
         while flying:
             yield _handed_back(ray.get(flying.popleft()))
+
+
+def over_cluster(address: str | None, *, device: str = "cpu") -> Over:
+    """What calls a function on many jobs over a cluster, in place of `map`."""
+    return partial(mapped_on_ray, cluster=Cluster(address), device=device)
 
 
 def _do(work: Callable[[Any], Any], job: Any) -> Any:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dissensus.arrays import Floats, Ints, Names
-    from dissensus.training.data import TrainingData
     from dissensus.votes.table import Votes
+    from dissensus_train.training.data import TrainingData
 
 SHRINKAGE: Final = {"annotator-bias": 1.0, "annotator-embedding": 1.0, "multi-task": 3.0, "crowd-layer": 0.3}
 """By kind, the strength of the prior: 1 / (variance of each number of a person's deviation)."""

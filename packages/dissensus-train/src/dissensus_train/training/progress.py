@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.training.events import EpochEnded
+from dissensus_train.training.events import EpochEnded
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Mask
-    from dissensus.training.run import Run
-    from dissensus.training.settings import Training
+    from dissensus_train.training.run import Run
+    from dissensus_train.training.settings import Training
 
 PLATEAU_THRESHOLD = 1e-4
 """A plateau ends where the metric falls below best (1 - threshold), as in torch's ReduceLROnPlateau."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dissensus.errors import InputError
-from dissensus.training.store import LAST, RunStore, write_run
+from dissensus_train.training.store import LAST, RunStore, write_run
 
 if TYPE_CHECKING:
-    from dissensus.training.run import Run, RunResult
+    from dissensus_train.training.run import Run, RunResult
 
 
 @dataclass(frozen=True)

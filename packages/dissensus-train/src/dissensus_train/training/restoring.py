@@ -8,18 +8,18 @@ import numpy as np
 import torch
 
 from dissensus.errors import InputError
-from dissensus.training.inputs import network_inputs
-from dissensus.training.loop import log_probabilities
-from dissensus.training.models import network_of, panel_in
-from dissensus.training.people import mixed
-from dissensus.training.run import data_fingerprint
+from dissensus_train.training.inputs import network_inputs
+from dissensus_train.training.loop import log_probabilities
+from dissensus_train.training.models import network_of, panel_in
+from dissensus_train.training.people import mixed
+from dissensus_train.training.run import data_fingerprint
 
 if TYPE_CHECKING:
     from torch import nn
 
     from dissensus.arrays import Codes, Ints
-    from dissensus.training.data import TrainingData
-    from dissensus.training.run import RunResult
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import RunResult
 
 
 def trained_model(result: RunResult, data: TrainingData, *, on_features_for: str = "") -> nn.Module:

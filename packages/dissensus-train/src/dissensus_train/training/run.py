@@ -13,13 +13,13 @@ import torch
 from torch.nn import functional as F
 
 from dissensus.cores import available_cores
-from dissensus.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
 from dissensus.errors import InputError, choices
 from dissensus.own_code import own_source
-from dissensus.training.data import TRAIN
-from dissensus.training.models import model_source, panel_in
-from dissensus.training.people import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
-from dissensus.training.settings import spelled_out
+from dissensus_train.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
+from dissensus_train.training.data import TRAIN
+from dissensus_train.training.models import model_source, panel_in
+from dissensus_train.training.people import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
+from dissensus_train.training.settings import spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dissensus.arrays import Ints
-    from dissensus.delivery import Delivery
-    from dissensus.delivery.deliveries import Fixed
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.training.data import TrainingData
-    from dissensus.training.people import People
-    from dissensus.training.settings import Training
+    from dissensus_train.delivery import Delivery
+    from dissensus_train.delivery.deliveries import Fixed
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.people import People
+    from dissensus_train.training.settings import Training
 
 MEANING = 2
 """Counts up when the code changes what a run means, so that no run of an older meaning is found under a new key."""

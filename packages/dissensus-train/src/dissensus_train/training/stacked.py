@@ -16,22 +16,22 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
-from dissensus.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded, stacked_epoch
-from dissensus.training.data import TRAIN
-from dissensus.training.graphs import captured
-from dissensus.training.inputs import evaluation_parts
-from dissensus.training.loop import autocast, selection_metric
-from dissensus.training.losses import cross_entropy
-from dissensus.training.models import network_of
-from dissensus.training.patches import as_matmuls
-from dissensus.training.people import PeopleNetwork, trusted
-from dissensus.training.run import Run, delivery_of, selection_of
+from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded, stacked_epoch
+from dissensus_train.training.data import TRAIN
+from dissensus_train.training.graphs import captured
+from dissensus_train.training.inputs import evaluation_parts
+from dissensus_train.training.loop import autocast, selection_metric
+from dissensus_train.training.losses import cross_entropy
+from dissensus_train.training.models import network_of
+from dissensus_train.training.patches import as_matmuls
+from dissensus_train.training.people import PeopleNetwork, trusted
+from dissensus_train.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dissensus.arrays import Floats, Mask
-    from dissensus.training.data import TrainingData
+    from dissensus_train.training.data import TrainingData
 
 Stack = dict[str, Tensor]
 """By parameter name, (runs, ...) values."""
@@ -52,7 +52,7 @@ def draws_itself(model: nn.Module) -> bool:
 
 
 class StackedRuns:
-    """The stacked state of R runs, and the captured computations over it (a `dissensus.training.fleet.Together`)."""
+    """The stacked state of R runs, and the captured computations over it (a `fleet.Together`)."""
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
         self.runs, self.settings, self.classes, self.place = runs, runs[0].training, data.classes, place

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.training.events import EpochEnded
+    from dissensus_train.training.events import EpochEnded
 
 
 @dataclass(kw_only=True, eq=False)

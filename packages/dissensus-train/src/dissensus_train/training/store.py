@@ -32,7 +32,8 @@ from filelock import FileLock
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError
-from dissensus.training.claims import (
+from dissensus.whole_file import whole_file
+from dissensus_train.training.claims import (
     NOBODY,
     give_up_claim,
     last_claims,
@@ -40,11 +41,10 @@ from dissensus.training.claims import (
     owner_of,
     remove_claims,
 )
-from dissensus.training.people import People
-from dissensus.training.presence import GONE_AFTER, Presence
-from dissensus.training.run import Run, RunResult
-from dissensus.training.settings import Training
-from dissensus.whole_file import whole_file
+from dissensus_train.training.people import People
+from dissensus_train.training.presence import GONE_AFTER, Presence
+from dissensus_train.training.run import Run, RunResult
+from dissensus_train.training.settings import Training
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

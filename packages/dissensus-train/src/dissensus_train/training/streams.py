@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dissensus.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded
-from dissensus.training.data import TRAIN
-from dissensus.training.graphs import captured
-from dissensus.training.loop import (
+from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded
+from dissensus_train.training.data import TRAIN
+from dissensus_train.training.graphs import captured
+from dissensus_train.training.loop import (
     autocast,
     log_probabilities,
     make_optimiser,
@@ -24,20 +24,20 @@ from dissensus.training.loop import (
     placed,
     snapshot,
 )
-from dissensus.training.losses import cross_entropy
-from dissensus.training.models import network_of
-from dissensus.training.people import shrink
-from dissensus.training.run import Run, delivery_of, selection_of
+from dissensus_train.training.losses import cross_entropy
+from dissensus_train.training.models import network_of
+from dissensus_train.training.people import shrink
+from dissensus_train.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dissensus.arrays import Floats, Mask
-    from dissensus.training.data import TrainingData
+    from dissensus_train.training.data import TrainingData
 
 
 class StreamedRuns:
-    """R runs side by side on streams (a `dissensus.training.fleet.Together`)."""
+    """R runs side by side on streams (a `fleet.Together`)."""
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
         self.place, self.settings, self.classes = place, runs[0].training, data.classes

@@ -24,16 +24,16 @@ import torch
 
 from dissensus.cores import available_cores, clean_processes
 from dissensus.errors import InputError
-from dissensus.training.events import silent
-from dissensus.training.loop import train_loop
+from dissensus_train.training.events import silent
+from dissensus_train.training.loop import train_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from multiprocessing.context import BaseContext
 
-    from dissensus.training.data import TrainingData
-    from dissensus.training.events import Told
-    from dissensus.training.run import Run, RunResult
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.events import Told
+    from dissensus_train.training.run import Run, RunResult
 
 Shared = TypeVar("Shared")
 Job = TypeVar("Job")
@@ -85,7 +85,7 @@ def in_workers(
         told: called in a thread of this process with what a job says by `tell`, as it says it.
         places: where given, there is a worker for each in place of one a core, and it asks for its own by `place`.
     """
-    context = clean_processes("dissensus.training.loop", *_LAZY)
+    context = clean_processes("dissensus_train.training.loop", *_LAZY)
     path = _in_file(shared)
     # The file holds it now.
     del shared

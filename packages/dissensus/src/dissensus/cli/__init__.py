@@ -5,67 +5,50 @@ from __future__ import annotations
 import re
 import sys
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from dissensus.cli import (
-    basins,
-    bench,
-    collect,
-    curate,
-    data,
-    demo,
-    evaluate,
-    labels,
-    ood,
-    plan,
-    predict,
-    report,
-    reproduce,
-    schema,
-    stand_in,
-    study,
-    votes,
-)
+from dissensus.cli.joining import joined_group
 from dissensus.errors import InputError, choices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-app = typer.Typer(
-    name="dissensus",
-    help="Learn from annotator disagreement instead of averaging it away.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+    from collections.abc import Sequence
 
 REFUSED: type[Any] = typer.BadParameter.__mro__[2]
 """Whatever Typer refuses: an unknown option, a value that does not fit, something that is missing."""
 
 VOTES, MODEL, NEITHER = "I have votes", "I have a model or its outputs", "I have neither"
 TRAIN, PROVE = "Train and look inside", "Papers and benchmark"
-GROUPS: tuple[tuple[str, dict[str, typer.Typer]], ...] = (
-    (VOTES, {"votes": votes.app}),
-    (NEITHER, {"data": data.app, "collect": collect.app, "curate": curate.app}),
-    (TRAIN, {"study": study.app}),
-    (PROVE, {"bench": bench.app}),
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "labels": (VOTES, "dissensus.cli.labels:labels"),
+    "plan": (VOTES, "dissensus.cli.plan:plan"),
+    "votes": (VOTES, "dissensus.cli.votes:app"),
+    "evaluate": (MODEL, "dissensus.cli.evaluate:evaluate"),
+    "report": (MODEL, "dissensus.cli.report:report"),
+    "stand-in": (MODEL, "dissensus.cli.stand_in:stand_in"),
+    "demo": (NEITHER, "train"),
+    "data": (NEITHER, "dissensus.cli.data:app"),
+    "collect": (NEITHER, "collect"),
+    "curate": (NEITHER, "train"),
+    "predict": (TRAIN, "train"),
+    "basins": (TRAIN, "train"),
+    "ood": (TRAIN, "train"),
+    "schema": (TRAIN, "dissensus.cli.schema:schema"),
+    "study": (TRAIN, "train"),
+    "reproduce": (PROVE, "papers"),
+    "bench": (PROVE, "papers"),
+}
+"""By name in the order of the help, the panel, and where the command is: in the core, or in the part of this name."""
+
+app = typer.Typer(
+    name="dissensus",
+    cls=joined_group(COMMANDS),
+    help="Learn from annotator disagreement instead of averaging it away.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-for panel, groups in GROUPS:
-    for name, group in groups.items():
-        app.add_typer(group, name=name, rich_help_panel=panel)
-COMMANDS: tuple[tuple[str, dict[str, Callable[..., None]]], ...] = (
-    (VOTES, {"labels": labels.labels, "plan": plan.plan}),
-    (MODEL, {"evaluate": evaluate.evaluate, "report": report.report, "stand-in": stand_in.stand_in}),
-    (NEITHER, {"demo": demo.demo}),
-    (TRAIN, {"predict": predict.predict, "basins": basins.basins, "ood": ood.ood, "schema": schema.schema}),
-    (PROVE, {"reproduce": reproduce.reproduce}),
-)
-for panel, commands in COMMANDS:
-    for name, command in commands.items():
-        app.command(name, rich_help_panel=panel)(command)
-study.app.command("export")(predict.export)
 
 
 def _version(asked: bool) -> None:

@@ -167,18 +167,17 @@ def not_standard_output(path: Path | None) -> Path | None:
 
 def over(engine: str, address: str | None, *, device: str = "cpu") -> Over:
     """What calls a function on many jobs: `map`, or where the engine is Ray a cluster."""
-    from functools import partial
-
     from dissensus.errors import InputError
     from dissensus.extras import installed
-    from dissensus.training.on_ray import Cluster, mapped_on_ray
+    from dissensus.parts import joined
 
     if engine != "ray":
         if address is not None:
             raise InputError("--address is for a cluster; add --engine ray")
         return map
     installed("ray", "ray", wanted_by="--engine ray")
-    return partial(mapped_on_ray, cluster=Cluster(address), device=device)
+    cluster: Over = joined("joins", "over.ray", part="train", wanted_by="--engine ray")(address, device=device)
+    return cluster
 
 
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:
@@ -247,23 +246,3 @@ def reading_dict(reading: Reading | None) -> dict[str, Any]:
     if reading is None:
         return {}
     return {"format": reading.format, "columns": dict(reading.columns), "reading_notes": list(reading.notes)}
-
-
-def study_and_store(source: str, store: Path, *, command: str) -> tuple[str, Path]:
-    """The study and the run store that a command is to read; a store alone tells which study it keeps.
-
-    Refuses a store that is not there, rather than making one.
-    """
-    from dissensus.errors import InputError
-    from dissensus.training import RunStore
-
-    if Path(source).is_dir():
-        store = Path(source)
-        known = RunStore(store).studies()
-        if len(known) != 1:
-            held = f"keeps the runs of {', '.join(known)}" if known else "is not the run store of a study"
-            raise InputError(f"{store}: the folder {held}; name one study: dissensus {command} STUDY --store {store}")
-        source = next(iter(known.values()))
-    if not store.is_dir():
-        raise InputError(f"{store}: there is no such run store; run the study first: dissensus study run")
-    return source, store

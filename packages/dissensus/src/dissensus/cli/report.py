@@ -61,6 +61,7 @@ def report(
 ) -> None:
     """Write a finished study, or predictions beside votes, as one self-contained page with its figures as files."""
     from dissensus.errors import InputError
+    from dissensus.parts import joined
     from dissensus.report import write_report
 
     if (source is None) == (votes is None):
@@ -69,7 +70,8 @@ def report(
             "--predictions FILE); give one of the two"
         )
     if votes is None:
-        subject = _of_study(
+        of_study = joined("joins", "report.study", part="train", wanted_by=f"report {source}")
+        subject = of_study(
             str(source), store, pseudonyms=pseudonyms, least_people=least_people, resamples=resamples, seed=seed
         )
     elif predictions is None:
@@ -98,22 +100,6 @@ def report(
     next_step(f"open {written} in a browser")
 
 
-def _of_study(
-    source: str, store: Path, *, pseudonyms: str | None, least_people: int, resamples: int, seed: int
-) -> Subject:
-    from dissensus.report.subject import study_subject
-    from dissensus.studies import open_study, read_study, score_study
-
-    study, place = opt.study_and_store(source, store, command="report")
-    scored = score_study(open_study(read_study(study), place), resamples=resamples, seed=seed)
-    return study_subject(
-        scored,
-        store="" if str(place) == "dissensus-runs" else str(place),
-        pseudonyms=pseudonyms,
-        least_people=least_people,
-    )
-
-
 def _of_files(
     votes: str,
     paths: list[Path],
@@ -131,11 +117,11 @@ def _of_files(
 ) -> Subject:
     from dissensus.cli.evaluate import system_files, votes_and_reading
     from dissensus.evaluation.evaluating import evaluate
+    from dissensus.evaluation.metrics.registry import REPORTED
     from dissensus.evaluation.model_outputs import read_answers
     from dissensus.evaluation.predictions import align_predictions, read_column, read_predictions
     from dissensus.labels.labelling import label as make
     from dissensus.report.subject import files_subject
-    from dissensus.studies.scored import METRICS
     from dissensus.votes.kinds import people_alone
 
     read, how = votes_and_reading(votes, reading)
@@ -153,7 +139,7 @@ def _of_files(
         for name, path in files.items()
     }
     human, models, left_out = align_predictions(labels, found, only_common=only_common)
-    evaluation = evaluate(human, models, votes=read, metrics=METRICS, resamples=resamples, seed=seed)
+    evaluation = evaluate(human, models, votes=read, metrics=REPORTED, resamples=resamples, seed=seed)
     told = [("votes", votes), *((f"predictions {name}", str(path)) for name, path in files.items())]
     told += [("texts", str(texts))] if texts is not None else []
     typed = " ".join(f"--compare {path}" for path in paths[1:])

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dissensus.cli.printing import next_step
+from dissensus.parts import joined
 
 
 class Kind(StrEnum):
@@ -26,9 +27,7 @@ def schema(
     Keep it beside the file (`dissensus schema study > study.schema.json`) and begin the file with the line
     `#:schema ./study.schema.json`.
     """
-    if kind is Kind.study:
-        from dissensus.studies.schema import study_schema as made
-    else:
-        from dissensus.collect.schema import project_schema as made
+    part = "train" if kind is Kind.study else "collect"
+    made = joined("joins", f"schema.{kind}", part=part, wanted_by=f"schema {kind}")
     typer.echo(json.dumps(made(), indent=2, ensure_ascii=False))
     next_step(f"keep it as {kind}.schema.json, and begin {kind}.toml with the line #:schema ./{kind}.schema.json")

@@ -84,7 +84,7 @@ def inspect(
     before = None if original is None else original_agreement(votes, opt.item_attribute(votes, original))
     hang = uncertainty_correlations(votes, resamples=resamples, seed=seed) if _knows_doubt(votes) else None
     if html is not None:
-        from dissensus.votes.page import write_page
+        from dissensus.report.votes_page import write_page
 
         write_page(found, votes, html, title=source)
         note(f"page written to {html}")

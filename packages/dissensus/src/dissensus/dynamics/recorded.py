@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.metrics.distributions import check_distributions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from dissensus.arrays import Names
-    from dissensus.training.store import RunStore
 
 Recorded: TypeAlias = np.ndarray[tuple[int, int, int], Any]
 """(epochs, items, classes) probabilities of one run after each epoch, in any precision; mostly float16."""
@@ -23,7 +23,17 @@ HALF_TOLERANCE: Final = 1e-3
 """How far from 1 the sum of a recorded row may be: float16 keeps 11 bits, so a sum is off by at most 2^-11."""
 
 
-def read_dynamics(store: RunStore, keys: Iterable[str], *, split: str = "train") -> tuple[Recorded, ...]:
+class KeepsDynamics(Protocol):
+    """Where recorded runs are: the run store of dissensus-train is one."""
+
+    folder: Path
+
+    def dynamics(self, key: str) -> Mapping[str, Recorded]:
+        """By split, what a run recorded."""
+        ...
+
+
+def read_dynamics(store: KeepsDynamics, keys: Iterable[str], *, split: str = "train") -> tuple[Recorded, ...]:
     """For each run, its (epochs, items, classes) probabilities on a split, items in the order of the split.
 
     Args:

@@ -21,6 +21,7 @@ from dissensus.items.ngrams import character_ngrams
 from dissensus.items.pictures import brought_to
 from dissensus.items.tfidf import fit_tfidf, tfidf
 from dissensus.own_code import own_function, own_source
+from dissensus.parts import joined
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -108,31 +109,10 @@ def restore_encoder(name: str, state: Mapping[str, np.ndarray[Any, Any]], *, fol
         return Encoder(
             name=name, reads="images", normalise=True, encode=lambda items, told: _pixels(items, told, side=side)
         )
-    if kind == "timm" and detail:
-        from dissensus.items.pretrained import embed_images, folder_fingerprint, timm_folder, versions
-
-        found = timm_folder(detail, beside=folder)
-        return Encoder(
-            name=name,
-            reads="images",
-            normalise=True,
-            encode=lambda items, told: embed_images(items, told, name=detail, beside=folder),
-            decided_by={
-                "weights": "" if found is None else folder_fingerprint(found),
-                **versions("timm", "torch"),
-            },
-        )
-    if name == "minilm" or (kind == "hf" and detail):
-        from dissensus.items.pretrained import embed_texts, folder_fingerprint, hf_folder, minilm_folder, versions
-
-        found = minilm_folder() if name == "minilm" else hf_folder(detail, beside=folder)
-        return Encoder(
-            name=name,
-            reads="texts",
-            normalise=True,
-            encode=lambda items, told: embed_texts(items, told, folder=found, name=name),
-            decided_by={"weights": folder_fingerprint(found), **versions("transformers", "torch")},
-        )
+    if name == "minilm" or (kind in ("hf", "timm") and detail):
+        make = joined("joins", f"encoder.{kind}", part="train", wanted_by=f"encoder {name}")
+        made: Encoder = make(name, folder=folder)
+        return made
     if ":" in name and kind not in ("hf", "timm", "pixels"):
         function = own_function(name, folder=folder, kind="encoder")
         return Encoder(

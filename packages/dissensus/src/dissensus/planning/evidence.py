@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
+from typing import Final
 
-from dissensus.bench.protocol import read_protocol
+FEW: Final = 10
+"""Fewer votes an item than this are few: `few` in the benchmark's protocol."""
 
 
 def delivery_advice(votes_per_item: float) -> str:
@@ -15,4 +17,4 @@ def delivery_advice(votes_per_item: float) -> str:
         votes_per_item: in the mean.
     """
     found = json.loads(files("dissensus.planning").joinpath("answers.json").read_text(encoding="utf-8"))
-    return str(found["few" if votes_per_item < read_protocol().few else "many"])
+    return str(found["few" if votes_per_item < FEW else "many"])

@@ -1,6 +1,6 @@
 """Which items of the pilot should get the next votes: those whose label distributions gain most.
 
-The rule is that of the collection server's adaptive rounds (`collect.allocation`), decided at once rather than in
+The rule is that of the collection server's adaptive rounds (`allocation.py`), decided at once rather than in
 rounds. Beside it stands what as many votes spread evenly would do.
 """
 
@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.collect.allocation import best_votes, expected_error, gains_of_next_votes
-from dissensus.collect.items import WANTED
-from dissensus.collect.quality import panel_concentration
 from dissensus.errors import InputError
+from dissensus.planning.allocation import (
+    WANTED,
+    best_votes,
+    expected_error,
+    gains_of_next_votes,
+    panel_concentration,
+)
 from dissensus.table_file import write_table
 from dissensus.whole_file import whole_file
 

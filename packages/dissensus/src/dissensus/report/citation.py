@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from dissensus.version import __version__
 
 if TYPE_CHECKING:
+    from dissensus.report.chapters import Added
     from dissensus.report.subject import Subject
 
 PAPERS: Final[dict[str, tuple[str, dict[str, str]]]] = {
@@ -146,11 +147,9 @@ OF_METRICS: Final = {
     "second_best_accuracy": "peterson2019human",
 }
 OF_DELIVERIES: Final = {"repeated": "sheng2008get", "mixup": "zhang2018mixup"}
-OF_DATA: Final = {"words": "hutto2014vader", "cifar-10h": "peterson2019human"}
-OF_DYNAMICS: Final = ("swayamdipta2020dataset", "toneva2019empirical")
 
 
-def bibliography(subject: Subject) -> str:
+def bibliography(subject: Subject, added: Added) -> str:
     """BibTeX of dissensus, and of the papers behind the metrics, deliveries and data of a page."""
     used = [OF_METRICS[name] for name in subject.evaluation.metrics if name in OF_METRICS]
     used += [OF_DELIVERIES[name] for name in subject.deliveries.values() if name in OF_DELIVERIES]
@@ -158,9 +157,7 @@ def bibliography(subject: Subject) -> str:
         used.append("guo2017calibration")
     if len(subject.systems) > 1:
         used.append("holm1979simple")
-    if subject.scored is not None:
-        used += [OF_DATA[name] for name in (str(subject.scored.opened.study.dataset),) if name in OF_DATA]
-        used += OF_DYNAMICS if subject.scored.recorded else ()
+    used += added.cited
     own = {"title": "dissensus: from the votes of annotators to models that are as unsure as people"}
     own |= {"note": f"Version {__version__}", "howpublished": "Software"}
     entries = [_entry("dissensus", "misc", own)]

@@ -7,30 +7,22 @@ Field names are ours; names of items, classes and annotators are only ever value
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import altair as alt
 import numpy as np
 from scipy.special import entr
 
 from dissensus.evaluation.metrics.calibration_error import calibration_curve
-from dissensus.report.drawing import OPACITY
-from dissensus.report.items import PALETTE, clipped, data_uri, images, in_words, thinned, votes_in_words
-from dissensus.report.subject import item_pictures, item_texts
-from dissensus.report.training_dynamics import last_epochs
-from dissensus.training.data import TRAIN
+from dissensus.report.items import PALETTE, clipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Floats
-    from dissensus.dynamics import StratumDivergence
     from dissensus.evaluation.probabilities import Runs
-    from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.subject import Subject
     from dissensus.report.tables import Table
-    from dissensus.report.training_dynamics import TrainingDynamics
-    from dissensus.studies.scored import ScoredStudy, System
 
 Record: TypeAlias = dict[str, Any]
 """One row of a figure's data."""
@@ -39,11 +31,6 @@ HEIGHT: Final = 300
 POINTS: Final = 2000
 """How many points a data map shows at most."""
 
-IMAGE_BYTES: Final = 600_000
-"""How many bytes of images the points of the data maps bring along; further points tell their name only."""
-
-COLOURS: Final[tuple[Literal["correctness", "human uncertainty"], ...]] = ("correctness", "human uncertainty")
-"""What the colours of a data map can say."""
 
 SHADES: Final = ("#d6e6f2", "#0072B2", "#002b45")
 """From few to many, on a light page and a dark one."""
@@ -172,213 +159,6 @@ def calibration(subject: Subject) -> Section:
     return Section(figures=tuple(figures), data=data, note=note)
 
 
-def learning_curves(scored: ScoredStudy) -> Section:
-    """For each model, the training loss and, where it was measured, the selection metric of every epoch.
-
-    A line is the mean over the seeds that trained so long; the band is from the lowest to the highest seed.
-    """
-    training = scored.opened.study.training
-    told = {"train_loss": "training loss", "selection": f"{training.selection} on the split {training.selection_split}"}
-    figures, data = [], {}
-    for number, model in enumerate(scored.models):
-        for column, title in told.items():
-            slug = f"curve-{number}-{column.replace('_', '-')}"
-            rows = [row for system in scored.of_model(model) for row in _course(system, column)]
-            if not rows:
-                continue
-            data[slug] = rows
-            base = alt.Chart(alt.NamedData(name=slug)).encode(
-                x=alt.X("epoch:Q", title="epoch").axis(tickMinStep=1, format="d").scale(nice=False),
-                color=method_colours(scored.of_model(model)),
-            )
-            up = alt.Y("low:Q", title=title).scale(zero=False)
-            band = base.mark_area(opacity=0.18).encode(y=up, y2=alt.Y2("high:Q"))
-            line = base.mark_line(strokeWidth=2).encode(y=alt.Y("mean:Q", title=title))
-            of = f" of {model}" if len(scored.models) > 1 else ""
-            figures.append(
-                Figure(
-                    slug=slug,
-                    title=f"{title[:1].upper()}{title[1:]}{of}",
-                    spec=spec_of(alt.layer(band, line)),
-                    data=slug,
-                    about=f"{title} by epoch{of}, a line a method with a band over seeds",
-                )
-            )
-    note = (
-        "Lines: means over the seeds that trained that long; bands: from the lowest to the highest of them. Losses of "
-        "different deliveries are losses against different labels and do not compare in height."
-    )
-    return Section(figures=tuple(figures), data=data, note=note)
-
-
-def _course(system: System, column: str) -> list[Record]:
-    """By epoch the mean, lowest and highest of a column of the runs' history; nothing where a run lacks it."""
-    if not all(column in history for history in system.histories):
-        return []
-    longest = max(len(history[column]) for history in system.histories)
-    table = np.full((len(system.histories), longest), np.nan)
-    for row, history in zip(table, system.histories, strict=True):
-        row[: len(history[column])] = history[column]
-    finite = np.isfinite(table).any(axis=0)
-    columns = (f(table[:, finite], axis=0).tolist() for f in (np.nanmean, np.nanmin, np.nanmax))
-    epochs = np.flatnonzero(finite).tolist()
-    return [
-        {"method": system.method, "epoch": epoch + 1, "mean": mean, "low": low, "high": high}
-        for epoch, mean, low, high in zip(epochs, *columns, strict=True)
-    ]
-
-
-def data_maps(
-    results: ScoredStudy,
-    dynamics: TrainingDynamics,
-    *,
-    seed: int,
-    colour: Literal["correctness", "human uncertainty"] = "correctness",
-    shown: Sequence[str] | None = None,
-) -> Section:
-    """For each system a data map of the training items; hovering a point tells the item, its votes, and all answers.
-
-    All maps have the same axes, so that the spread of one system's items compares with another's by eye.
-
-    Args:
-        results: the study.
-        dynamics: of its training.
-        seed: of which items are shown where there are too many.
-        colour: what a point's colour says: how often the model was right, or how unsure people are.
-        shown: the systems that get a map; None for all.
-    """
-    people = dynamics.people
-    kept = thinned(len(people), most=POINTS, seed=seed)
-    drawn = list(dynamics.systems if shown is None else shown)
-    rows = _told(results, kept, drawn)
-    data = results.opened.data
-    pictures = images(item_pictures(data, data.splits[TRAIN][kept]))
-    spent = 0
-    for row, picture in zip(rows, [] if pictures is None else pictures, strict=False):
-        row["image"] = data_uri(picture)
-        spent += len(row["image"])
-        if spent > IMAGE_BYTES:
-            break
-    widest = max(float(each.data_map.variability[kept].max()) for each in dynamics.systems.values())
-    # A map on which nothing moved would have no axis.
-    across = alt.Scale(domain=[0, max(widest, 0.01)])
-    measure, doubt = human_doubt(people)
-    if colour == "human uncertainty":
-        for row, value in zip(rows, np.round(doubt[kept], 4).tolist(), strict=True):
-            row["doubt"] = value
-    shade = alt.Color("doubt:Q", title=measure).scale(scheme="viridis", domain=[0, max(float(doubt.max()), 0.01)])
-    figures = []
-    for number, name in enumerate(drawn):
-        made = dynamics.systems[name].data_map
-        columns = (made.confidence, made.variability, made.correctness)
-        for row, *values in zip(rows, *(np.round(column[kept], 4).tolist() for column in columns), strict=True):
-            row |= dict(zip((f"confidence{number}", f"variability{number}", f"correct{number}"), values, strict=True))
-        right = alt.Color(f"correct{number}:Q", title="correctness").scale(
-            range=[PALETTE[1], "#A8A8A8", PALETTE[0]], domain=[0, 0.5, 1]
-        )
-        by_right = colour == "correctness"
-        coloured = right if by_right else shade
-        chart = (
-            alt.Chart(alt.NamedData(name="map-items"))
-            # A whole mark's opacity would make every point a layer of its own, which takes long to draw.
-            .mark_circle(size=34, opacity=1, fillOpacity=OPACITY)
-            .encode(
-                x=alt.X(f"variability{number}:Q", title="variability (sd)", scale=across),
-                y=alt.Y(f"confidence{number}:Q", title="confidence").scale(domain=[0, 1]),
-                color=coloured.legend(
-                    orient="top", gradientLength=120, gradientOpacity=OPACITY, format=".1f", tickCount=2
-                ),
-            )
-        )
-        figures.append(
-            Figure(
-                slug=f"map-{number}" if by_right else f"map-people-{number}",
-                title=name,
-                spec=spec_of(chart),
-                data="map-items",
-                about=f"Data map of {name}: confidence over variability of each training item, coloured by {colour}",
-                points=True,
-            )
-        )
-    note = (
-        f"Training items by the probability of their majority class over {last_epochs(dynamics)} of all seeds: its "
-        "mean (confidence), its standard deviation (variability), and how often the top class was right (correctness). "
-        "Where people tie, the tied classes count in equal parts. All maps have the same axes."
-    )
-    if len(kept) < len(people):
-        note += (
-            f" To keep the page light, {len(kept):,} of {len(people):,} items, drawn at random, are shown; all numbers "
-            "elsewhere are over all items."
-        )
-    return Section(figures=tuple(figures), data={"map-items": rows}, note=note)
-
-
-def human_doubt(people: LabelDistribution) -> tuple[str, Floats]:
-    """How unsure people are of each item, and what it is called: the mean they stated, or else their entropy."""
-    stated = people.mean_uncertainty
-    return ("entropy of people, nats", people.entropy) if stated is None else ("mean uncertainty of people", stated)
-
-
-def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | None:
-    """For each model, how far probabilities move from epoch to epoch: a line a method and stratum, a band over seeds.
-
-    None where a system's runs have one epoch only.
-    """
-    if not all(found.divergence for found in dynamics.systems.values()):
-        return None
-    figures, data = [], {}
-    for number, model in enumerate(results.models):
-        name = f"divergence-{number}"
-        rows = [
-            row
-            for system in results.of_model(model)
-            for course in dynamics.systems[system.name].divergence
-            for row in _steps(system.method, course)
-        ]
-        data[name] = rows
-        base = alt.Chart(alt.NamedData(name=name)).encode(
-            x=alt.X("epoch:Q", title="epoch").axis(values=_ticks(rows), format="d").scale(nice=False),
-            color=method_colours(results.of_model(model)),
-        )
-        height = alt.Y("jsd:Q", title="divergence from the epoch before, nats")
-        band = base.mark_area(opacity=0.18).encode(
-            y=alt.Y("low:Q", title="divergence from the epoch before, nats"),
-            y2=alt.Y2("high:Q"),
-            detail=alt.Detail("stratum:N"),
-        )
-        dashes = alt.StrokeDash("stratum:N", title=None).legend(orient="top")
-        points = base.mark_point(filled=True, size=18, opacity=1).encode(y=height)
-        chart = alt.layer(band, base.mark_line(strokeWidth=2).encode(y=height, strokeDash=dashes), points)
-        title = model if len(results.models) > 1 else "All methods"
-        about = f"Jensen-Shannon divergence between successive epochs of {model}, with its spread over seeds"
-        figures.append(Figure(slug=name, title=title, spec=spec_of(chart), data=name, about=about))
-    note = (
-        "Jensen-Shannon divergence of each training item's probabilities from one epoch to the next: the mean over "
-        "items and over the seeds that trained that long. Bands: ± one standard deviation over those seeds, where "
-        "there are two or more."
-    )
-    return Section(figures=tuple(figures), data=data, note=note)
-
-
-def _ticks(rows: list[Record]) -> list[int]:
-    """Whole epochs, at most a dozen."""
-    epochs = sorted({row["epoch"] for row in rows})
-    return epochs[:: -(-len(epochs) // 12)]
-
-
-def _steps(method: str, course: StratumDivergence) -> list[Record]:
-    """A row for each step; where one seed is left, the band has no width."""
-    rows: list[Record] = []
-    columns = (course.mean.tolist(), course.deviation.tolist(), course.seeds.tolist())
-    for step, (mean, deviation, seeds) in enumerate(zip(*columns, strict=True)):
-        spread = deviation if seeds > 1 else 0.0
-        rows.append(
-            {"method": method, "stratum": course.stratum, "epoch": step + 2, "jsd": mean, "seeds": seeds}
-            | {"low": max(mean - spread, 0.0), "high": mean + spread, "sd": spread if seeds > 1 else None}
-        )
-    return rows
-
-
 def panel(table: Table, *, shown: int) -> Section:
     """Agreement of annotators with the rest, its interval, and what chance would give."""
     records = [record for record in table.records[:shown] if record["agreement"] is not None]
@@ -412,21 +192,6 @@ def panel(table: Table, *, shown: int) -> Section:
     return Section(figures=(figure,), data={"annotators": rows}, note=note)
 
 
-def _told(results: ScoredStudy, kept: np.ndarray[Any, Any], shown: Sequence[str]) -> list[Record]:
-    """For each kept training item its text, its votes, and what each shown system says in the mean over seeds."""
-    people = results.people_on_training_items.take(kept)
-    classes = people.classes
-    texts = item_texts(results.opened.data, results.opened.data.splits[TRAIN][kept])
-    rows: list[Record] = [
-        {"text": clipped(str(text)), "votes": votes_in_words(counts, classes)}
-        for text, counts in zip(texts.tolist(), people.counts.tolist(), strict=True)
-    ]
-    for number, name in enumerate(shown):
-        for row, said in zip(rows, results.systems[name].mean(TRAIN)[kept].tolist(), strict=True):
-            row[f"said{number}"] = in_words(said, classes)
-    return rows
-
-
 def _squares(people: Any, model: Any, most: float) -> list[Record]:
     edges = np.linspace(0, most, _BINS + 1)
     counts, _, _ = np.histogram2d(people, np.minimum(model, most), bins=(edges, edges))
@@ -445,11 +210,6 @@ def diagonal(most: float) -> Any:
         .mark_line(color="#8C8C8C", strokeDash=[4, 4], strokeWidth=1)
         .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
     )
-
-
-def method_colours(systems: list[System]) -> Any:
-    """The colours of a model's methods, the same in every figure."""
-    return named_colours([system.method for system in systems])
 
 
 def named_colours(names: Sequence[str]) -> Any:

@@ -7,13 +7,13 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.delivery.named import DELIVERIES
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dissensus.evaluation.metrics.metric import Metric
+    from dissensus.report.chapters import Added
     from dissensus.report.subject import Subject
 
 DELIVERY: Final = "how labels reach the loss, epoch by epoch"
@@ -70,18 +70,8 @@ PEOPLE: Final[dict[str, str]] = {
 }
 """Words of the part on people."""
 
-DYNAMICS: Final[dict[str, str]] = {
-    "data map": (
-        "Training items by confidence and variability (Swayamdipta et al. 2020): the mean and the standard deviation, "
-        "over epochs and seeds, of the probability that the model gives to the item's majority class."
-    ),
-    "correctness": "How often, over epochs and seeds, the model's top class was the majority class of people.",
-    "forgetting event": "An item was right after one epoch and wrong after the next (Toneva et al. 2019).",
-}
-"""Words of the training-dynamics part."""
 
-
-def glossary(subject: Subject) -> list[tuple[str, str]]:
+def glossary(subject: Subject, added: Added) -> list[tuple[str, str]]:
     """Every method and metric that the page names, and the words that it uses, in one alphabet."""
     from dissensus.labels.labelling import SCHEMES
 
@@ -93,26 +83,24 @@ def glossary(subject: Subject) -> list[tuple[str, str]]:
     if subject.deliveries:
         found["delivery"] = f"A delivery is {DELIVERY}."
         used = dict.fromkeys(subject.deliveries.values())
-        found |= {f"{name} (delivery)": _paragraph(DELIVERIES[name]) for name in used}
-    schemes = {subject.people.scheme}
-    if subject.scored is not None:
-        schemes |= {target.scheme for target in subject.scored.opened.study.targets}
-        found |= DYNAMICS if subject.scored.recorded else {}
+        found |= {f"{name} (delivery)": subject.explained[name] for name in used}
+    found |= added.words
+    schemes = {subject.people.scheme, *added.schemes}
     found |= {f"{name} (scheme)": f"From votes to labels: {SCHEMES[name].what}." for name in schemes if name in SCHEMES}
     return sorted(((name, text) for name, text in found.items() if text), key=lambda entry: entry[0].casefold())
 
 
-def delivery_in_words(name: str) -> str:
+def delivery_in_words(paragraph: str) -> str:
     """A delivery in half a sentence, for its first use: `the observed votes in turn, one an epoch`."""
-    text = _paragraph(DELIVERIES[name]).split(";")[0].rstrip(".")
+    text = paragraph.split(";")[0].rstrip(".")
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def metric_in_words(metric: Metric) -> str:
     """What a metric computes, in which unit, which side is closer to people, and who defined it."""
     side = {"lower": "Lower is closer to people", "higher": "Higher is closer to people", "zero": "0 is best"}
-    unit = f", in {metric.unit}" if metric.unit and metric.unit not in _paragraph(_function(metric)) else ""
-    return f"{_paragraph(_function(metric)).rstrip('.')}{unit}. {side[metric.better]}. ({metric.reference})"
+    unit = f", in {metric.unit}" if metric.unit and metric.unit not in paragraph(_function(metric)) else ""
+    return f"{paragraph(_function(metric)).rstrip('.')}{unit}. {side[metric.better]}. ({metric.reference})"
 
 
 def baseline_in_words(name: str, notes: Iterable[str]) -> str:
@@ -127,7 +115,7 @@ def _function(metric: Metric) -> Any:
     return found.func if isinstance(found, partial) else found
 
 
-def _paragraph(function: Any) -> str:
+def paragraph(function: Any) -> str:
     """The first paragraph of a docstring on one line, without code marks."""
     text = inspect.getdoc(function) or ""
     return re.sub(r"`", "", " ".join(text.split("\n\n")[0].split()))

@@ -21,6 +21,7 @@ from dissensus.report.items import class_colours
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dissensus.report.chapters import Added
     from dissensus.report.figures import Figure, Section
     from dissensus.report.items import Card
     from dissensus.report.people import WhoDisagrees
@@ -55,14 +56,7 @@ class Page:
         annotators: a table of them; None where votes are anonymous.
         panel: the same as a figure.
         disagreeing: who disagrees with whom; None where nobody is told apart.
-        maps: data maps by what their colours say; empty where runs recorded nothing.
-        dynamics: tables of training dynamics.
-        curves: learning curves; None where there are none.
-        divergence: between epochs; None likewise.
-        basins: tables of curvature and of paths between runs; empty where they were not measured.
-        landscape: spectra, lines and surfaces.
-        ood: tables for each out-of-distribution set; empty where none was measured.
-        histograms: of the scores behind them.
+        added: what the subject adds.
         glossary: words and their meanings.
         bibliography: BibTeX.
         files: the name of the folder beside the page.
@@ -85,15 +79,7 @@ class Page:
     annotators: Table | None
     panel: Section | None
     disagreeing: WhoDisagrees | None
-    maps: Mapping[str, Section]
-    dynamics: Sequence[Table]
-    curves: Section | None
-    divergence: Section | None
-    basins: Sequence[Table]
-    landscape: Section | None
-    ood: Sequence[Table]
-    roc: Section | None
-    histograms: Section | None
+    added: Added
     glossary: Sequence[tuple[str, str]]
     bibliography: str
     files: str
@@ -104,8 +90,7 @@ class Page:
         people = () if self.disagreeing is None else (self.disagreeing.map, self.disagreeing.groups)
         every = (
             *(self.dots, self.gains, self.disagreement, self.entropies, self.calibration, self.panel, *people),
-            *self.maps.values(),
-            *(self.curves, self.divergence, self.landscape, self.roc, self.histograms),
+            *(section for each in self.added.chapters for section in (*each.tabs.values(), *each.sections)),
         )
         return [section for section in every if section is not None]
 
@@ -114,7 +99,8 @@ class Page:
         """All tables, in the order of the page."""
         people = [] if self.annotators is None else [self.annotators]
         people += [] if self.disagreeing is None else self.disagreeing.tables
-        return [self.by_stratum, *self.comparisons, self.classes, *people, *self.dynamics, *self.basins, *self.ood]
+        added = [table for each in self.added.chapters for table in each.tables]
+        return [self.by_stratum, *self.comparisons, self.classes, *people, *added]
 
     @property
     def contents(self) -> list[tuple[str, str]]:
@@ -128,11 +114,7 @@ class Page:
             ("table", "Table", True),
             ("data", "Data", True),
             ("people", "Who disagrees", self.disagreeing is not None),
-            ("maps", "Data maps", bool(self.maps)),
-            ("curves", "Learning curves", self.curves is not None),
-            ("epochs", "Epochs", self.divergence is not None),
-            ("basins", "Basins", bool(self.basins)),
-            ("ood", "Out of distribution", bool(self.ood)),
+            *((each.anchor, each.title, True) for each in self.added.chapters),
             ("same", "Same numbers", True),
             ("glossary", "Glossary", True),
             ("downloads", "Downloads", True),
@@ -141,11 +123,16 @@ class Page:
         return [(anchor, title) for anchor, title, there in parts if there]
 
     @property
+    def clouds(self) -> Section | None:
+        """The first figures whose points tell of items; all others have the same items."""
+        return next((each for each in self.sections if any(figure.points for figure in each.figures)), None)
+
+    @property
     def points(self) -> list[dict[str, Any]]:
         """What hovering a point of a data map tells: text, votes, image, and what each drawn system says."""
-        if not self.maps:
+        section = self.clouds
+        if section is None:
             return []
-        section = next(iter(self.maps.values()))
         rows = section.data[section.figures[0].data]
         drawn = range(len(section.figures))
         told = ("text", "votes", "image")
@@ -199,7 +186,7 @@ def source_of(templates: jinja2.Environment, name: str) -> str:
 
 
 def _drawn_names(page: Page) -> list[str]:
-    return [figure.title for figure in next(iter(page.maps.values())).figures] if page.maps else []
+    return [] if page.clouds is None else [figure.title for figure in page.clouds.figures]
 
 
 def _embedded(tables: Sequence[Table]) -> dict[str, str]:

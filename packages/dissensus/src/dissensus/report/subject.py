@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,9 +12,8 @@ import numpy as np
 
 from dissensus.evaluation.evaluating import with_classes
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.report.items import LARGEST, data_uri, images
-from dissensus.training.data import TRAIN
-from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
+from dissensus.report.items import data_uri, images
+from dissensus.votes.privacy import LEAST_PEOPLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from dissensus.evaluation.predictions import Predictions
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.studies.scored import ScoredStudy
-    from dissensus.training.data import TrainingData
+    from dissensus.report.chapters import Added
     from dissensus.votes.table import Votes
 
 VERSIONS: Final = ("dissensus", "numpy", "scipy", "torch", "altair", "vl-convert-python")
-"""The packages whose versions the page tells."""
+"""The packages whose versions the page tells, those that are installed."""
 
 SHOWN: Final = 8
 """How many systems get a figure or a bar of their own; the tables have all."""
@@ -55,7 +54,8 @@ class Subject:
         reading: how files of predictions were read, and what in them names no class.
         facts: what another person needs to get the same numbers, as names and values.
         commands: the commands that make the page, one a line.
-        scored: the study behind the page; None where predictions came as files.
+        explained: by delivery, what it is.
+        adds: what is added to the page, from its subject, resamples and a seed; None where predictions came as files.
         least_people: how many people a group needs for its numbers to be shown.
     """
 
@@ -75,7 +75,8 @@ class Subject:
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
     reading: tuple[str, ...] = ()
-    scored: ScoredStudy | None = None
+    explained: Mapping[str, str] = field(default_factory=dict)
+    adds: Callable[[Subject, int, int], Added] | None = None
     least_people: int = LEAST_PEOPLE
 
     def mean(self, system: str) -> Table:
@@ -117,61 +118,6 @@ class Subject:
         """Data URIs of the chosen items' images; None for each where items are not images."""
         made = None if self.pictures is None or not items.size else images(self.pictures(items))
         return [None] * len(items) if made is None else [data_uri(each) for each in made]
-
-
-def study_subject(
-    scored: ScoredStudy, *, store: str = "", pseudonyms: str | None = None, least_people: int = LEAST_PEOPLE
-) -> Subject:
-    """A scored study as the subject of a page.
-
-    Args:
-        scored: the study.
-        store: the folder of its runs, for the commands on the page; the default is left out.
-        pseudonyms: the key of pseudonyms (`dissensus.votes.privacy`); None shows the names of annotators.
-        least_people: how many people a group needs for its numbers to be shown.
-    """
-    study, data = scored.opened.study, scored.opened.data
-    members = data.splits[scored.split]
-    reference = next(iter(scored.references.values()))
-    place = f" --store {store}" if store else ""
-    name = study.name if study.path.stem == study.name else study.path.name
-    seen_by = "every run" if scored.split == TRAIN else "no run"
-    return Subject(
-        title=study.name,
-        question=study.question or f"Does any method come closer to people than {reference}?",
-        people=scored.human,
-        systems={name: system.predictions[scored.split] for name, system in scored.systems.items()},
-        models={model: tuple(system.name for system in scored.of_model(model)) for model in scored.models},
-        references=scored.references,
-        deliveries={name: system.runs[0].delivery for name, system in scored.systems.items()},
-        evaluation=scored.evaluation,
-        votes=data.votes if data.votes is None or pseudonyms is None else pseudonymous(data.votes, pseudonyms),
-        texts=item_texts(data, members),
-        pictures=lambda chosen: item_pictures(data, members[chosen]),
-        where=f"{len(scored.human):,} items of the split ‘{scored.split}’, which {seen_by} was trained on",
-        cautions=scored.cautions,
-        facts=tuple(_study_facts(scored)),
-        commands=(f"dissensus study run {name}{place}", f"dissensus report {name}{place}"),
-        scored=scored,
-        least_people=least_people,
-    )
-
-
-def item_texts(data: TrainingData, members: Ints) -> Names:
-    """(members,) what a reader is shown of items: their text (of a pair both), or else their names."""
-    if data.items is None or not data.items.texts:
-        return data.human.items[members]
-    first, *rest = (column[members] for column in data.items.texts)
-    for column in rest:
-        first = np.strings.add(np.strings.add(first, "\n"), column)
-    return first
-
-
-def item_pictures(data: TrainingData, members: Ints) -> np.ndarray[Any, Any]:
-    """(members, ...) the items' images, or else their features, which may be images."""
-    if data.items is not None and data.items.kind == "images":
-        return data.items.images(members, side=LARGEST if data.items.files else None)
-    return np.asarray(data.features[members]) if isinstance(data.features, np.ndarray) else np.zeros((len(members), 0))
 
 
 def files_subject(
@@ -225,7 +171,7 @@ def files_subject(
             ("items", f"{len(people):,}, of {len(people.classes)} classes"),
             ("labels", f"votes became label distributions by the scheme {people.scheme}"),
             ("systems", ", ".join(f"{name} ({_seeds(len(runs))})" for name, runs in systems.items())),
-            *_made_with(evaluation),
+            *made_with(evaluation),
         ),
         commands=(command,) if command else (),
         reading=tuple(note for each in predictions.values() for note in each.notes),
@@ -244,38 +190,17 @@ def _seeds(number: int) -> str:
     return "1 seed" if number == 1 else f"{number} seeds"
 
 
-def _study_facts(scored: ScoredStudy) -> list[tuple[str, str]]:
-    opened, study = scored.opened, scored.opened.study
-    data = opened.data
-    trained_on = dict.fromkeys(each for system in scored.systems.values() for each in system.trained_on)
-    return [
-        ("study", study.name),
-        ("data", study.held),
-        ("data fingerprint", data.fingerprint),
-        ("items", f"{len(data.human):,}, of {data.classes} classes"),
-        ("splits", ", ".join(f"{name} {len(members):,}" for name, members in data.splits.items())),
-        ("seed of the split", str(study.split_seed)),
-        ("targets", ", ".join(target.name for target in study.targets)),
-        ("deliveries", ", ".join(dict.fromkeys(_told(run.delivery, run.options) for run in opened.runs))),
-        ("models", ", ".join(map(str, [*study.models, *study.annotator_models]))),
-        ("seeds", ", ".join(map(str, study.seeds))),
-        ("training", ", ".join(f"{name} {value}" for name, value in asdict(study.training).items())),
-        ("runs", f"{len(opened.runs):,}, trained by {', '.join(trained_on)}"),
-        *_made_with(scored.evaluation),
-    ]
-
-
-def _made_with(evaluation: Evaluation) -> list[tuple[str, str]]:
+def made_with(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """How the intervals were made, and with which versions."""
     return [
         ("intervals", f"{evaluation.resamples:,} resamples, seed {evaluation.seed}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in _versions())),
     ]
 
 
-def _told(delivery: str, options: Mapping[str, Any]) -> str:
-    told = ", ".join(f"{name} {value}" for name, value in sorted(options.items()))
-    return f"{delivery} ({told})" if told else delivery
-
-
 def _versions() -> list[tuple[str, str]]:
-    return [("Python", platform.python_version()), *((name, metadata.version(name)) for name in VERSIONS)]
+    found = [("Python", platform.python_version())]
+    for name in VERSIONS:
+        with suppress(metadata.PackageNotFoundError):
+            found.append((name, metadata.version(name)))
+    return found

@@ -160,7 +160,7 @@ def _explained(subject: Subject, name: str, explained: set[str]) -> str:
     if delivery is None or delivery in explained:
         return method
     explained.add(delivery)
-    return f"{method} ({delivery_in_words(delivery)})"
+    return f"{method} ({delivery_in_words(subject.explained[delivery])})"
 
 
 def _worth(subject: Subject, name: str) -> str:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.resampling import ENOUGH
 from dissensus.evaluation.evaluating import evaluate
+from dissensus.evaluation.metrics.registry import REPORTED
 from dissensus.evaluation.predictions import as_predictions
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.labels.labelling import label
 from dissensus.report import figures
+from dissensus.report.chapters import Added
 from dissensus.report.citation import bibliography
 from dissensus.report.dots import dots
 from dissensus.report.drawing import drawn
@@ -22,23 +24,11 @@ from dissensus.report.export import export_figures, export_tables
 from dissensus.report.gains import differences_by_stratum, disagreement, gains, scores_by_stratum
 from dissensus.report.glossary import glossary
 from dissensus.report.items import cards, contested, largest_gaps
-from dissensus.report.landscape import basin_tables, landscape
-from dissensus.report.ood import detection, roc_figures, score_histograms
 from dissensus.report.page import Page, render
 from dissensus.report.people import who_disagrees
-from dissensus.report.subject import Subject, files_subject, study_subject
-from dissensus.report.tables import annotators, class_table, comparisons, mode_shift_table
-from dissensus.report.training_dynamics import (
-    confidence_by_stratum,
-    forgetting,
-    human_uncertainty,
-    read_training_dynamics,
-    regions,
-)
+from dissensus.report.subject import Subject, files_subject
+from dissensus.report.tables import annotators, class_table, comparisons
 from dissensus.report.words import answer
-from dissensus.studies.measuring import stored_basins, stored_ood
-from dissensus.studies.original import mode_shift_audit
-from dissensus.studies.scored import METRICS, ScoredStudy
 from dissensus.votes.annotators import annotator_agreement
 from dissensus.votes.table import Votes
 from dissensus.whole_file import whole_file
@@ -46,16 +36,22 @@ from dissensus.whole_file import whole_file
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.report.tables import Table
-
 ITEMS: Final = 6
 """How many contested items the page shows, and how many of the largest gaps."""
 
 ANNOTATORS: Final = 30
 
 
+class HasSubject(Protocol):
+    """What can say by itself what a page about it shows: a scored study."""
+
+    def subject(self) -> Subject:
+        """What the page is about."""
+        ...
+
+
 def write_report(
-    about: Subject | ScoredStudy | Votes | LabelDistribution,
+    about: Subject | HasSubject | Votes | LabelDistribution,
     path: str | Path = "report.html",
     *,
     predictions: Any | None = None,
@@ -102,8 +98,8 @@ def _subject(
 ) -> Subject:
     if isinstance(about, Subject):
         return about
-    if isinstance(about, ScoredStudy):
-        return study_subject(about)
+    if hasattr(about, "subject"):
+        return about.subject()  # type: ignore[no-any-return]
     if not isinstance(about, Votes | LabelDistribution) or predictions is None:
         raise InputError(
             f"report: about {type(about).__name__} {'without' if predictions is None else 'with'} predictions there is "
@@ -111,7 +107,7 @@ def _subject(
         )
     votes = about if isinstance(about, Votes) else None
     people = label(about) if isinstance(about, Votes) else about
-    evaluation = evaluate(people, predictions, classes=classes, votes=votes, metrics=METRICS, seed=seed)
+    evaluation = evaluate(people, predictions, classes=classes, votes=votes, metrics=REPORTED, seed=seed)
     systems = as_predictions(predictions, people, classes)
     if texts is not None and len(texts) != len(people):
         raise InputError(f"report: {len(texts):,} texts for {len(people):,} items; give one for each")
@@ -130,6 +126,7 @@ def make_page(subject: Subject, *, files: str, seed: int) -> Page:
     divided = contested(subject.people, most=ITEMS)
     furthest, gap = largest_gaps(subject.people, subject.mean(best), most=ITEMS)
     who = _annotators(subject.votes)
+    added = Added() if subject.adds is None else subject.adds(subject, resamples, seed)
     return Page(
         subject=subject,
         answer=answer(subject),
@@ -144,58 +141,17 @@ def make_page(subject: Subject, *, files: str, seed: int) -> Page:
         disagreement=disagreement(subject),
         entropies=figures.entropies(subject),
         calibration=figures.calibration(subject),
-        comparisons=[*comparisons(subject), *_mode_shift(subject.scored, resamples=resamples, seed=seed)],
+        comparisons=[*comparisons(subject), *added.tables],
         data=data_facts(subject),
         classes=class_table(subject),
         annotators=who,
         panel=None if who is None else figures.panel(who, shown=ANNOTATORS),
         disagreeing=None if who is None else who_disagrees(subject, seed=seed),
-        glossary=glossary(subject),
-        bibliography=bibliography(subject),
+        glossary=glossary(subject, added),
+        bibliography=bibliography(subject, added),
+        added=added,
         files=files,
-        **_of_training(subject.scored, shown=subject.shown, resamples=resamples, seed=seed),
     )
-
-
-def _of_training(scored: ScoredStudy | None, *, shown: tuple[str, ...], resamples: int, seed: int) -> dict[str, Any]:
-    """The parts of a page that only a study has; empty ones where there is none."""
-    basins = None if scored is None else stored_basins(scored.opened)
-    ood = None if scored is None else stored_ood(scored.opened)
-    made: dict[str, Any] = {
-        "basins": [] if basins is None else basin_tables(basins),
-        "landscape": None if basins is None or scored is None else landscape(basins, scored.opened.data),
-        "ood": [] if ood is None else detection(ood),
-        "roc": None if ood is None else roc_figures(ood),
-        "histograms": None if ood is None else score_histograms(ood),
-        "curves": None if scored is None else figures.learning_curves(scored),
-        "maps": {},
-        "dynamics": [],
-        "divergence": None,
-    }
-    if made["curves"] is not None and not made["curves"].figures:
-        made["curves"] = None
-    if scored is None or not scored.recorded:
-        return made
-    dynamics = read_training_dynamics(scored)
-    return made | {
-        "maps": {
-            f"coloured by {colour}": figures.data_maps(scored, dynamics, seed=seed, colour=colour, shown=shown)
-            for colour in figures.COLOURS
-        },
-        "dynamics": [
-            confidence_by_stratum(dynamics),
-            human_uncertainty(dynamics, resamples=resamples, seed=seed),
-            regions(dynamics),
-            forgetting(dynamics),
-        ],
-        "divergence": figures.divergence(scored, dynamics),
-    }
-
-
-def _mode_shift(scored: ScoredStudy | None, *, resamples: int, seed: int) -> list[Table]:
-    """The mode-shift audit as a table, where the study trained on original labels too."""
-    audits = () if scored is None else mode_shift_audit(scored, resamples=resamples, seed=seed)
-    return [mode_shift_table(audits)] if audits else []
 
 
 def _annotators(votes: Votes | None) -> Any:

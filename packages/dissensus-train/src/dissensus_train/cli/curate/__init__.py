@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dissensus.cli.curate.ambiguous import ambiguous
-from dissensus.cli.curate.choosing import select, split
-from dissensus.cli.curate.datasheet import datasheet
-from dissensus.cli.curate.duplicates import duplicates
-from dissensus.cli.curate.probes import map_, size
+from dissensus.cli.joining import joined_group
+from dissensus_train.cli.curate.choosing import select, split
+from dissensus_train.cli.curate.datasheet import datasheet
+from dissensus_train.cli.curate.duplicates import duplicates
+from dissensus_train.cli.curate.probes import map_, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 app = typer.Typer(
     name="curate",
+    cls=joined_group({"ambiguous": ("", "papers")}, inside="curate."),
     help="Duplicates, data map, selection, splits, size, datasheet of a set; ambiguous digits.",
     no_args_is_help=True,
 )
@@ -27,7 +28,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "split": split,
     "size": size,
     "datasheet": datasheet,
-    "ambiguous": ambiguous,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)

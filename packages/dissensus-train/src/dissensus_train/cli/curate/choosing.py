@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.curate.lists import Each, ListFile, Out, crossed, floors_of, named, numbers_of, show_crossed
 from dissensus.cli.printing import json_alone, next_step, note
+from dissensus_train.cli.curate.lists import Each, ListFile, Out, crossed, floors_of, named, numbers_of, show_crossed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dissensus.curate.item_list import ItemList
+    from dissensus_train.curate.item_list import ItemList
 
 
 def select(
@@ -37,8 +37,8 @@ def select(
     json: opt.JsonTo = None,
 ) -> None:
     """Choose items over strata, with floors, and say what could not be met."""
-    from dissensus.curate.item_list import read_items
-    from dissensus.curate.selecting import select_items
+    from dissensus_train.curate.item_list import read_items
+    from dissensus_train.curate.selecting import select_items
 
     read = read_items(items)
     quotas: dict[str, dict[str, float] | None] = {}
@@ -74,8 +74,8 @@ def split(
     json: opt.JsonTo = None,
 ) -> None:
     """Splits of exact sizes, every stratum in the same shares, no group in two of them, with floors."""
-    from dissensus.curate.item_list import read_items
-    from dissensus.curate.splitting import split_groups
+    from dissensus_train.curate.item_list import read_items
+    from dissensus_train.curate.splitting import split_groups
 
     read = read_items(items)
     made = split_groups(
@@ -97,7 +97,7 @@ def _hand_over(
     items: ItemList, output: Path, *, by: tuple[str, str], not_met: Sequence[str], json: Path | None, step: str
 ) -> None:
     """Write the list, and say how many items it has by two columns, what could not be met, and the next step."""
-    from dissensus.curate.item_list import write_items
+    from dissensus_train.curate.item_list import write_items
 
     write_items(items, output)
     note(f"{len(items):,} items written to {output}")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.curate.lists import ListFile
 from dissensus.cli.printing import json_alone, json_to, next_step, note, text_to
-
-if TYPE_CHECKING:
-    from dissensus.votes.table import Votes
+from dissensus_train.cli.curate.lists import ListFile
 
 
 def datasheet(
@@ -45,11 +42,12 @@ def datasheet(
     json: opt.JsonTo = None,
 ) -> None:
     """A datasheet in Markdown from the list, votes and answers; what they do not say stays "not stated"."""
-    from dissensus.curate.item_list import read_items
-    from dissensus.curate.sheet import datasheet as write
-    from dissensus.curate.sheet import sheet_croissant
-    from dissensus.curate.sheet_form import merged, read_answers
     from dissensus.errors import InputError
+    from dissensus.parts import joined
+    from dissensus_train.curate.item_list import read_items
+    from dissensus_train.curate.sheet import datasheet as write
+    from dissensus_train.curate.sheet import sheet_croissant
+    from dissensus_train.curate.sheet_form import merged, read_answers
 
     read = read_items(items)
     licences = {}
@@ -65,7 +63,8 @@ def datasheet(
         opt.show_reading(reading)
     known: dict[str, dict[str, str]] = {}
     if project is not None:
-        known, collected = _of_project(project)
+        of_project = joined("joins", "datasheet.project", part="collect", wanted_by="--project")
+        known, collected = of_project(project)
         said = said or collected
     answered = merged(known, {} if answers is None else read_answers(answers))
     sheet = write(
@@ -86,14 +85,3 @@ def datasheet(
     if json_alone(json, {"sheet": str(output), "items": len(read), "answers": answered}):
         return
     next_step("dissensus collect init FOLDER to ask people")
-
-
-def _of_project(folder: Path) -> tuple[dict[str, dict[str, str]], Votes]:
-    """What a collection project knows of a datasheet's questions, and its votes."""
-    from dissensus.collect.collected import collected_votes, snapshot
-    from dissensus.collect.project import read_project
-    from dissensus.collect.sheet_answers import sheet_answers
-
-    project = read_project(folder)
-    with snapshot(project) as cursor:
-        return sheet_answers(cursor, project), collected_votes(cursor, project)

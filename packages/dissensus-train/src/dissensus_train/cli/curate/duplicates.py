@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.curate.lists import named, write_columns
-from dissensus.cli.curate.sources import Item, Label, Paths, Shape, Text, read_sources, splits_of
 from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus_train.cli.curate.lists import named, write_columns
+from dissensus_train.cli.curate.sources import Item, Label, Paths, Shape, Text, read_sources, splits_of
 
 if TYPE_CHECKING:
-    from dissensus.curate.duplicates import Duplicates
+    from dissensus_train.curate.duplicates import Duplicates
 
 
 def duplicates(
@@ -58,9 +58,9 @@ def duplicates(
     Of each group of duplicates one is kept: the one in the test split, else in validation, else in any other; then of
     the source named first; then the first.
     """
-    from dissensus.cli.progress import said_now_and_then
-    from dissensus.curate.duplicates import find_duplicates
-    from dissensus.curate.item_list import write_items
+    from dissensus_train.cli.progress import said_now_and_then
+    from dissensus_train.curate.duplicates import find_duplicates
+    from dissensus_train.curate.item_list import write_items
 
     read = read_sources(sources, shape=shape, item=item, text=text, label=label, streamed=True)
     found = find_duplicates(

@@ -12,8 +12,8 @@ from dissensus.cli.printing import console, plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.curate.floors import Floor
-    from dissensus.curate.item_list import ItemList
+    from dissensus_train.curate.floors import Floor
+    from dissensus_train.curate.item_list import ItemList
 
 
 ListFile = Annotated[Path, typer.Argument(metavar="LIST", help="A list of items: a table with a column 'item'.")]
@@ -50,8 +50,8 @@ def numbers_of(given: str, option: str) -> dict[str, float]:
 
 def floors_of(given: Sequence[str] | None, each: str, *, in_split: bool = False) -> list[Floor]:
     """Floors as they are written on the command line: region:easy=150, or train:region:easy=150."""
-    from dissensus.curate.floors import Floor
     from dissensus.errors import InputError
+    from dissensus_train.curate.floors import Floor
 
     floors = []
     for written in given or []:

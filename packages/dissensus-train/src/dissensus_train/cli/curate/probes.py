@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.curate.lists import Out, crossed, named, show_crossed, write_columns
-from dissensus.cli.curate.sources import Item, Label, Paths, Shape, Text, read_sources
 from dissensus.cli.printing import console, json_alone, next_step, note
+from dissensus_train.cli.curate.lists import Out, crossed, named, show_crossed, write_columns
+from dissensus_train.cli.curate.sources import Item, Label, Paths, Shape, Text, read_sources
 
 Model = Annotated[
     str, typer.Option(help="linear, simple-ffn, deeper-ffn, lenet, resnet18, or package.module:function.")
@@ -52,8 +52,8 @@ def map_(
     json: opt.JsonTo = None,
 ) -> None:
     """Each item's place on a data map, from a quick probe model on each source."""
-    from dissensus.curate.item_list import read_items, write_items
-    from dissensus.curate.mapping import map_items
+    from dissensus_train.curate.item_list import read_items, write_items
+    from dissensus_train.curate.mapping import map_items
 
     given = {"easy": easy, "ambiguous": ambiguous, "hard": hard}
     ruled = {region: rule for region, rule in given.items() if rule is not None}
@@ -71,8 +71,8 @@ def map_(
     write_items(mapped, output)
     note(f"{len(mapped):,} items written to {output}")
     if figure is not None:
-        from dissensus.report.source_maps import source_maps_page
         from dissensus.whole_file import whole_file
+        from dissensus_train.report.source_maps import source_maps_page
 
         with whole_file(figure) as part:
             part.write_text(source_maps_page(mapped, read, seed=seed), encoding="utf-8")
@@ -106,9 +106,9 @@ def size(
     json: opt.JsonTo = None,
 ) -> None:
     """Accuracy against the number of training items per class: how many are enough."""
-    from dissensus.curate.sizes import size_curve, size_table
     from dissensus.errors import InputError
-    from dissensus.training.settings import Training
+    from dissensus_train.curate.sizes import size_curve, size_table
+    from dissensus_train.training.settings import Training
 
     names = [source, *([] if test is None else [test])]
     read = [read_sources([name], shape=shape, item=item, text=text, label=label)[0] for name in names]

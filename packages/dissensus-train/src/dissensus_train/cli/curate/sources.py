@@ -74,8 +74,8 @@ def splits_of(given: str | None, sources: Sequence[Source]) -> Names | None:
     """(items,) the split of each item, from a column of the sources, a list of items, or the sources' names."""
     import numpy as np
 
-    from dissensus.curate.item_list import listed, places, read_items
     from dissensus.errors import InputError, choices
+    from dissensus_train.curate.item_list import listed, places, read_items
 
     if given is None:
         return None

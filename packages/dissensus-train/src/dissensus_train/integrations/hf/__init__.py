@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus.integrations.hf.delivering import Delivering as Delivering
-    from dissensus.integrations.hf.rows import labelled as labelled
-    from dissensus.integrations.hf.training import Trainer as Trainer
+    from dissensus_train.integrations.hf.delivering import Delivering as Delivering
+    from dissensus_train.integrations.hf.rows import labelled as labelled
+    from dissensus_train.integrations.hf.training import Trainer as Trainer
 
 __getattr__, __dir__ = lazy_names(__name__, {"Delivering": "delivering", "Trainer": "training", "labelled": "rows"})

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from dissensus.errors import InputError
-from dissensus.integrations.loading import Delivered, Order
-from dissensus.training.losses import cross_entropy
+from dissensus_train.integrations.loading import Delivered, Order
+from dissensus_train.training.losses import cross_entropy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torch import Tensor
 
-    from dissensus.delivery import Delivery
-    from dissensus.training.losses import Loss
+    from dissensus_train.delivery import Delivery
+    from dissensus_train.training.losses import Loss
 
 OWN_LABELS: Final = ("label", "label_ids", "labels")
 """What Hugging Face's collators call labels; the delivery's take their place."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dissensus.extras import installed
-from dissensus.integrations.hf.delivering import Delivering
+from dissensus_train.integrations.hf.delivering import Delivering
 
 installed("transformers", "hf", wanted_by="dis.hf.Trainer")
 installed("accelerate", "hf", wanted_by="dis.hf.Trainer")

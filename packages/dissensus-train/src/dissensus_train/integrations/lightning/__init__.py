@@ -3,7 +3,7 @@
 Examples:
     >>> import lightning, numpy as np, torch
     >>> import dissensus as dis
-    >>> from dissensus.integrations import Recorder
+    >>> from dissensus_train.integrations import Recorder
     >>> class Linear(torch.nn.Linear, lightning.LightningModule):
     ...     def training_step(self, batch, _):
     ...         inputs, target, item = batch
@@ -28,6 +28,6 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus.integrations.lightning.callback import DeliveryCallback as DeliveryCallback
+    from dissensus_train.integrations.lightning.callback import DeliveryCallback as DeliveryCallback
 
 __getattr__, __dir__ = lazy_names(__name__, {"DeliveryCallback": "callback"})

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from dissensus.delivery.deliveries import Fixed
 from dissensus.errors import InputError
 from dissensus.extras import installed
-from dissensus.integrations.loading import Delivered, Loader
-from dissensus.training.data import TRAIN
+from dissensus_train.delivery.deliveries import Fixed
+from dissensus_train.integrations.loading import Delivered, Loader
+from dissensus_train.training.data import TRAIN
 
 installed("lightning", "lightning", wanted_by="dis.lightning")
 
@@ -19,7 +19,7 @@ from lightning.pytorch import Callback  # noqa: E402 - what is missing is named 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.integrations.recorder import Recorder
+    from dissensus_train.integrations.recorder import Recorder
 
 
 class DeliveryCallback(Callback):  # type: ignore[misc]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus.integrations.sklearn.classifier import VotesClassifier as VotesClassifier
-    from dissensus.integrations.sklearn.scoring import scorer as scorer
+    from dissensus_train.integrations.sklearn.classifier import VotesClassifier as VotesClassifier
+    from dissensus_train.integrations.sklearn.scoring import scorer as scorer
 
 __getattr__, __dir__ = lazy_names(__name__, {"VotesClassifier": "classifier", "scorer": "scoring"})

@@ -8,7 +8,7 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import soft_nll
-from dissensus.integrations.sklearn.votes import classes_in, votes_in
+from dissensus_train.integrations.sklearn.votes import classes_in, votes_in
 
 # `votes` has made sure that scikit-learn is there.
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone  # isort: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.integrations.sklearn.votes import votes_in
+from dissensus_train.integrations.sklearn.votes import votes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -336,3 +336,6 @@ METRICS: Final[dict[str, Metric]] = {
     )
 }
 """By name, in the order of a table. `entropy` and `mode_shift_rate` compare no model with people and are not here."""
+
+REPORTED: Final = ("soft_nll", "kl", "brier", "abs_entce", "entropy_spearman", "accuracy", "ece_equal_mass")
+"""What a page shows and a study is scored by, closest to the question first."""

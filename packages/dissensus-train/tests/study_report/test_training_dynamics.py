@@ -13,8 +13,8 @@ from scipy.stats import spearmanr
 
 from dissensus.dynamics import data_map, regions_by_rank
 from dissensus.evaluation.comparison.tables import DASH
-from dissensus.report import figures
-from dissensus.report.training_dynamics import (
+from dissensus_train.report import figures
+from dissensus_train.report.training_dynamics import (
     confidence_by_stratum,
     forgetting,
     human_uncertainty,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.report.training_dynamics import TrainingDynamics
-    from dissensus.studies.scored import ScoredStudy, System
+    from dissensus_train.report.training_dynamics import TrainingDynamics
+    from dissensus_train.studies.scored import ScoredStudy, System
 
 
 @dataclass

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dissensus.ood import MEASURES
-from dissensus.report.landscape import basin_tables, landscape
-from dissensus.report.ood import detection, roc_figures, score_histograms
-from dissensus.studies.measuring import study_basins, study_ood
+from dissensus_train.ood import MEASURES
+from dissensus_train.report.landscape import basin_tables, landscape
+from dissensus_train.report.ood import detection, roc_figures, score_histograms
+from dissensus_train.studies.measuring import study_basins, study_ood
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.ood import OodResult
-    from dissensus.studies import OpenStudy
-    from dissensus.studies.measuring import StudyBasins
+    from dissensus_train.ood import OodResult
+    from dissensus_train.studies import OpenStudy
+    from dissensus_train.studies.measuring import StudyBasins
 
 
 @pytest.fixture(scope="module")

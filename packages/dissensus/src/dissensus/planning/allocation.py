@@ -21,12 +21,28 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.labels.schemes import fit_concentration
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Table
 
+WANTED: Final = "votes_wanted"
+"""The column of a list of items that says how many further votes each is to get."""
+
 EXPLORE: Final = 0.2
 """Share of a round's votes that goes to items whatever they are expected to gain, so that every item may be drawn."""
+
+
+def panel_concentration(mass: Table) -> Floats:
+    """(classes,) the concentration of a Dirichlet prior, fitted to all items and no heavier than a uniform one.
+
+    Without the bound, a panel that has judged only a few items, or only similar ones, would expect all items to be so.
+
+    Args:
+        mass: (items, classes) judgements for each class.
+    """
+    fitted = fit_concentration(mass)
+    return np.asarray(fitted * min(1.0, mass.shape[1] / fitted.sum()))
 
 
 def expected_error(mass: Table, concentration: Floats) -> Floats:

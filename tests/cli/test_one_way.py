@@ -19,9 +19,9 @@ import pytest
 import typer
 
 from dissensus.cli import app, main, with_json_to
-from dissensus.collect.database import open_database
-from dissensus.collect.project import init_project
 from dissensus.datasets import write_sample
+from dissensus_collect.database import open_database
+from dissensus_collect.project import init_project
 from tests.collect.panels import join, text_project
 from tests.docs.running import DOCS
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dissensus.report import write_report
-from dissensus.studies import score_study
-from tests.report.studies import CLASSES, IMAGE, LONG, SCRIPT, finished
+from dissensus_train.studies import score_study
+from tests.study_report.studies import CLASSES, IMAGE, LONG, SCRIPT, finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from dissensus.studies import open_study, plan_study, read_study, run_plan
-from dissensus.studies.measuring import study_basins, study_ood
+from dissensus_train.studies import open_study, plan_study, read_study, run_plan
+from dissensus_train.studies.measuring import study_basins, study_ood
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.studies import OpenStudy
+    from dissensus_train.studies import OpenStudy
 
 SCRIPT = "</script><script>window.hacked = 1</script>"
 IMAGE = '"><img src=x onerror="window.hacked = 2">'

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from dissensus.report.drawing import drawn, for_page
 from dissensus.report.page import as_script, render
 from dissensus.report.writing import make_page
-from tests.report.studies import HOSTILE
 from tests.report.subjects import blurred, made, panel, people_of
+from tests.study_report.studies import HOSTILE
 
 if TYPE_CHECKING:
     from dissensus.report.subject import Subject

@@ -11,11 +11,11 @@ from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.report.tables import Cell, Row, Table, annotators, class_table, comparisons
 from dissensus.votes.annotators import annotator_agreement
-from tests.report.studies import SCRIPT
+from tests.study_report.studies import SCRIPT
 
 if TYPE_CHECKING:
     from dissensus.report.subject import Subject
-    from dissensus.studies import ScoredStudy
+    from dissensus_train.studies import ScoredStudy
 
 TABLE = Table(
     slug="t",

@@ -7,28 +7,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dissensus.delivery.named import DELIVERIES
 from dissensus.dynamics import data_map
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.items.shown import Items
-from dissensus.report import figures, write_report
+from dissensus.report import write_report
 from dissensus.report.citation import bibliography
-from dissensus.report.glossary import delivery_in_words, glossary
+from dissensus.report.figures import entropies
+from dissensus.report.glossary import delivery_in_words, glossary, paragraph
 from dissensus.report.items import class_colours, clipped, data_uri, images, in_words, thinned, votes_in_words
-from dissensus.report.subject import item_pictures, item_texts
 from dissensus.report.writing import make_page
-from dissensus.studies import open_study, read_study, score_study
 from dissensus.votes.table import Votes
-from tests.report.studies import make_study
+from dissensus_train.delivery.named import DELIVERIES
+from dissensus_train.report import figures
+from dissensus_train.report.shown import item_pictures, item_texts
+from dissensus_train.studies import open_study, read_study, score_study
 from tests.report.subjects import blurred, made, panel, people_of
+from tests.study_report.studies import make_study
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dissensus.report.chapters import Added
     from dissensus.report.subject import Subject
-    from dissensus.report.training_dynamics import TrainingDynamics
-    from dissensus.studies import OpenStudy, ScoredStudy
+    from dissensus_train.report.training_dynamics import TrainingDynamics
+    from dissensus_train.studies import OpenStudy, ScoredStudy
 
 
 def test_a_study_with_missing_runs_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
@@ -68,19 +71,24 @@ def test_parts_come_in_the_order_of_their_weight_and_what_few_read_is_folded(pag
     assert [kind for kind, _ in parts] == ["header", *["section"] * 7, *["details"] * 9]
 
 
+def added_by(subject: Subject) -> Added:
+    assert subject.adds is not None
+    return subject.adds(subject, 10, 0)
+
+
 def test_the_glossary_defines_every_metric_method_and_baseline_of_the_page(subject: Subject) -> None:
-    words = dict(glossary(subject))
+    words = dict(glossary(subject, added_by(subject)))
     named = [METRICS[name].title for name in subject.evaluation.metrics]
     named += [f"{name} (delivery)" for name in subject.deliveries.values()]
     named += [*subject.evaluation.baselines, "worth in people", "best achievable", "interval", "data map"]
     assert set(named) <= set(words)
     assert all(words.values())
-    assert all(delivery_in_words(name) for name in DELIVERIES)
-    assert "stochastic label sampling" in delivery_in_words("sls").lower()
+    assert all(delivery_in_words(paragraph(each)) for each in DELIVERIES.values())
+    assert "stochastic label sampling" in delivery_in_words(paragraph(DELIVERIES["sls"])).lower()
 
 
 def test_what_is_cited_is_what_the_page_uses(subject: Subject) -> None:
-    text = bibliography(subject)
+    text = bibliography(subject, added_by(subject))
     assert text.startswith("@misc{dissensus,")
     for key in ("kullback1951information", "brier1950verification", "swayamdipta2020dataset", "nixon2019measuring"):
         assert text.count(f"{{{key},") == 1
@@ -171,7 +179,7 @@ def test_thinned_points_are_told(
 
 
 def test_squares_of_entropies_count_every_item_on_one_colour_scale(subject: Subject) -> None:
-    section = figures.entropies(subject)
+    section = entropies(subject)
     for rows in section.data.values():
         assert sum(row["items"] for row in rows) == len(subject.people)
     colours = [figure.spec["layer"][0]["encoding"]["color"] for figure in section.figures]

@@ -1,0 +1,1 @@
+"""What needs PyTorch: deliveries and losses, training, studies, bundles, basins, OOD detection, integrations."""

@@ -1,0 +1,25 @@
+"""The study and the run store that a command is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def study_and_store(source: str, store: Path, *, command: str) -> tuple[str, Path]:
+    """The study and the run store that a command is to read; a store alone tells which study it keeps.
+
+    Refuses a store that is not there, rather than making one.
+    """
+    from dissensus.errors import InputError
+    from dissensus_train.training import RunStore
+
+    if Path(source).is_dir():
+        store = Path(source)
+        known = RunStore(store).studies()
+        if len(known) != 1:
+            held = f"keeps the runs of {', '.join(known)}" if known else "is not the run store of a study"
+            raise InputError(f"{store}: the folder {held}; name one study: dissensus {command} STUDY --store {store}")
+        source = next(iter(known.values()))
+    if not store.is_dir():
+        raise InputError(f"{store}: there is no such run store; run the study first: dissensus study run")
+    return source, store

@@ -1,0 +1,185 @@
+"""A scored study as the subject of a page, and what it adds to the page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from dissensus.report.chapters import Added, Chapter
+from dissensus.report.glossary import paragraph
+from dissensus.report.subject import Subject, made_with
+from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
+from dissensus_train.delivery.named import DELIVERIES
+from dissensus_train.report import figures
+from dissensus_train.report.landscape import basin_tables, landscape
+from dissensus_train.report.mode_shift import mode_shift_table
+from dissensus_train.report.ood import detection, roc_figures, score_histograms
+from dissensus_train.report.shown import item_pictures, item_texts
+from dissensus_train.report.training_dynamics import (
+    confidence_by_stratum,
+    forgetting,
+    human_uncertainty,
+    read_training_dynamics,
+    regions,
+)
+from dissensus_train.studies.measuring import stored_basins, stored_ood
+from dissensus_train.studies.original import mode_shift_audit
+from dissensus_train.training.data import TRAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dissensus_train.studies.scored import ScoredStudy
+
+OF_DATA: Final = {"words": "hutto2014vader", "cifar-10h": "peterson2019human"}
+
+OF_DYNAMICS: Final = ("swayamdipta2020dataset", "toneva2019empirical")
+
+
+DYNAMICS: Final[dict[str, str]] = {
+    "data map": (
+        "Training items by confidence and variability (Swayamdipta et al. 2020): the mean and the standard deviation, "
+        "over epochs and seeds, of the probability that the model gives to the item's majority class."
+    ),
+    "correctness": "How often, over epochs and seeds, the model's top class was the majority class of people.",
+    "forgetting event": "An item was right after one epoch and wrong after the next (Toneva et al. 2019).",
+}
+"""Words of the training-dynamics part."""
+
+
+def study_subject(
+    scored: ScoredStudy, *, store: str = "", pseudonyms: str | None = None, least_people: int = LEAST_PEOPLE
+) -> Subject:
+    """A scored study as the subject of a page.
+
+    Args:
+        scored: the study.
+        store: the folder of its runs, for the commands on the page; the default is left out.
+        pseudonyms: the key of pseudonyms (`dissensus.votes.privacy`); None shows the names of annotators.
+        least_people: how many people a group needs for its numbers to be shown.
+    """
+    study, data = scored.opened.study, scored.opened.data
+    members = data.splits[scored.split]
+    reference = next(iter(scored.references.values()))
+    place = f" --store {store}" if store else ""
+    name = study.name if study.path.stem == study.name else study.path.name
+    seen_by = "every run" if scored.split == TRAIN else "no run"
+    return Subject(
+        title=study.name,
+        question=study.question or f"Does any method come closer to people than {reference}?",
+        people=scored.human,
+        systems={name: system.predictions[scored.split] for name, system in scored.systems.items()},
+        models={model: tuple(system.name for system in scored.of_model(model)) for model in scored.models},
+        references=scored.references,
+        deliveries={name: system.runs[0].delivery for name, system in scored.systems.items()},
+        evaluation=scored.evaluation,
+        votes=data.votes if data.votes is None or pseudonyms is None else pseudonymous(data.votes, pseudonyms),
+        texts=item_texts(data, members),
+        pictures=lambda chosen: item_pictures(data, members[chosen]),
+        where=f"{len(scored.human):,} items of the split ‘{scored.split}’, which {seen_by} was trained on",
+        cautions=scored.cautions,
+        facts=tuple(_study_facts(scored)),
+        commands=(f"dissensus study run {name}{place}", f"dissensus report {name}{place}"),
+        explained={
+            name: paragraph(DELIVERIES[name])
+            for name in {run.delivery for run in scored.opened.runs}
+            if name in DELIVERIES
+        },
+        adds=partial(added_by_study, scored),
+        least_people=least_people,
+    )
+
+
+def added_by_study(scored: ScoredStudy, subject: Subject, resamples: int, seed: int) -> Added:
+    """What only a study has: its training, its basins, out-of-distribution detection, and the keys of its runs."""
+    study = scored.opened.study
+    audits = mode_shift_audit(scored, resamples=resamples, seed=seed)
+    data = OF_DATA.get(str(study.dataset))
+    return Added(
+        chapters=[
+            *_of_training(scored, shown=subject.shown, resamples=resamples, seed=seed),
+            *_of_measures(scored),
+        ],
+        tables=[mode_shift_table(audits)] if audits else [],
+        words=DYNAMICS if scored.recorded else {},
+        schemes=[target.scheme for target in study.targets],
+        cited=[*([] if data is None else [data]), *(OF_DYNAMICS if scored.recorded else ())],
+        keys={system.name: [run.key for run in system.runs] for system in scored.systems.values()},
+    )
+
+
+def _of_training(scored: ScoredStudy, *, shown: tuple[str, ...], resamples: int, seed: int) -> Iterator[Chapter]:
+    dynamics = read_training_dynamics(scored) if scored.recorded else None
+    if dynamics is not None:
+        yield Chapter(
+            anchor="maps",
+            title="Data maps",
+            heading="Data maps, human uncertainty and forgetting",
+            note="Hover or tap a point to see the item, its votes, and what each method says of it.",
+            tabs={
+                f"coloured by {colour}": figures.data_maps(scored, dynamics, seed=seed, colour=colour, shown=shown)
+                for colour in figures.COLOURS
+            },
+            tabbed="Colours of the data maps",
+            tables=[
+                confidence_by_stratum(dynamics),
+                human_uncertainty(dynamics, resamples=resamples, seed=seed),
+                regions(dynamics),
+                forgetting(dynamics),
+            ],
+        )
+    curves = figures.learning_curves(scored)
+    if curves.figures:
+        yield Chapter(anchor="curves", title="Learning curves", heading="Learning curves", sections=[curves])
+    moved = None if dynamics is None else figures.divergence(scored, dynamics)
+    if moved is not None:
+        heading = "How much the model still moves from epoch to epoch"
+        yield Chapter(anchor="epochs", title="Epochs", heading=heading, sections=[moved])
+
+
+def _of_measures(scored: ScoredStudy) -> Iterator[Chapter]:
+    basins, ood = stored_basins(scored.opened), stored_ood(scored.opened)
+    if basins is not None:
+        drawn = landscape(basins, scored.opened.data)
+        yield Chapter(
+            anchor="basins",
+            title="Basins",
+            heading="How flat are the minima?",
+            tables=basin_tables(basins),
+            sections=[] if drawn is None else [drawn],
+        )
+    if ood is not None:
+        yield Chapter(
+            anchor="ood",
+            title="Out of distribution",
+            heading="Does the model notice out-of-distribution items?",
+            tables=detection(ood),
+            sections=[roc_figures(ood), score_histograms(ood)],
+        )
+
+
+def _study_facts(scored: ScoredStudy) -> list[tuple[str, str]]:
+    opened, study = scored.opened, scored.opened.study
+    data = opened.data
+    trained_on = dict.fromkeys(each for system in scored.systems.values() for each in system.trained_on)
+    return [
+        ("study", study.name),
+        ("data", study.held),
+        ("data fingerprint", data.fingerprint),
+        ("items", f"{len(data.human):,}, of {data.classes} classes"),
+        ("splits", ", ".join(f"{name} {len(members):,}" for name, members in data.splits.items())),
+        ("seed of the split", str(study.split_seed)),
+        ("targets", ", ".join(target.name for target in study.targets)),
+        ("deliveries", ", ".join(dict.fromkeys(_told(run.delivery, run.options) for run in opened.runs))),
+        ("models", ", ".join(map(str, [*study.models, *study.annotator_models]))),
+        ("seeds", ", ".join(map(str, study.seeds))),
+        ("training", ", ".join(f"{name} {value}" for name, value in asdict(study.training).items())),
+        ("runs", f"{len(opened.runs):,}, trained by {', '.join(trained_on)}"),
+        *made_with(scored.evaluation),
+    ]
+
+
+def _told(delivery: str, options: Mapping[str, Any]) -> str:
+    told = ", ".join(f"{name} {value}" for name, value in sorted(options.items()))
+    return f"{delivery} ({told})" if told else delivery

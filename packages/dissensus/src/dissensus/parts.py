@@ -1,0 +1,59 @@
+"""The parts that are installed beside the core, and how they join it: by entry points.
+
+`dissensus-train`, `dissensus-collect` and `dissensus-papers` are distributions of their own. Each says in its
+`pyproject.toml` what it adds, by name:
+
+- `dissensus.commands`: commands (`study`); one inside a group of commands is `curate.ambiguous`;
+- `dissensus.names`: names of `dis`;
+- `dissensus.joins`: what another part asks for where it cannot do without (`encoder.hf`, `schema.study`).
+
+Installed parts are looked for when a name is asked for that only a part has, and not before.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from dissensus.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+Group: TypeAlias = Literal["commands", "names", "joins"]
+
+
+def joined(group: Group, name: str, *, part: str, wanted_by: str) -> Any:
+    """What an installed part adds under a name.
+
+    Args:
+        group: of names.
+        name: that the part registered.
+        part: that brings it: train, collect or papers.
+        wanted_by: what needs it, as the user named it.
+
+    Raises:
+        InputError: where the part is not installed; it says what to type.
+    """
+    found = registered(group).get(name)
+    if found is None:
+        raise InputError(f"{wanted_by}: {not_installed(part)}")
+    return found.load()
+
+
+def not_installed(part: str) -> str:
+    """That a part is missing, and the line that installs it.
+
+    Examples:
+        >>> not_installed("train")
+        'dissensus-train is not installed; get it with `pip install "dissensus[train]"`'
+    """
+    return f'dissensus-{part} is not installed; get it with `pip install "dissensus[{part}]"`'
+
+
+@cache
+def registered(group: Group) -> dict[str, EntryPoint]:
+    """By name, what installed parts add to a group; nothing of it is loaded."""
+    from importlib.metadata import entry_points
+
+    return {each.name: each for each in entry_points(group=f"dissensus.{group}")}
