@@ -24,7 +24,7 @@ import torch
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from dissensus import ood
+from dissensus_train import ood
 
 if TYPE_CHECKING:
     from collections.abc import Callable

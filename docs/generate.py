@@ -21,7 +21,7 @@ from typing import Any
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
-SOURCE = ROOT / "src" / "dissensus"
+PACKAGES = ROOT / "packages"
 BUILD = ROOT / "build" / "docs"
 """Where tutorials are run, and what came out is kept until they or the package change."""
 
@@ -33,7 +33,7 @@ NOTEBOOKS = ("tutorials", "concepts")
 
 def on_config(config: Any) -> Any:
     """One page of the API for each room, below the public names."""
-    pages = [{"dissensus": "reference/api/dissensus.md"}, *({name: f"reference/api/{name}.md"} for name in rooms())]
+    pages = [{"dissensus": "reference/api/dissensus.md"}, *({name: f"reference/api/{page(name)}"} for name in rooms())]
     next(part["Reference"] for part in config.nav if "Reference" in part)[-1]["API"] = pages
     return config
 
@@ -87,19 +87,27 @@ def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
 
 @cache
 def rooms() -> dict[str, list[str]]:
-    """The rooms of the package that export names, with these names."""
+    """The rooms of all packages that export names, with these names; `dissensus_collect` is one room."""
     found = {}
-    for folder in sorted(path.parent for path in SOURCE.glob("*/__init__.py") if path.parent.name != "cli"):
-        names = [name for name in dir(importlib.import_module(f"dissensus.{folder.name}")) if not name.startswith("_")]
+    folders = [path.parent for path in PACKAGES.glob("*/src/*/*/__init__.py") if path.parent.name != "cli"]
+    modules = [f"{folder.parent.name}.{folder.name}" for folder in folders]
+    for module in sorted([*modules, "dissensus_collect"]):
+        room = importlib.import_module(module)
+        names = [name for name in dir(room) if not name.startswith("_")] if hasattr(room, "__getattr__") else []
         if names:
-            found[folder.name] = sorted(names, key=str.casefold)
+            found[module] = sorted(names, key=str.casefold)
     return found
+
+
+def page(room: str) -> str:
+    """The page of a room: `studies.md` of `dissensus_train.studies`, `collect.md` of `dissensus_collect`."""
+    return f"{room.rpartition('.')[2].removeprefix('dissensus_')}.md"
 
 
 def api_pages() -> dict[str, str | bytes]:
     """The API as mkdocstrings renders it: what each room exports, and the public names with a link to their room."""
     made: dict[str, str | bytes] = {
-        f"reference/api/{room}.md": api_page(f"dissensus.{room}", names) for room, names in rooms().items()
+        f"reference/api/{page(room)}": api_page(room, names) for room, names in rooms().items()
     }
     made["reference/api/dissensus.md"] = public_page()
     return made
@@ -115,10 +123,10 @@ def public_page() -> str:
     for name in (name for name in dissensus.__all__ if not name.startswith("__")):
         value = getattr(dissensus, name)
         home = next((room for room in rooms() if value is exported(room, name)), None)
-        if inspect.ismodule(value) and value.__name__.removeprefix("dissensus.") in rooms():
-            target = f"{value.__name__.removeprefix('dissensus.')}.md"
+        if inspect.ismodule(value) and value.__name__ in rooms():
+            target = page(value.__name__)
         elif home is not None:
-            target = f"{home}.md#{value.__module__}.{value.__name__}"
+            target = f"{page(home)}#{value.__module__}.{value.__name__}"
         else:
             target = f"#{identifier('dissensus', name)}"
             rest += [f"::: {identifier('dissensus', name)}", ""]
@@ -128,7 +136,7 @@ def public_page() -> str:
 
 def exported(room: str, name: str) -> Any:
     """What a room exports under a name, or nothing."""
-    return getattr(importlib.import_module(f"dissensus.{room}"), name) if name in rooms()[room] else None
+    return getattr(importlib.import_module(room), name) if name in rooms()[room] else None
 
 
 def api_page(module: str, names: list[str]) -> str:
@@ -209,13 +217,14 @@ def escaped(text: str) -> str:
 def glossary_page() -> str:
     """The vocabulary, the words of the report, and deliveries and schemes in a line each."""
     from dissensus.labels.labelling import SCHEMES
-    from dissensus.report.glossary import DYNAMICS, PEOPLE, TERMS, delivery_in_words
+    from dissensus.report.glossary import PEOPLE, TERMS, delivery_in_words, paragraph
     from dissensus_train.delivery.named import DELIVERIES
+    from dissensus_train.report.subject import DYNAMICS
 
     parts = {
         "The vocabulary": VOCABULARY,
         "Words of the report": TERMS | PEOPLE | DYNAMICS,
-        "Deliveries": {name: f"{delivery_in_words(name)}." for name in DELIVERIES},
+        "Deliveries": {name: f"{delivery_in_words(paragraph(each))}." for name, each in DELIVERIES.items()},
         "Schemes, from votes to label distributions": {name: f"{each.what}." for name, each in SCHEMES.items()},
     }
     lines = ["# Glossary", ""]
@@ -386,7 +395,7 @@ def executed(path: Path) -> tuple[Any, Path]:
     from nbclient import NotebookClient
 
     read = hashlib.sha256(path.read_bytes())
-    for each in sorted(SOURCE.rglob("*.py")):
+    for each in sorted(PACKAGES.glob("*/src/**/*.py")):
         read.update(each.read_bytes())
     folder = BUILD / f"{path.stem}-{read.hexdigest()[:16]}"
     kept = folder / "executed.ipynb"

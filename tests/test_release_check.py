@@ -32,9 +32,9 @@ def checked(monkeypatch: pytest.MonkeyPatch, *, found: list[str], lacking: list[
     def try_out(inside: Path, *_: Any, demo: bool) -> None:
         tried.append((inside.name, demo))
 
-    package = SimpleNamespace(stat=lambda: SimpleNamespace(st_size=1))
+    package, street = SimpleNamespace(stat=lambda: SimpleNamespace(st_size=1)), here["STREET"]
     stand_ins = {
-        "built": lambda _: (package, package),
+        "built": lambda _: (dict.fromkeys(street, package), dict.fromkeys(street, package)),
         "check_metadata": lambda *_: "1.0",
         "pythons": lambda: {name: name for name in found},
         "run": lambda *_, **__: "",

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from dissensus.labels.distribution import LabelDistribution
 
 CLASSES = ("cat", "dog", "owl")
-ROOMS = sorted(Path(str(dis.__file__)).parent.glob("*/__init__.py"))
+PACKAGES = Path(__file__).parents[1] / "packages"
+ROOMS = sorted(PACKAGES.glob("*/src/*/*/__init__.py"))
 
 
 def people(items: int = 40) -> LabelDistribution:
@@ -65,7 +66,7 @@ def test_every_public_name_has_an_example_that_runs(name: str) -> None:
     assert any(re.search(rf"\b{name}\b", each.source + each.want) for each in found), f"{name} has no example"
     assert not any(doctest.OPTIONFLAGS_BY_NAME["SKIP"] in each.options for each in found), f"{name}: one is skipped"
     where = Path(inspect.getsourcefile(home(name)) or "")
-    assert where.is_relative_to(Path(dis.__file__).parent), f"{name}: doctests of {where} are not run"
+    assert where.is_relative_to(PACKAGES), f"{name}: doctests of {where} are not run"
 
 
 @pytest.mark.parametrize("name", ["hf", "lightning", "losses", "plot", "sklearn"])
@@ -187,7 +188,9 @@ def test_what_cannot_be_drawn_is_said() -> None:
         dis.plot.contested(np.full((3, 2), 0.5), texts=["a", "b"])
 
 
-@pytest.mark.parametrize("module", ["dissensus", *(f"dissensus.{path.parent.name}" for path in ROOMS)])
+@pytest.mark.parametrize(
+    "module", ["dissensus", *(f"{path.parents[1].name}.{path.parent.name}" for path in ROOMS), "dissensus_collect"]
+)
 def test_a_name_is_what_type_checkers_are_told_it_is(module: str) -> None:
     room = importlib.import_module(module)
     told = re.findall(

@@ -23,7 +23,7 @@ from tests.papers.conftest import write_data
 
 torch.set_num_threads(1)
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
+RESULTS = Path(__file__).parents[4] / "docs" / "results"
 
 HOW = Reproduction(engine="loop", device="cpu", resamples=50)
 

@@ -81,7 +81,7 @@ def test_an_unknown_paper_is_told_the_known_ones() -> None:
 
 
 def test_the_documented_claims_file_is_read(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "papers.md").read_text()
+    text = (Path(__file__).parents[4] / "docs" / "papers.md").read_text()
     (tmp_path / "my_claims.toml").write_text(text.split("```toml\n")[1].split("```")[0])
     paper = read_paper(tmp_path / "my_claims.toml")
     assert (paper.name, paper.claims[0].about["stratum"], paper.claims[0].paper) == ("my_claims", "varied", -0.3)

@@ -21,7 +21,7 @@ from dissensus_train.studies import read_study, study_toml
 if TYPE_CHECKING:
     from tests.papers.conftest import Small
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
+RESULTS = Path(__file__).parents[4] / "docs" / "results"
 
 
 def test_every_claim_has_a_verdict_and_what_was_not_run_is_listed(small: Small, tmp_path: Path) -> None:

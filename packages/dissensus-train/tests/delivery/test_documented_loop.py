@@ -17,7 +17,7 @@ from dissensus_train.training.batches import epoch_of, inputs
 from dissensus_train.training.run import delivery_of
 from tests.training.problems import SGD, images, run
 
-PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
+PAGE = Path(__file__).parents[4] / "docs" / "studies.md"
 EPOCHS = 3
 DATA = images(items=80)
 TRAIN = DATA.splits["train"]

@@ -24,7 +24,7 @@ from dissensus_train.training.settings import Training
 if TYPE_CHECKING:
     from dissensus_train.training.run import Run, RunResult
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[4] / "examples"
 
 LINEAR = """
 import torch

@@ -20,7 +20,7 @@ from tests.training.test_people import biased, judged
 if TYPE_CHECKING:
     from dissensus_train.studies import ScoredStudy
 
-PAGE = Path(__file__).parents[2] / "docs" / "people.md"
+PAGE = Path(__file__).parents[4] / "docs" / "people.md"
 
 FILE = """\
 name = "people"

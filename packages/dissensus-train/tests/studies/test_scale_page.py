@@ -16,7 +16,7 @@ from tests.studies.test_running import study
 
 __all__ = ["study"]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "scale.md").read_text("utf-8")
 
 

@@ -26,7 +26,7 @@ from dissensus_collect.project import init_project, read_project
 from dissensus_collect.setup_check import check_setup, project_budget
 
 RNG = np.random.default_rng
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 
 
 @cache
@@ -180,7 +180,7 @@ def vars_of(votes: Votes) -> dict[str, Any]:
 
 
 def test_delivery_advice_is_the_benchmarks_own_and_its_file_is_the_newest() -> None:
-    kept = ROOT / "src" / "dissensus" / "planning" / "answers.json"
+    kept = ROOT / "packages" / "dissensus" / "src" / "dissensus" / "planning" / "answers.json"
     newest = json.loads((ROOT / "docs" / "results" / "bench.json").read_text())
     few, many = newest["answers"]
     assert json.loads(kept.read_text()) == {"few": few, "many": many}, (
