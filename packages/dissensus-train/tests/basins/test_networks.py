@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler, TensorDataset
 
-from dissensus_train import basins
 from dissensus.errors import InputError
+from dissensus_train import basins
 from dissensus_train.basins import gauss_newton, hessian, loss_barrier, objective, top_eigenvalues, trace
 from dissensus_train.basins import operators as operators_module
 from dissensus_train.basins.linearised import linearised

@@ -14,8 +14,8 @@ from scipy.stats import entropy as scipy_entropy
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 from typer.testing import CliRunner
 
-from dissensus_train import ood as room
 from dissensus.errors import InputError
+from dissensus_train import ood as room
 from dissensus_train.cli.ood import ood
 from dissensus_train.ood import (
     MEASURES,
