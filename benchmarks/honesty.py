@@ -1,6 +1,6 @@
 """Are finite-panel statistics honest? Simulations with known truth.
 
-    PYTHONPATH=packages/dissensus python -m benchmarks.honesty [--trials 100] [--part placebo|ruler|best|corrected|shared]
+    python -m benchmarks.honesty [--trials 100] [--part placebo|ruler|best|corrected|shared]
 
 The placebo: one, two and three real people of real sets (DISSENSUS_DATA), handed in as if they were models; their worth
 by ten draws of who is taken, and over all ways to take them. And how often 95 % intervals hold a simulated truth:

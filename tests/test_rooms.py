@@ -55,7 +55,10 @@ def test_no_module_has_the_name_of_something_exported(room: str) -> None:
 
 
 def test_study_rooms_need_torch_numpy_and_scipy_alone() -> None:
-    """A study runs on a bare GPU machine: Polars, Rich and Typer are made unimportable, then a run is trained."""
+    """A study runs on a bare GPU machine: Polars, Rich and Typer are made unimportable, then a run is trained.
+
+    Nor does a run execute anything of basins and OOD but how they are asked for.
+    """
     program = """
 import sys
 for name in ("polars", "rich", "typer", "pandas", "pyarrow"):
@@ -70,6 +73,8 @@ study = replace(study, training=replace(study.training, epochs=1), models=("line
 opened = open_study(study, "no-such-store")
 data = opened.data
 result = train_loop(opened.runs[0], data)
+beside = {each for each in sys.modules if each.startswith(("dissensus_train.basins.", "dissensus_train.ood."))}
+assert beside == {"dissensus_train.basins.settings", "dissensus_train.ood.settings"}, beside
 print(dissensus.evaluation.metrics.kl(data.human.probabilities[data.splits["test"]], result.predictions["test"]).mean())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

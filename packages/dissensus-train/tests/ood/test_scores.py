@@ -29,6 +29,7 @@ from dissensus_train.ood.scores import (
     odin,
     ood_scores,
 )
+from dissensus_train.ood.settings import SCORE_NAMES
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
@@ -41,6 +42,10 @@ def net(seed: int = 0) -> nn.Sequential:
         return nn.Sequential(
             nn.Flatten(), nn.Linear(6, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Dropout(0.5), nn.Linear(5, 3)
         )
+
+
+def test_settings_know_every_score_by_name() -> None:
+    assert tuple(SCORES) == SCORE_NAMES
 
 
 def test_scores_of_logits_are_their_formulas() -> None:

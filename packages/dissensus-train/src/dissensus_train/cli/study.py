@@ -111,14 +111,15 @@ def _say_what_is_made(study: Study) -> None:
 
 def _measure(plan: Plan, *, over: Over, quiet: bool) -> None:
     """Measure what the study's [basins] and [ood] tables ask for, and show it."""
-    from dissensus_train.cli.basins import measure_with_progress, show_basins
-    from dissensus_train.cli.ood import show_ood
-    from dissensus_train.studies.measuring import study_ood
-
     opened, device = plan.opened, plan.choice.device
     if opened.study.basins is not None:
+        from dissensus_train.cli.basins import measure_with_progress, show_basins
+
         show_basins(measure_with_progress(opened, device=device, over=over), quiet=quiet)
     if opened.study.ood is not None:
+        from dissensus_train.cli.ood import show_ood
+        from dissensus_train.studies.measuring import study_ood
+
         result = study_ood(opened, device=device)
         if not quiet:
             show_ood(result)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError, choices
-from dissensus_train.ood.scores import SCORES, known_score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+
+SCORE_NAMES: Final = ("msp", "max-logit", "entropy", "energy", "odin", "mahalanobis", "knn", "disagreement")
+"""The scores there are (`scores.SCORES`), by name alone: a study file is read without what computes them."""
 
 NEAR: Final = "near"
 FAR: Final = "far"
@@ -26,7 +28,7 @@ class OodSettings:
         sets: by name, the folder or file of each OOD set.
         near: names of sets that are near: other classes of the same kind of item (letters to a study of digits).
         far: names of sets that are far: items of another kind (photographs of clothes).
-        scores: names in `SCORES`; a score that cannot be computed of the runs is left out, and that is said.
+        scores: of `SCORE_NAMES`; a score that cannot be computed of the runs is left out, and that is said.
         items: how many in-distribution items, and how many of each OOD set, to draw at random at most; 0 takes all.
         temperature: T of ODIN.
         epsilon: of ODIN: the step in every dimension, in units of the features; for images, with pixels from 0 to 1.
@@ -40,7 +42,7 @@ class OodSettings:
     sets: Mapping[str, str | Path]
     near: tuple[str, ...] = ()
     far: tuple[str, ...] = ()
-    scores: tuple[str, ...] = tuple(SCORES)
+    scores: tuple[str, ...] = SCORE_NAMES
     items: int = 2000
     temperature: float = 1000.0
     epsilon: float = 0.0014
@@ -61,9 +63,12 @@ class OodSettings:
         if called and {NEAR, FAR} & set(self.sets):
             raise InputError("ood: a set is called near or far, as the means over such sets are; rename it")
         if not self.scores or len(set(self.scores)) != len(self.scores):
-            raise InputError(f"ood: scores are {list(self.scores)}; name at least one, each once: {', '.join(SCORES)}")
+            raise InputError(
+                f"ood: scores are {list(self.scores)}; name at least one, each once: {', '.join(SCORE_NAMES)}"
+            )
         for name in self.scores:
-            known_score(name)
+            if name not in SCORE_NAMES:
+                raise InputError(f"'{name}' is not one of the scores that there are{choices(name, SCORE_NAMES)}")
         for key, right, what in (
             ("items", self.items == 0 or self.items >= 2, "2 or more, or 0 for all"),
             ("temperature", self.temperature > 0, "above 0"),

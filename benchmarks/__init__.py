@@ -1,0 +1,7 @@
+"""Speed and honesty claims, each a script: `python -m benchmarks.NAME`, or `python benchmarks/NAME.py`."""
+
+import sys
+from pathlib import Path
+
+# Some share simulations with the tests of the core.
+sys.path.append(str(Path(__file__).parents[1] / "packages" / "dissensus"))
