@@ -105,6 +105,8 @@ def check_metadata(package: str, wheel: Path, sdist: Path) -> str:
         refuse_unless(
             told[key] and told[key] == source[key], f"{key}: {told[key]!r} in the wheel, {source[key]!r} in the sdist"
         )
+    loose = [each for each in told.get_all("Requires-Dist") or () if each.startswith("dissensus") and "==" not in each]
+    refuse_unless("dev" in told["Version"] or not loose, f"{package}: not in lockstep: {loose}")
     refuse_unless(told["License-Expression"] == "Apache-2.0", f"licence {told['License-Expression']}")
     refuse_unless(len(told.get_payload()) > 200, f"{package}: the README is not in the metadata")
     refuse_unless(any(name.endswith("licenses/LICENSE") for name in names), "no LICENSE in the wheel")
