@@ -279,7 +279,7 @@ schema study
 NOT_WALKED = {
     "demo": "most of a minute; tests/cli/test_demo.py",
     "collect serve": "runs until it is stopped; tests/docs/running.py",
-    "curate ambiguous": "trains a network; tests/curate/test_commands.py",
+    "curate ambiguous": "trains a network; tests/digits/test_command.py",
     "bench add": "trains networks; tests/bench/test_benching.py",
 }
 STUDY = """

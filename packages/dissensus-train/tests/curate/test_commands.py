@@ -10,9 +10,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from dissensus.datasets import read_source
 from dissensus.errors import InputError
-from dissensus_papers.digits import Blending
 from dissensus_train.cli.curate import app
 from tests.curate.planted import photographs
 
@@ -124,23 +122,3 @@ def test_what_was_mistyped_is_told(sources: Path) -> None:
     )
     assert "give NAME=LICENCE" in refused("datasheet", sources / "list.csv", "--licence", "free", "-o", out)
     assert not out.exists()
-
-
-def test_ambiguous_digits_are_a_source_like_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = Blending(
-        vae_images=300, vae_batches=20, members=2, member_images=300, labeller_images=300, member_batches=20,
-        mutual_information=2.0,
-    )  # fmt: skip
-    monkeypatch.setattr("dissensus_papers.digits.ambiguous.Blending", lambda: few)
-    out = tmp_path / "blends.npz"
-    made = run("ambiguous", "-n", "12", "-o", out, "--digits", tmp_path)
-    assert made.exit_code == 0, made.output
-    assert "12 ambiguous digits" in made.stdout
-    source = read_source(out)
-    assert len(source) == 12
-    assert source.images is not None
-    assert source.images.shape == (12, 1, 28, 28)
-    with np.load(out) as kept:
-        np.testing.assert_allclose(kept["probabilities"].sum(axis=1), 1, atol=1e-6)
-        assert (kept["probabilities"].argmax(axis=1) == kept["labels"]).all()
-    assert "there is no folder" in refused("ambiguous", "-o", tmp_path / "nowhere" / "blends.npz")

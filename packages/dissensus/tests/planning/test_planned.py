@@ -17,13 +17,8 @@ from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.planning import Plan, Prices, next_votes, plan
 from dissensus.planning.evidence import delivery_advice
-from dissensus.planning.next_items import write_list
 from dissensus.votes import simulate_votes, write_votes
 from dissensus.votes.table import Votes, votes_from_counts
-from dissensus_collect.database import open_database
-from dissensus_collect.items import project_items
-from dissensus_collect.project import init_project, read_project
-from dissensus_collect.setup_check import check_setup, project_budget
 
 RNG = np.random.default_rng
 ROOT = Path(__file__).parents[4]
@@ -144,35 +139,6 @@ def test_the_next_votes_go_where_they_help_and_beat_even_ones() -> None:
         seen = counts + rng.multinomial(wanted, truth) + 0.3
         errors.append(((seen / seen.sum(axis=1, keepdims=True) - truth) ** 2).sum(axis=1).mean())
     assert errors[0] < errors[1]
-
-
-def test_collect_takes_the_list_and_asks_for_as_many_votes(tmp_path: Path) -> None:
-    votes = pilot()
-    texts = np.array([f"text of {item}" for item in votes.items])
-    found = next_votes(Votes(**{**vars_of(votes), "item_attributes": {"text": texts}}), budget=60)
-    assert found is not None
-    table = tmp_path / "next.csv"
-    write_list(found, table)
-    init_project(tmp_path / "project", texts=table, classes=votes.classes)
-    project = read_project(tmp_path / "project")
-    items = project_items(project)
-    assert [each.wanted for each in items] == found.votes.tolist()
-    assert items[0].text == f"text of {found.items[0]}"
-    assert project_budget(project).votes == 60
-    assert any("the votes that their table wants = 60 votes" in each.sentence for each in check_setup(project))
-    with open_database(project) as database:
-        wanted = database.read_now(lambda c: c.execute("SELECT name, wanted FROM item").fetchall())
-    assert dict(wanted) == {str(item): k for item, k in zip(found.items, found.votes.tolist(), strict=True)}
-
-
-def test_a_number_of_votes_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None:
-    table = tmp_path / "next.csv"
-    table.write_text("item,text,votes_wanted\na,one,2\nb,two,\nc,three,few\n")
-    init_project(tmp_path / "project", texts=table, classes=("x", "y"))
-    with pytest.raises(InputError, match="'few' in column votes_wanted is no number of votes"):
-        project_items(read_project(tmp_path / "project"))
-    table.write_text("item,text,votes_wanted\na,one,2\nb,two,\n")
-    assert [each.wanted for each in project_items(read_project(tmp_path / "project"))] == [2, None]
 
 
 def vars_of(votes: Votes) -> dict[str, Any]:
