@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.people.evaluating import PeopleEvaluation
     from dissensus.evaluation.people.groups import GroupScores
     from dissensus.evaluation.people.vote_scores import VotePredictions
+    from dissensus.votes.reading import Options
     from dissensus.votes.table import Votes
 
 MOST_PEOPLE: Final = 5
@@ -30,13 +31,10 @@ FEWEST_VOTES: Final = 10
 def evaluate_by_annotator(
     votes: Votes,
     files: Mapping[str, Path],
+    reading: Options,
     *,
     training: Votes | None,
     notes: Sequence[str],
-    order: Sequence[str] | None,
-    item: str | None,
-    annotator: str | None,
-    label: str | None,
     given: Literal["probabilities", "logits"] | None,
     only_common: bool,
     pseudonyms: str | None,
@@ -57,14 +55,14 @@ def evaluate_by_annotator(
     labels: list[str] = []
     notes = list(notes)
     for number, (name, path) in enumerate(files.items()):
-        if predicts_people(path, annotator=annotator):
+        if predicts_people(path, annotator=reading.annotator):
             read = read_vote_predictions(
                 path,
                 votes,
-                order=order,
-                item=item,
-                annotator=annotator,
-                label=label,
+                order=reading.classes,
+                item=reading.item,
+                annotator=reading.annotator,
+                label=reading.label,
                 given=given,
                 only_common=only_common,
             )
@@ -72,7 +70,7 @@ def evaluate_by_annotator(
             labels += [name] if read.given == "labels" else []
             notes += read.notes
         elif number:
-            found = read_predictions(path, votes.classes, order=order, item=item, given=given)
+            found = read_predictions(path, votes.classes, order=reading.classes, item=reading.item, given=given)
             systems[f"{name} (item only)"] = item_predictions(votes, found.items, found.probabilities.mean(axis=0))
             seeds = f" in the mean over its {len(found.seeds)} seeds" if len(found.seeds) > 1 else ""
             notes.append(f"{path}: it has no column of annotators, so it predicts the same of everybody{seeds}")

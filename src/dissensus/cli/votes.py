@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dissensus.labels.uncertainty import Correlations
     from dissensus.votes.groups import OriginalAgreement
     from dissensus.votes.inspection import Inspection
+    from dissensus.votes.reading import Options
     from dissensus.votes.table import Votes
 
 SHOWN: Final = 12
@@ -27,26 +28,10 @@ app = typer.Typer(name="votes", help="Look at votes, or convert them.", no_args_
 
 
 @app.command()
+@opt.reads("pseudonyms", "least_people")
 def inspect(
     source: opt.Source,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    label: opt.Label = None,
-    response: opt.Response = None,
-    seconds: opt.Seconds = None,
-    time: opt.Time = None,
-    kind: opt.Kind = None,
-    attribute: opt.Attributes = None,
-    keep: opt.Keep = None,
-    annotators: opt.Annotators = None,
-    models: opt.Models = None,
-    columns: opt.ColumnNames = None,
-    missing: opt.Missing = None,
-    classes: opt.Classes = None,
-    ordered: opt.Ordered = None,
-    separator: opt.Separator = None,
-    duplicates: opt.Duplicates = "refuse",
+    reading: Options,
     contested: Annotated[int, typer.Option(help="How many contested items to list.", min=0)] = 10,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=0)] = 1000,
     by: Annotated[
@@ -67,17 +52,16 @@ def inspect(
     from dissensus.votes.groups import by_annotators, by_items, original_agreement
     from dissensus.votes.inspection import inspect as look
 
-    options = opt.reading_options(locals())
     asked = [name for name in (by, original) if name is not None]
     if asked and not opt.is_known(source):
-        options["item_attributes"] = tuple(dict.fromkeys((*options["item_attributes"], *asked)))
-    votes, reading = opt.votes_named(source, options)
+        reading = replace(reading, item_attributes=tuple(dict.fromkeys((*reading.item_attributes, *asked))))
+    votes, how = opt.votes_named(source, reading)
     if pseudonyms is not None:
         votes = pseudonymous(votes, pseudonyms)
     found = look(votes, resamples=resamples, seed=seed, contested=contested)
     votes = votes.people
     groups = () if by is None else by_items(votes, by, resamples=resamples, seed=seed)
-    people = {name: by_annotators(votes, name, least=least_people) for name in options["attributes"]}
+    people = {name: by_annotators(votes, name, least=least_people) for name in reading.attributes}
     for name in people:
         for sentence in groups_of(votes, name, least=least_people).told:
             note(sentence)
@@ -95,9 +79,9 @@ def inspect(
             "original": None if before is None else before.to_dict(),
             "uncertainty": None if hang is None else hang.to_dict(),
         }
-        json_to(json, {"source": source, **opt.reading_dict(reading), **found.to_dict(), **more})
+        json_to(json, {"source": source, **opt.reading_dict(how), **found.to_dict(), **more})
     if json is None or str(json) != "-":
-        opt.show_reading(reading)
+        opt.show_reading(how)
         _print(found, source)
         if groups:
             _print_groups(f"By {by}", groups)
@@ -116,8 +100,10 @@ def _knows_doubt(votes: Votes) -> bool:
 
 
 @app.command()
+@opt.reads()
 def convert(
     source: opt.Source,
+    reading: Options,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", help="The file to write; its ending says the kind, and - is standard output."),
@@ -129,24 +115,6 @@ def convert(
         Path | None, typer.Option(help="Write Croissant metadata of the written file to this JSON file.")
     ] = None,
     licence: Annotated[str | None, typer.Option(help="The licence that the metadata names.")] = None,
-    format: opt.Format = None,  # noqa: A002
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    label: opt.Label = None,
-    response: opt.Response = None,
-    seconds: opt.Seconds = None,
-    time: opt.Time = None,
-    kind: opt.Kind = None,
-    attribute: opt.Attributes = None,
-    keep: opt.Keep = None,
-    annotators: opt.Annotators = None,
-    models: opt.Models = None,
-    columns: opt.ColumnNames = None,
-    missing: opt.Missing = None,
-    classes: opt.Classes = None,
-    ordered: opt.Ordered = None,
-    separator: opt.Separator = None,
-    duplicates: opt.Duplicates = "refuse",
     json: opt.JsonTo = None,
 ) -> None:
     """Read any votes file and write it as another kind; Parquet reads back fastest."""
@@ -156,8 +124,8 @@ def convert(
     from dissensus.votes.kinds import share_of_models
     from dissensus.votes.writing import write_votes
 
-    votes, reading = opt.votes_named(source, opt.reading_options(locals()))
-    opt.show_reading(reading)
+    votes, how = opt.votes_named(source, reading)
+    opt.show_reading(how)
     write_votes(votes, output, format=to)
     if str(output) != "-":
         note(f"{len(votes):,} votes on {len(votes.items):,} items written to {output}")
@@ -178,7 +146,7 @@ def convert(
         lacking = ", ".join(name for name in REQUIRED if name not in found)
         note(f"add {lacking} to it before you publish the set: Croissant requires them")
     written = {"file": str(output), "votes": len(votes), "items": len(votes.items), "classes": votes.classes}
-    if json_alone(json, {**written, **opt.reading_dict(reading)}):
+    if json_alone(json, {**written, **opt.reading_dict(how)}):
         return
     next_step(f"dissensus votes inspect {source if str(output) == '-' else output}")
 

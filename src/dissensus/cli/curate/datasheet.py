@@ -50,6 +50,7 @@ def datasheet(
     from dissensus.curate.sheet import sheet_croissant
     from dissensus.curate.sheet_form import merged, read_answers
     from dissensus.errors import InputError
+    from dissensus.votes.reading import Options
 
     read = read_items(items)
     licences = {}
@@ -60,8 +61,7 @@ def datasheet(
         licences[whose.strip()] = what.strip()
     said = None
     if votes is not None:
-        kept = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "classes")
-        said, reading = opt.votes_named(votes, {**dict.fromkeys(kept), "duplicates": "refuse", "attributes": ()})
+        said, reading = opt.votes_named(votes, Options())
         opt.show_reading(reading)
     known: dict[str, dict[str, str]] = {}
     if project is not None:
