@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
@@ -13,23 +14,49 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def lazy_names(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` for a package whose public names live in the modules given by `home`.
+def lazy_names(
+    package: str, home: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` for a package whose public names live elsewhere.
 
-    A name whose home ends in the name itself is what that module has of this name, or else the module:
-    `{"losses": "training.losses"}`.
+    Without `home` they are what the package imports under `if TYPE_CHECKING:`, so that they are written down once. With
+    it, a name lives in a module of the package; one whose home ends in the name itself is what that module has of this
+    name, or else the module: `{"losses": "training.losses"}`.
     """
 
+    @functools.cache
+    def homes() -> Mapping[str, tuple[str, str]]:
+        if home is None:
+            return _imported_for_types(package)
+        return {name: (f"{package}.{where}", name) for name, where in home.items()}
+
     def load(name: str) -> Any:
-        if name not in home:
+        if name not in homes():
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        module = importlib.import_module(f"{package}.{home[name]}")
-        value = getattr(module, name, module) if home[name].rpartition(".")[2] == name else getattr(module, name)
+        where, there = homes()[name]
+        module = importlib.import_module(where)
+        value = getattr(module, there, module) if where.rpartition(".")[2] == there else getattr(module, there)
         setattr(sys.modules[package], name, value)
         return value
 
     def names() -> list[str]:
         # What a room imports for itself is none of its names.
-        return sorted({*(name for name in vars(sys.modules[package]) if name.startswith("__")), *home})
+        return sorted({*(name for name in vars(sys.modules[package]) if name.startswith("__")), *homes()})
 
     return load, names
+
+
+def _imported_for_types(package: str) -> dict[str, tuple[str, str]]:
+    """By name, the module that it is imported from for type checkers, and what it is called there."""
+    import ast
+    import inspect
+
+    return {
+        name.asname: (str(each.module), name.name)
+        for block in ast.parse(inspect.getsource(sys.modules[package])).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for each in block.body
+        if isinstance(each, ast.ImportFrom)
+        for name in each.names
+        if name.asname is not None
+    }

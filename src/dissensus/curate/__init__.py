@@ -36,36 +36,4 @@ if TYPE_CHECKING:
     from dissensus.curate.splitting import Splits as Splits
     from dissensus.curate.splitting import split_groups as split_groups
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "AmbiguousDigits": "ambiguous",
-        "Blending": "ambiguous",
-        "Digits": "digits",
-        "Duplicates": "duplicates",
-        "Eyes": "panel",
-        "Floor": "floors",
-        "ItemList": "item_list",
-        "Recipe": "simulated_digits",
-        "Selection": "selecting",
-        "SimulatedPanel": "panel",
-        "SizePoint": "sizes",
-        "Splits": "splitting",
-        "ambiguous_digits": "ambiguous",
-        "datasheet": "sheet",
-        "find_duplicates": "duplicates",
-        "listed": "item_list",
-        "map_items": "mapping",
-        "perceive": "panel",
-        "read_answers": "sheet_form",
-        "read_digits": "digits",
-        "read_items": "item_list",
-        "select_items": "selecting",
-        "sheet_croissant": "sheet",
-        "simulate_panel": "panel",
-        "simulated_set": "simulated_digits",
-        "size_curve": "sizes",
-        "split_groups": "splitting",
-        "write_items": "item_list",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)
