@@ -49,11 +49,12 @@ def lazy_names(
 def _imported_for_types(package: str) -> dict[str, tuple[str, str]]:
     """By name, the module that it is imported from for type checkers, and what it is called there."""
     import ast
-    import inspect
+    from importlib import resources
 
+    written = (resources.files(package) / "__init__.py").read_text(encoding="utf-8")
     return {
         name.asname: (str(each.module), name.name)
-        for block in ast.parse(inspect.getsource(sys.modules[package])).body
+        for block in ast.parse(written).body
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for each in block.body
         if isinstance(each, ast.ImportFrom)
