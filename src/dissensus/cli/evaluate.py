@@ -11,7 +11,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.people import evaluate_by_annotator, score_lewidi
-from dissensus.cli.printing import console, json_to, next_step, note, plain, text_to
+from dissensus.cli.printing import console, json_to, next_step, note, plain, table, text_to
 from dissensus.evaluation.comparison.tables import shown as show
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
@@ -441,33 +441,32 @@ def _print_grid(header: list[str], rows: list[list[str]]) -> None:
     out = console()
     widths = [max(len(row[place]) for row in (header, *rows)) for place in range(1, len(header))]
 
-    def table(cells: list[list[str]], *, headed: bool = False) -> Table:
-        made = Table(box=None, padding=(0, 2, 0, 0), show_header=headed)
+    def of(cells: list[list[str]], *, headed: bool = False) -> Table:
+        made = table()
+        made.show_header = headed
         for place, (name, width) in enumerate(zip(header[1:], widths, strict=True)):
             made.add_column(plain(name), justify="right" if place else "left", min_width=width, no_wrap=place > 0)
         for row in cells:
             made.add_row(*map(plain, row[1:]))
         return made
 
-    out.print(table([], headed=True))
+    out.print(of([], headed=True))
     for head, members in groupby(rows, key=lambda row: row[0]):
         out.print(f"[bold]{plain(head)}[/]")
-        out.print(table(list(members)))
+        out.print(of(list(members)))
 
 
 def _print_metrics() -> None:
-    from rich.table import Table
 
     from dissensus.evaluation.evaluating import DEFAULT_METRICS
     from dissensus.evaluation.metrics.registry import METRICS
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("name", "what", "better", "reference"):
-        table.add_column(column, no_wrap=column in ("name", "better"))
+    made = table("name", "what", "better", "reference")
+    made.columns[0].no_wrap = made.columns[2].no_wrap = True
     for metric in METRICS.values():
         shown = f"[bold]{metric.name}[/]{' *' if metric.name in DEFAULT_METRICS else ''}"
         needs = f" (needs {', '.join(metric.needs)})" if metric.needs else ""
         what = f"{metric.title}{f', {metric.unit}' if metric.unit else ''}{needs}"
-        table.add_row(shown, plain(what), metric.better, plain(metric.reference))
-    console().print(table)
+        made.add_row(shown, plain(what), metric.better, plain(metric.reference))
+    console().print(made)
     note("* is shown where no metrics are named")

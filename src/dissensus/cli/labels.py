@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain, table
 
 if TYPE_CHECKING:
     from dissensus.labels import LabelDistribution
@@ -236,14 +236,12 @@ def _facts(made: LabelDistribution) -> dict[str, Any]:
 
 
 def _print(made: LabelDistribution) -> None:
-    from rich.table import Table
-
     out = console()
     out.print(f"[bold]{made.scheme}[/]: {len(made):,} items, {len(made.classes)} classes")
     if made.model is not None:
         out.print(made.model.report())
     majority = made.majority()
-    facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    facts = table()
     facts.add_row("mean entropy", f"{made.entropy.mean():.3f} nats")
     facts.add_row("unanimous", f"{made.unanimous.mean():.1%}")
     tied = majority.tied.nonzero()[0]
@@ -254,14 +252,12 @@ def _print(made: LabelDistribution) -> None:
         facts.add_row("mean uncertainty", f"{made.mean_uncertainty.mean():.3f}")
         facts.add_row("unsure proportion", f"{made.unsure_proportion.mean():.3f}")
     out.print(facts)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("class")
-    table.add_column("mean probability", justify="right")
+    shown = table("class", ">mean probability")
     means = list(zip(made.classes, made.probabilities.mean(axis=0).tolist(), strict=True))
     if len(means) > 15:
         means.sort(key=lambda each: -each[1])
     for name, share in means[: 15 if len(means) <= 15 else 12]:
-        table.add_row(plain(name), f"{share:.3f}")
+        shown.add_row(plain(name), f"{share:.3f}")
     if len(means) > 15:
-        table.add_row(f"{len(means) - 12:,} more", f"{sum(share for _, share in means[12:]):.3f}")
-    out.print(table)
+        shown.add_row(f"{len(means) - 12:,} more", f"{sum(share for _, share in means[12:]):.3f}")
+    out.print(shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, Literal
 
-from dissensus.cli.printing import console, json_to, note, plain, text_to
+from dissensus.cli.printing import console, json_to, note, plain, table, text_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,8 +100,6 @@ def evaluate_by_annotator(
 
 def score_lewidi(submission: Path, reference: Path, *, json: Path | None) -> None:
     """Score a submission to LeWiDi 2025, and print or write its scores."""
-    from rich.table import Table
-
     from dissensus.evaluation.people.lewidi import score_submission
 
     found = score_submission(submission, reference)
@@ -109,17 +107,13 @@ def score_lewidi(submission: Path, reference: Path, *, json: Path | None) -> Non
         json_to(json, {"submission": str(submission), "scores": [asdict(each) for each in found]})
     if json is not None and str(json) == "-":
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("dataset", "task", "measure (lower is better)"):
-        table.add_column(title)
-    for title in ("items", "score", "baseline"):
-        table.add_column(title, justify="right")
+    shown = table("dataset", "task", "measure (lower is better)", ">items", ">score", ">baseline")
     for each in found:
         task = "A, soft" if each.task == "soft" else "B, perspectivist"
         baseline = "–" if each.baseline is None else f"{each.baseline:.5f}"
-        table.add_row(each.dataset, task, each.measure, f"{each.items:,}", f"{each.score:.5f}", baseline)
+        shown.add_row(each.dataset, task, each.measure, f"{each.items:,}", f"{each.score:.5f}", baseline)
     out = console()
-    out.print(table)
+    out.print(shown)
     for sentence in dict.fromkeys(
         f"{each.dataset}, {each.task}: {each.baseline_is}" for each in found if each.baseline_is
     ):

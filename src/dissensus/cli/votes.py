@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, table
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of, pseudonymous
 
 if TYPE_CHECKING:
@@ -152,8 +152,6 @@ def convert(
 
 
 def _print(found: Inspection, source: str) -> None:
-    from rich.table import Table
-
     from dissensus.votes.agreement import TITLES
 
     out = console()
@@ -165,7 +163,7 @@ def _print(found: Inspection, source: str) -> None:
     for sentence in found.sentences():
         out.print(plain(sentence))
     out.print()
-    facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    facts = table()
     per = found.judgements_per_item
     facts.add_row("judgements per item", f"{per.mean:.2f} (median {per.median:g}, {per.min} to {per.max})")
     if found.unanimous_share is not None and found.varied_share is not None:
@@ -185,10 +183,7 @@ def _print(found: Inspection, source: str) -> None:
         facts.add_row("judgements with unsure", f"{found.unsure_rate:.1%}")
     out.print(facts)
 
-    agreement = Table(title="Agreement", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    agreement.add_column("")
-    agreement.add_column("value", justify="right")
-    agreement.add_column("95 % interval", justify="right")
+    agreement = table("", ">value", ">95 % interval", title="Agreement")
     rows: dict[str, Any] = {TITLES[name]: estimate for name, estimate in found.agreement.items()}
     if found.split_half is not None:
         rows["split-half reliability, entropy"] = found.split_half.entropy
@@ -221,13 +216,7 @@ def _print(found: Inspection, source: str) -> None:
 
 
 def _classes(found: Inspection) -> Any:
-    from rich.table import Table
-
-    table = Table(title="Classes", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("class")
-    table.add_column("votes", justify="right")
-    table.add_column("share", justify="right")
-    table.add_column("")
+    made = table("class", ">votes", ">share", "", title="Classes")
     room = console().width - 24 - min(max(len(each.name) for each in found.classes), 20)
     widest = max((each.share for each in found.classes), default=1.0) or 1.0
     shown, rest = found.classes, found.classes[:0]
@@ -235,20 +224,12 @@ def _classes(found: Inspection) -> Any:
         ranked = sorted(found.classes, key=lambda each: -each.votes)
         shown, rest = tuple(ranked[:SHOWN]), tuple(ranked[SHOWN:])
     for each in shown:
-        table.add_row(
-            plain(each.name),
-            f"{each.votes:,}",
-            f"{each.share:.1%}",
-            f"[cyan]{'█' * round(min(24, max(room, 4)) * each.share / widest)}[/]",
-        )
+        bar = "█" * round(min(24, max(room, 4)) * each.share / widest)
+        made.add_row(plain(each.name), f"{each.votes:,}", f"{each.share:.1%}", f"[cyan]{bar}[/]")
     if rest:
-        table.add_row(
-            f"{len(rest):,} more",
-            f"{sum(each.votes for each in rest):,}",
-            f"{sum(each.share for each in rest):.1%}",
-            "",
-        )
-    return table
+        votes, share = sum(each.votes for each in rest), sum(each.share for each in rest)
+        made.add_row(f"{len(rest):,} more", f"{votes:,}", f"{share:.1%}", "")
+    return made
 
 
 def _annotators(found: Inspection) -> Any:
@@ -260,61 +241,46 @@ def _annotators(found: Inspection) -> Any:
 
 def _compared(title: str, who: str, rows: Sequence[dict[str, Any]]) -> Any:
     """Annotators or models, a row each: how far they agree with the others."""
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    made = table(title=title)
+    made.show_header = True
     narrow = console().width < 70
-    table.add_column(who, overflow="ellipsis", no_wrap=True)
+    made.add_column(who, overflow="ellipsis", no_wrap=True)
     headings = ("n", "agrees", "95 %") if narrow else ("judgements", "agreement", "95 % interval", "by chance")
     for column in headings:
-        table.add_column(column, justify="right", no_wrap=True)
+        made.add_column(column, justify="right", no_wrap=True)
     for row in rows[:10]:
         interval = f"{row['low']:.2f}-{row['high']:.2f}" if narrow else f"{row['low']:.3f} to {row['high']:.3f}"
         cells = (f"{row['judgements']:,}", f"{row['agreement']:.3f}", interval, f"{row['expected']:.3f}")
-        table.add_row(plain(str(row["annotator"])), *cells[: len(headings)])
-    return table
+        made.add_row(plain(str(row["annotator"])), *cells[: len(headings)])
+    return made
 
 
 def _contested(found: Inspection) -> Any:
-    from rich.table import Table
-
-    table = Table(title="Most contested items", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("item", overflow="ellipsis", no_wrap=True, max_width=40)
-    table.add_column("entropy", justify="right")
-    table.add_column("votes")
+    made = table("item", ">entropy", "votes", title="Most contested items")
+    made.columns[0].overflow, made.columns[0].no_wrap, made.columns[0].max_width = "ellipsis", True, 40
     for item in found.contested:
         votes = ", ".join(f"{plain(name)} {count}" for name, count in item.counts.items())
-        table.add_row(plain(str(item.item)), f"{item.entropy:.3f}", votes)
-    return table
+        made.add_row(plain(str(item.item)), f"{item.entropy:.3f}", votes)
+    return made
 
 
 def _print_groups(title: str, groups: Sequence[Any]) -> None:
     """Groups of items or annotators, a row each; columns that no group knows are left out."""
-    from rich.table import Table
-
     from dissensus.bootstrap import Estimate
 
-    table = Table(title=plain(title), title_justify="left", box=None, padding=(0, 2, 0, 0))
     names = [each.name for each in fields(groups[0]) if any(getattr(group, each.name) is not None for group in groups)]
-    for name in names:
-        heading = "" if name == "name" else name.replace("_", " ")
-        table.add_column(heading, justify="left" if name == "name" else "right")
+    headings = ("" if name == "name" else f">{name.replace('_', ' ')}" for name in names)
+    shown = table(*headings, title=plain(title))
 
     def cell(value: Any) -> str:
         if value is None:
             return ""
         if isinstance(value, Estimate):
             return str(value)
-        return (
-            f"{value:,}"
-            if isinstance(value, int)
-            else f"{value:.3f}"
-            if isinstance(value, float)
-            else plain(str(value))
-        )
+        return f"{value:,}" if isinstance(value, int) else f"{value:.3f}" if isinstance(value, float) else plain(value)
 
     for group in groups[:SHOWN]:
-        table.add_row(*(cell(getattr(group, name)) for name in names))
+        shown.add_row(*(cell(getattr(group, name)) for name in names))
     out = console()
     out.print()
     if out.width < 100:
@@ -324,14 +290,12 @@ def _print_groups(title: str, groups: Sequence[Any]) -> None:
             told = ", ".join(f"{name.replace('_', ' ')} {cell(getattr(group, name))}" for name in names[1:])
             out.print(f"[bold]{plain(group.name)}[/]: {told}")
     else:
-        out.print(table)
+        out.print(shown)
     if len(groups) > SHOWN:
         out.print(f"{len(groups) - SHOWN} more groups: see --json")
 
 
 def _print_original(before: OriginalAgreement, classes: Sequence[str]) -> None:
-    from rich.table import Table
-
     out = console()
     out.print()
     left_out = f"; {before.left_out:,} without one are left out" if before.left_out else ""
@@ -341,31 +305,18 @@ def _print_original(before: OriginalAgreement, classes: Sequence[str]) -> None:
     )
     if len(classes) > SHOWN:
         return
-    table = Table(
-        title="Original label (row) and majority (column)", title_justify="left", box=None, padding=(0, 2, 0, 0)
-    )
-    table.add_column("")
-    for name in classes:
-        table.add_column(plain(name), justify="right")
+    made = table("", *(f">{plain(name)}" for name in classes), title="Original label (row) and majority (column)")
     for name, row in zip(classes, before.matrix.tolist(), strict=True):
-        table.add_row(plain(name), *(f"{number:,}" for number in row))
-    out.print(table)
+        made.add_row(plain(name), *(f"{number:,}" for number in row))
+    out.print(made)
 
 
 def _print_correlations(found: Correlations) -> None:
     """How the measures of human uncertainty hang together: a pair a row, so that it fits any screen."""
-    from rich.table import Table
-
-    table = Table(
-        title=f"How measures of human uncertainty hang together (Spearman, {found.items:,} items)",
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
-    for column in ("", "", "correlation"):
-        table.add_column(column, justify="right" if column else "left")
+    title = f"How measures of human uncertainty hang together (Spearman, {found.items:,} items)"
+    made = table("", "", ">correlation", title=title)
     for (i, j), estimate in found.estimates.items():
-        table.add_row(found.measures[i], found.measures[j], str(estimate))
+        made.add_row(found.measures[i], found.measures[j], str(estimate))
     out = console()
     out.print()
-    out.print(table)
+    out.print(made)

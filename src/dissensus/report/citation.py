@@ -37,11 +37,8 @@ def bibliography(subject: Subject) -> str:
     if subject.scored is not None:
         used += [OF_DATA[name] for name in (str(subject.scored.opened.study.dataset),) if name in OF_DATA]
         used += OF_DYNAMICS if subject.scored.recorded else ()
-    own = (
-        "@misc{dissensus,\n  title = {dissensus: from the votes of annotators to models that are as unsure as people},\n"
-        f"  note = {{Version {__version__}}},\n  howpublished = {{Software}}\n}}"
-    )
     papers = _references()
+    own = papers["dissensus"].replace("VERSION", __version__)
     return "\n\n".join([own, *(papers[key] for key in sorted(set(used)))])
 
 
