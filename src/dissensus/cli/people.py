@@ -248,7 +248,8 @@ def _signed(value: Estimate) -> str:
 
 
 def _markdown(result: PeopleEvaluation) -> str:
-    from dissensus.evaluation.comparison.tables import as_list, as_markdown, markdown
+    from dissensus.evaluation.comparison.tables import as_list
+    from dissensus.pages import as_markdown, markdown
 
     def table(lines: list[list[str]]) -> str:
         header, *rows = ([as_markdown(cell) for cell in line] for line in lines)
