@@ -72,7 +72,7 @@ class Estimate:
 
 
 def told_by(found: Any, *, but: Collection[str] = ()) -> dict[str, Any]:
-    """The fields of a dataclass, `but` some, ready for JSON: also what it holds in lists, by name, or in dataclasses."""
+    """The fields of a dataclass, `but` some, ready for JSON, with all that it holds in lists and mappings."""
     return {each.name: as_told(getattr(found, each.name)) for each in fields(found) if each.name not in but}
 
 
