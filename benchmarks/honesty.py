@@ -25,8 +25,7 @@ from tests.evaluation.coverage import best_trials, corrected_trials, ruler_trial
 from tests.evaluation.simulated import FAMILIES
 
 if TYPE_CHECKING:
-    from tests.evaluation import placebo
-from tests.evaluation.coverage import Sizes
+    from tests.evaluation.coverage import Sizes
 
     from dissensus.evaluation.finite_panel.people_ruler import Ruled
 
@@ -96,7 +95,8 @@ def print_ruler(bars: Bars, trials: int) -> None:
                 )
                 told = bars.check(f"worth of {people}, {family}, {score}", [held for _, held in found], least=0.9)
                 cells.append(f"{people}: {np.median([value for value, _ in found]):.2f} {told}")
-            print(f"  {family:10} {score:9} seeds {seeds}, learnt from {learnt:,} items   " + "   ".join(cells), flush=True)
+            about = f"{family:10} {score:9} seeds {seeds}, learnt from {learnt:,} items"
+            print(f"  {about}   " + "   ".join(cells), flush=True)
 
 
 def print_best(bars: Bars, trials: int, *, classes: int) -> None:

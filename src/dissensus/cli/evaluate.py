@@ -47,7 +47,7 @@ def _list_metrics(asked: bool) -> None:
         raise typer.Exit
 
 
-@opt.reads("majority", "against", "training", "lewidi", "pseudonyms", "least_people", "engine", "address")
+@opt.reads("majority", "against", "question", "training", "lewidi", "pseudonyms", "least_people", "engine", "address")
 def evaluate(
     reading: Options,
     votes: opt.VotesFile = None,
@@ -67,6 +67,15 @@ def evaluate(
             "--strata",
             help="Subsets of items: agreement, entropy, class, an annotator attribute, or a column of the predictions; "
             "repeat for more.",
+        ),
+    ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            "--question",
+            metavar="COLUMN",
+            help="The column of the predictions, or attribute of the items, with the question of each item, so that "
+            "knowing the question is not worth people.",
         ),
     ] = None,
     metrics: Annotated[
@@ -143,8 +152,12 @@ def evaluate(
     json: opt.JsonTo = None,
 ) -> None:
     """How close a model is to people: a verdict, and scores with intervals, baselines and worth in people."""
+    import numpy as np
+
+    from dissensus.arrays import places_of
     from dissensus.errors import InputError
     from dissensus.evaluation.evaluating import evaluate as score
+    from dissensus.evaluation.predictions import read_column
     from dissensus.labels.labelling import label as make
     from dissensus.labels.reading import labels_beside
     from dissensus.votes.kinds import people_alone
@@ -197,10 +210,16 @@ def evaluate(
     made = _strata(
         strata or ["agreement"], human, read, source=predictions, item=reading.item, scheme=scheme, least=least_people
     )
+    asked = None
+    if question is not None:
+        kept = read.item_attributes.get(question)
+        column = read_column(predictions, question, human.items, item=reading.item) if kept is None else None
+        asked = column if kept is None else np.asarray(kept)[places_of(human.items, read.items)]
     result = score(
         human,
         {name: aligned[name] for name in systems},
         votes=read,
+        question=asked,
         metrics=chosen,
         strata=made,
         majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,
