@@ -180,6 +180,8 @@ def command_page() -> str:
             usage = " ".join(command.collect_usage_pieces(context))
             lines.extend([f"{'#' * min(depth + 1, 4)} {context.command_path}", "", words, ""])
             lines.extend(["```text", f"{context.command_path} {usage}", "```", ""])
+            for each in command.params:
+                each.hidden = False  # the page of --help-all
             rows = [each.get_help_record(context) for each in command.params if "--help" not in each.opts]
             if any(rows):
                 lines.extend(["| argument or option | what it does |", "|---|---|"])

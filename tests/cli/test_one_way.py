@@ -73,6 +73,42 @@ def options_of(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_the_first_help_page_shows_twenty_options_and_says_where_the_others_are(name: str) -> None:
+    options = [each for each in COMMANDS[name].params if each.param_type_name == "option"]
+    shown = [each for each in options if not each.hidden]
+    assert len(shown) + 1 <= 20, "with --help"
+    if len(shown) < len(options):
+        assert "--help-all" in options_of(name)
+
+
+def test_every_option_stands_on_the_page_of_help_all(dissensus: Callable[..., Done]) -> None:
+    first, every = dissensus("evaluate", "--help").stdout, dissensus("evaluate", "--help-all").stdout
+    assert "--help-all" in first
+    for option in ("--annotator", "--keep", "--nominal", "--duplicates", "--lewidi", "--least-people"):
+        assert option not in first
+        assert option in every
+    assert "--predictions" in first
+    assert "--predictions" in every
+
+
+def test_every_command_that_reads_votes_reads_them_by_the_same_options() -> None:
+    reading = [name for name in COMMANDS if "--separator" in options_of(name)]
+    assert len(reading) == 7
+    typed = {
+        "--item",
+        "--annotators",
+        "--attribute",
+        "--keep",
+        "--columns",
+        "--missing",
+        "--kind",
+        "--models",
+        "--time",
+    }
+    assert all(typed <= set(options_of(name)) for name in reading)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_options_have_one_name_and_one_meaning(name: str) -> None:
     options = options_of(name)
     assert "--out" not in options

@@ -12,12 +12,4 @@ if TYPE_CHECKING:
     from dissensus_collect.project import init_project as init_project
     from dissensus_collect.project import read_project as read_project
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Project": "project",
-        "init_project": "project",
-        "open_database": "database",
-        "read_project": "project",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

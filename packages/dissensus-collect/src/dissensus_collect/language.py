@@ -27,28 +27,12 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+
+    from babel import Locale
 
 NAMES: Final = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "ar": "العربية"}
 """The languages of the interface by code, each under the name that its speakers give it."""
-
-RIGHT_TO_LEFT: Final = ("ar",)
-
-
-def _arabic(n: int) -> str:
-    if n < 3:
-        return ("zero", "one", "two")[n]
-    return "few" if 3 <= n % 100 <= 10 else "many" if n % 100 >= 11 else "other"
-
-
-PLURALS: Final[dict[str, Callable[[int], str]]] = {
-    "en": lambda n: "one" if n == 1 else "other",
-    "de": lambda n: "one" if n == 1 else "other",
-    "fr": lambda n: "one" if n < 2 else "many" if n % 1_000_000 == 0 else "other",
-    "es": lambda n: "one" if n == 1 else "many" if n and n % 1_000_000 == 0 else "other",
-    "ar": _arabic,
-}
-"""The plural form of a whole number from 0, by the rules of the Unicode CLDR."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +49,17 @@ class Language:
     pages: Mapping[str, str | Mapping[str, str]]
     scripts: Mapping[str, str | Mapping[str, str]]
 
+    @functools.cached_property
+    def locale(self) -> Locale:
+        """What the Unicode CLDR knows of it; imported here, as projects are also read where nothing is served."""
+        from babel import Locale
+
+        return Locale(self.code)
+
     @property
     def direction(self) -> str:
         """As in HTML's `dir`."""
-        return "rtl" if self.code in RIGHT_TO_LEFT else "ltr"
+        return self.locale.text_direction
 
     def say(self, sentence: str, **values: Any) -> str:
         """A sentence in this language, as plain text."""
@@ -87,7 +78,7 @@ class Language:
         told = self.pages.get(sentence, sentence)
         if isinstance(told, str):
             return told
-        return told.get(PLURALS[self.code](values["n"])) or told["other"]
+        return told.get(self.locale.plural_form(values["n"])) or told["other"]
 
 
 @functools.cache

@@ -27,7 +27,7 @@ from dissensus_collect.security import (
 from dissensus_collect.site import Refusal, Standing, draw, is_researcher, posted_form, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeVar
 
     from starlette.datastructures import FormData
@@ -80,6 +80,27 @@ def admitted(request: Request) -> str:
     if session is None or not is_researcher(request):
         raise Refusal("Please log in as a researcher.", 401, "session")
     return session
+
+
+async def _posted(request: Request, *, fields: int = 50) -> tuple[Site, str, FormData]:
+    """The site, the researcher's session and the form of an action, which must come from one of our own pages."""
+    session = admitted(request)
+    return site_of(request), session, await posted_form(request, session, fields=fields)
+
+
+async def _log(site: Site, kind: str, **detail: Any) -> None:
+    now = site.now()
+    await site.database.write(lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind, detail=detail))
+
+
+def _zip_file(files: Mapping[str, bytes], name: str) -> Response:
+    """Files as one archive to download."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for inside, content in files.items():
+            archive.writestr(inside, content)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(packed.getvalue(), media_type="application/zip", headers=headers)
 
 
 async def _read(request: Request, work: Callable[[Cursor], T]) -> T:
@@ -178,8 +199,7 @@ def _check_guesses(request: Request) -> None:
 
 async def _answer_at_the_door(request: Request, session: str | None, *, wrong: str) -> Response:
     site = site_of(request)
-    now, kind = site.now(), "researcher refused" if session is None else "researcher came in"
-    await site.database.write(lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind))
+    await _log(site, "researcher refused" if session is None else "researcher came in")
     return _login_page(site, said=wrong, status=403) if session is None else _let_in(site, session)
 
 
@@ -190,9 +210,8 @@ async def entrance(request: Request) -> Response:
 
 async def leave(request: Request) -> Response:
     """Log out."""
-    session = admitted(request)
-    await posted_form(request, session)
-    site_of(request).logins.leave(session)
+    site, session, _ = await _posted(request)
+    site.logins.leave(session)
     response = RedirectResponse("/researcher/login", 303)
     response.delete_cookie(RESEARCHER_COOKIE, path="/")
     return response
@@ -424,9 +443,7 @@ async def decide_on_item(request: Request) -> Response:
     """Set an item aside or use it again, or one of its judgements; others are asked for votes in their place."""
     from dissensus_collect.slots import put_back, retire, unvoid, void
 
-    session = admitted(request)
-    form = await posted_form(request, session)
-    site = site_of(request)
+    site, _, form = await _posted(request)
     now, what, number = site.now(), request.path_params["what"], _chosen(form, "item")
     if what in ("retire", "void"):
         away, which, reason = (
@@ -459,9 +476,7 @@ async def refresh_items(request: Request) -> Response:
     """Take in new items of the project's folder or table, and new versions of changed ones if asked to."""
     from dissensus_collect.items import changed_items, hashes_of, load_items, project_items
 
-    session = admitted(request)
-    form = await posted_form(request, session)
-    site = site_of(request)
+    site, _, form = await _posted(request)
     project, now = site.project, site.now()
     found = await asyncio.to_thread(project_items, project)
     hashes = await asyncio.to_thread(hashes_of, project, found)
@@ -490,9 +505,7 @@ async def decide_on_pay(request: Request) -> Response:
     """Approve or reject the pay of everybody who was ticked."""
     from dissensus_collect.pay import decide_pay
 
-    session = admitted(request)
-    form = await posted_form(request, session, fields=20_000)
-    site = site_of(request)
+    site, _, form = await _posted(request, fields=20_000)
     project, now = site.project, site.now()
     chosen = [str(each) for each in form.getlist("chosen")]
     if not chosen or not all(each.isascii() and each.isdigit() and len(each) < 16 for each in chosen):
@@ -517,18 +530,11 @@ async def download_pay(request: Request) -> Response:
     """The decisions in the bulk formats of the recruitment platform."""
     from dissensus_collect.pay import bulk_files
 
-    session = admitted(request)
-    form = await posted_form(request, session)
-    site = site_of(request)
+    site, _, form = await _posted(request)
     kind, now = site.project.recruitment.kind, site.now()
     again = form.get("again") == "yes"
     files = await site.database.write(lambda cursor: bulk_files(cursor, kind, now=now, again=again))
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    headers = {"Content-Disposition": f'attachment; filename="{kind}-pay.zip"'}
-    return Response(packed.getvalue(), media_type="application/zip", headers=headers)
+    return _zip_file({name: text.encode() for name, text in files.items()}, f"{kind}-pay.zip")
 
 
 def _sources(cursor: Cursor, ids: list[int]) -> tuple[dict[int, tuple[str | None, str | None]], dict[int, list[str]]]:
@@ -577,53 +583,28 @@ async def export(request: Request) -> Response:
 # What a researcher does. Each action goes into the log.
 
 
-async def pause(request: Request) -> Response:
-    """Hand out no new items; what people are working on is still saved."""
-    return await _set_paused(request, paused=True)
+STEERING: Final = {"pause": "paused", "resume": "resumed", "close": "closed", "reopen": "reopened"}
+"""What a researcher can do with the whole project, and how the log calls it.
+
+Paused, it hands out no new items, and what people are working on is still saved; closed, it lets nobody new in, and
+those who are at work carry on.
+"""
 
 
-async def resume(request: Request) -> Response:
-    """Hand out items again."""
-    return await _set_paused(request, paused=False)
-
-
-async def _set_paused(request: Request, *, paused: bool) -> Response:
-    session = admitted(request)
-    await posted_form(request, session)
-    site = site_of(request)
-    now, kind = site.now(), "paused" if paused else "resumed"
-    if site.paused != paused:
-        await site.database.write(
-            lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind, detail={"by": BY})
-        )
-        site.paused = paused
-    return RedirectResponse("/researcher/progress", 303)
-
-
-async def close(request: Request) -> Response:
-    """Let nobody new in; those who are at work carry on."""
-    return await _set_closed(request, closed=True)
-
-
-async def reopen(request: Request) -> Response:
-    """Let people in again."""
-    return await _set_closed(request, closed=False)
-
-
-async def _set_closed(request: Request, *, closed: bool) -> Response:
-    session = admitted(request)
-    await posted_form(request, session)
-    site = site_of(request)
-    now, kind = site.now(), "closed" if closed else "reopened"
-    await site.database.write(lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind, detail={"by": BY}))
+async def steer(request: Request) -> Response:
+    """Pause or resume the project, close or reopen it."""
+    site, _, _ = await _posted(request)
+    action = request.url.path.rpartition("/")[2]
+    paused = {"pause": True, "resume": False}.get(action)
+    if paused is None or site.paused != paused:
+        await _log(site, STEERING[action], by=BY)
+    site.paused = site.paused if paused is None else paused
     return RedirectResponse("/researcher/progress", 303)
 
 
 async def decide_on_annotator(request: Request) -> Response:
     """Exclude, include or delete annotators, or take the last such decision back; items are refilled to k votes."""
-    session = admitted(request)
-    form = await posted_form(request, session)
-    site = site_of(request)
+    site, session, form = await _posted(request)
     now, what, mine = site.now(), request.path_params["what"], keyed_name(session, "undo")
     if what not in ("exclude", "include", "delete", "undo"):
         raise Refusal("There is no such page.", 404, "missing")
@@ -672,14 +653,10 @@ async def decide_on_annotator(request: Request) -> Response:
 
 async def reveal(request: Request) -> Response:
     """Show answers while the project is running, or hide them again."""
-    session = admitted(request)
-    form = await posted_form(request, session)
-    site = site_of(request)
-    now, name = site.now(), keyed_name(session, "revealed")
+    site, session, form = await _posted(request)
+    name = keyed_name(session, "revealed")
     if form.get("show") == "yes":
-        await site.database.write(
-            lambda cursor: log_event(cursor, now=now, annotator=None, kind="answers shown", detail={"by": BY})
-        )
+        await _log(site, "answers shown", by=BY)
         site.revealed.add(name)
     else:
         site.revealed.discard(name)
@@ -690,9 +667,7 @@ async def begin_round(request: Request) -> Response:
     """Ask for the votes that the plan names."""
     from dissensus_collect.adaptive import allocate
 
-    session = admitted(request)
-    await posted_form(request, session)
-    site = site_of(request)
+    site, _, _ = await _posted(request)
     now = site.now()
     await site.database.write(lambda cursor: allocate(cursor, site.project, now=now))
     return RedirectResponse("/researcher/adaptive", 303)
@@ -700,31 +675,20 @@ async def begin_round(request: Request) -> Response:
 
 async def download(request: Request) -> Response:
     """Everything that was collected, as one archive."""
-    session = admitted(request)
-    form = await posted_form(request, session)
-    site = site_of(request)
-    identities, now = form.get("identities") == "yes", site.now()
-    archive = await site.database.read(lambda cursor: _archive(cursor, site, identities=identities))
-    await site.database.write(
-        lambda cursor: log_event(
-            cursor, now=now, annotator=None, kind="exported", detail={"identities": identities, "by": BY}
-        )
-    )
-    headers = {"Content-Disposition": 'attachment; filename="export.zip"'}
-    return Response(archive, media_type="application/zip", headers=headers)
+    site, _, form = await _posted(request)
+    identities = form.get("identities") == "yes"
+    files = await site.database.read(lambda cursor: _exported(cursor, site, identities=identities))
+    await _log(site, "exported", identities=identities, by=BY)
+    return _zip_file(files, "export.zip")
 
 
-def _archive(cursor: Cursor, site: Site, *, identities: bool) -> bytes:
+def _exported(cursor: Cursor, site: Site, *, identities: bool) -> dict[str, bytes]:
     from dissensus_collect.export import export_project
 
     with tempfile.TemporaryDirectory() as place:
-        written = export_project(cursor, site.project, Path(place) / "export", identities=identities)
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in sorted(written.folder.rglob("*")):
-                if path.is_file():
-                    archive.write(path, Path("export") / path.relative_to(written.folder))
-        return packed.getvalue()
+        folder = export_project(cursor, site.project, Path(place) / "export", identities=identities).folder
+        files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+        return {f"export/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in files}
 
 
 ROUTES: Final = (
@@ -745,10 +709,7 @@ ROUTES: Final = (
     Route("/researcher/pay/download", download_pay, methods=["POST"]),
     Route("/researcher/adaptive", adaptive, methods=["GET"]),
     Route("/researcher/export", export, methods=["GET"]),
-    Route("/researcher/pause", pause, methods=["POST"]),
-    Route("/researcher/resume", resume, methods=["POST"]),
-    Route("/researcher/close", close, methods=["POST"]),
-    Route("/researcher/reopen", reopen, methods=["POST"]),
+    *(Route(f"/researcher/{action}", steer, methods=["POST"]) for action in STEERING),
     Route("/researcher/annotator/{annotator:int}", person, methods=["GET"]),
     Route("/researcher/annotator/{what}", decide_on_annotator, methods=["POST"]),
     Route("/researcher/reveal", reveal, methods=["POST"]),

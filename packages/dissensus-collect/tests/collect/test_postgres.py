@@ -124,9 +124,9 @@ def test_a_failed_statement_that_nobody_read_stops_the_commit(connection: Postgr
         connection.begin()
         cursor = connection.cursor()
         cursor.execute(KEEP, (1, "first", 0.5))
-        cursor.execute(KEEP, (1, "the same number", 0.5))
-        cursor.execute(KEEP, (2, "not sent any more", 0.5))
-        with pytest.raises(psycopg.errors.UniqueViolation):
+        with pytest.raises(psycopg.errors.UniqueViolation):  # noqa: PT012 - when it is seen, at the commit at the latest
+            cursor.execute(KEEP, (1, "the same number", 0.5))
+            cursor.execute(KEEP, (2, "not stored any more", 0.5))
             connection.commit()
         connection.rollback()
     connection.begin()

@@ -31,4 +31,4 @@ def test_the_demo_prints_its_table_and_writes_the_report(tmp_path: Path, capsys:
 
 def test_a_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not the run store of a study"):
-        report(str(tmp_path), output=tmp_path / "report.html")
+        report(source=str(tmp_path), output=tmp_path / "report.html")

@@ -6,7 +6,8 @@ A resample is how often each item was drawn, so a mean over items is a matrix pr
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -15,7 +16,7 @@ import numpy as np
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from dissensus.arrays import Counts, Floats, Ints, Table
 
@@ -70,10 +71,20 @@ class Estimate:
         return asdict(self) if self.defined else {**asdict(self), "value": None, "reason": NO_VARIATION}
 
 
-def told_by(found: Any) -> dict[str, Any]:
-    """The fields of a dataclass that holds estimates and plain values, ready for JSON."""
-    held = {each.name: getattr(found, each.name) for each in fields(found)}
-    return {name: value.to_dict() if isinstance(value, Estimate) else value for name, value in held.items()}
+def told_by(found: Any, *, but: Collection[str] = ()) -> dict[str, Any]:
+    """The fields of a dataclass, `but` some, ready for JSON, with all that it holds in lists and mappings."""
+    return {each.name: as_told(getattr(found, each.name)) for each in fields(found) if each.name not in but}
+
+
+def as_told(value: Any) -> Any:
+    """A value ready for JSON: what has a `to_dict` says itself how."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(name): as_told(each) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [as_told(each) for each in value]
+    return told_by(value) if is_dataclass(value) else value
 
 
 def percentile_estimate(values: Floats, *, level: float = 0.95) -> Estimate:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import sys
@@ -15,28 +16,36 @@ if TYPE_CHECKING:
 
 
 def lazy_names(
-    package: str, home: Mapping[str, str], *, parts: Mapping[str, str] | None = None
+    package: str, home: Mapping[str, str] | None = None, *, parts: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` for a package whose public names live in the modules given by `home`.
+    """`__getattr__` and `__dir__` for a package whose public names live elsewhere.
 
-    A name whose home ends in the name itself is what that module has of this name, or else the module:
-    `{"losses": "training.losses"}`.
+    Without `home` they are what the package imports under `if TYPE_CHECKING:`, so that they are written down once. With
+    it, a name lives in a module of the package; one whose home ends in the name itself is what that module has of this
+    name, or else the module: `{"losses": "training.losses"}`.
 
     Args:
         package: its name.
-        home: by public name, the module that has it.
+        home: by public name, the module of the package that has it.
         parts: by public name, the part that brings it where it is installed (`dissensus.parts`).
     """
     others = parts or {}
 
+    @functools.cache
+    def homes() -> Mapping[str, tuple[str, str]]:
+        if home is None:
+            return _imported_for_types(package)
+        return {name: (f"{package}.{where}", name) for name, where in home.items()}
+
     def load(name: str) -> Any:
-        if name in home:
-            module = importlib.import_module(f"{package}.{home[name]}")
-            value = getattr(module, name, module) if home[name].rpartition(".")[2] == name else getattr(module, name)
-        elif name in others:
+        if name in others:
             from dissensus.parts import joined
 
             value = joined("names", name, part=others[name], wanted_by=f"{package}.{name}")
+        elif name in homes():
+            where, there = homes()[name]
+            module = importlib.import_module(where)
+            value = getattr(module, there, module) if where.rpartition(".")[2] == there else getattr(module, there)
         else:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         setattr(sys.modules[package], name, value)
@@ -46,6 +55,23 @@ def lazy_names(
         # What a room imports for itself is none of its names.
         there = {part for part in {*others.values()} if importlib.util.find_spec(f"dissensus_{part}") is not None}
         added = (name for name, part in others.items() if part in there)
-        return sorted({*(name for name in vars(sys.modules[package]) if name.startswith("__")), *home, *added})
+        return sorted({*(name for name in vars(sys.modules[package]) if name.startswith("__")), *homes(), *added})
 
     return load, names
+
+
+def _imported_for_types(package: str) -> dict[str, tuple[str, str]]:
+    """By name, the module that it is imported from for type checkers, and what it is called there."""
+    import ast
+    from importlib import resources
+
+    written = (resources.files(package) / "__init__.py").read_text(encoding="utf-8")
+    return {
+        name.asname: (str(each.module), name.name)
+        for block in ast.parse(written).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for each in block.body
+        if isinstance(each, ast.ImportFrom)
+        for name in each.names
+        if name.asname is not None
+    }

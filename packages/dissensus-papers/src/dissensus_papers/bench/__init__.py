@@ -16,16 +16,4 @@ if TYPE_CHECKING:
     from dissensus_papers.bench.running import run_added as run_added
     from dissensus_papers.bench.running import run_bench as run_bench
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Protocol": "protocol",
-        "Ranking": "ranking",
-        "Standings": "outcome",
-        "rank_methods": "ranking",
-        "read_protocol": "protocol",
-        "run_added": "running",
-        "run_bench": "running",
-        "standings": "outcome",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -10,10 +10,11 @@ import numpy as np
 from dissensus.evaluation.comparison.scores import arrow
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.pages import Block, as_html, as_md, write_texts
 from dissensus_papers.bench.outcome import standings
 from dissensus_papers.bench.ranking import ranks_of
 from dissensus_papers.bench.running import NAME
-from dissensus_papers.papers.pages import DELIVERY, Block, as_html, as_md, write_texts
+from dissensus_papers.papers.pages import DELIVERY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,24 +43,24 @@ def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folde
     from dissensus_papers.bench.figure import critical_difference_plot
 
     found = standings(protocol, summaries)
-    texts = {
-        f"{NAME}-{each.slug}.svg": critical_difference_plot(
-            each.ranking, title=_capital(each.title), baselines=protocol.baselines
-        )
+    drawn = {
+        each.slug: critical_difference_plot(each.ranking, title=_capital(each.title), baselines=protocol.baselines)
         for each in found.comparisons
         if each.ranking is not None
     }
-    blocks = page(found, summaries)
-    markdown, html = as_md(blocks), as_html(blocks, title=protocol.title)
-    for name, svg in texts.items():
-        markdown = markdown.replace(f"FIGURE {name}", f"![Mean ranks and critical difference]({name})")
-        html = html.replace(f"<p>FIGURE {name}</p>", f"<figure>{svg}</figure>")
+    blocks = page(found, summaries, drawn)
     told = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return write_texts(folder, {f"{NAME}.md": markdown, f"{NAME}.html": html, f"{NAME}.json": told, **texts})
+    pages = {"md": as_md(blocks), "html": as_html(blocks, title=protocol.title), "json": told}
+    texts = {f"{NAME}.{suffix}": text for suffix, text in pages.items()}
+    return write_texts(folder, texts | {_plot(slug): svg for slug, svg in drawn.items()})
 
 
-def page(found: Standings, summaries: Mapping[str, StudySummary]) -> list[Block]:
-    """The page, block by block; a text `FIGURE NAME` stands where a plot belongs."""
+def _plot(slug: str) -> str:
+    return f"{NAME}-{slug}.svg"
+
+
+def page(found: Standings, summaries: Mapping[str, StudySummary], drawn: Mapping[str, str]) -> list[Block]:
+    """The page, block by block; `drawn` has the plots, by comparison."""
     protocol = found.protocol
     blocks = [Block("title", protocol.title), Block("text", protocol.question)]
     blocks += [Block("warning", QUICK)] if found.quick else []
@@ -69,7 +70,7 @@ def page(found: Standings, summaries: Mapping[str, StudySummary]) -> list[Block]
     blocks += [Block("text", DELIVERY)]
     blocks += [Block("heading", "Over sets")]
     for each in found.comparisons:
-        blocks += _comparison(found, each)
+        blocks += _comparison(found, each, drawn.get(each.slug, ""))
     metric = METRICS[protocol.metric].short
     blocks += [Block("text", HOW.format(metric=metric, alpha=protocol.alpha))]
     blocks += [Block("heading", "On each set"), table(found)]
@@ -89,7 +90,7 @@ def page(found: Standings, summaries: Mapping[str, StudySummary]) -> list[Block]
     ]
 
 
-def _comparison(found: Standings, comparison: Comparison) -> list[Block]:
+def _comparison(found: Standings, comparison: Comparison, svg: str) -> list[Block]:
     protocol, ranking = found.protocol, comparison.ranking
     title = Block("text", f"{_capital(comparison.title)}.")
     if ranking is None:
@@ -108,7 +109,7 @@ def _comparison(found: Standings, comparison: Comparison) -> list[Block]:
         said += f" Not ranked, because not on all of these sets: {', '.join(comparison.left_out)}."
     return [
         title,
-        Block("text", f"FIGURE {NAME}-{comparison.slug}.svg"),
+        Block("figure", "Mean ranks and critical difference", svg=svg, file=_plot(comparison.slug)),
         Block("table", header=header, rows=rows),
         Block("text", said),
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain, table
 from dissensus_train.cli.progress import train_with_progress
 
 if TYPE_CHECKING:
@@ -78,15 +78,12 @@ def reproduce(
 
 
 def _show(paper: Paper, judged: Sequence[Judged], *, quick: bool) -> None:
-    from rich.table import Table
 
     from dissensus_papers.papers.pages import claim_cells
 
-    table = Table(title=plain(paper.authors), title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for column in ("claim", "paper", "ours", "seeds", "verdict"):
-        table.add_column(column)
+    shown = table("claim", "paper", "ours", "seeds", "verdict", title=plain(paper.authors))
     for each in judged:
-        table.add_row(*map(plain, claim_cells(each)))
-    console().print(table)
+        shown.add_row(*map(plain, claim_cells(each)))
+    console().print(shown)
     if quick:
         note("quick: small networks, few epochs and seeds; these verdicts say nothing about the paper")

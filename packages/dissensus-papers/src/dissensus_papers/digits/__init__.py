@@ -19,19 +19,4 @@ if TYPE_CHECKING:
     from dissensus_papers.digits.simulated_digits import Recipe as Recipe
     from dissensus_papers.digits.simulated_digits import simulated_set as simulated_set
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "AmbiguousDigits": "ambiguous",
-        "Blending": "ambiguous",
-        "Digits": "digits",
-        "Eyes": "panel",
-        "Recipe": "simulated_digits",
-        "SimulatedPanel": "panel",
-        "ambiguous_digits": "ambiguous",
-        "perceive": "panel",
-        "read_digits": "digits",
-        "simulate_panel": "panel",
-        "simulated_set": "simulated_digits",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -18,18 +18,4 @@ if TYPE_CHECKING:
     from dissensus_papers.papers.summary import read_summaries as read_summaries
     from dissensus_papers.papers.summary import summarise as summarise
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Claim": "claims",
-        "Judged": "judging",
-        "Paper": "claims",
-        "StudySummary": "summary",
-        "judge_paper": "judging",
-        "read_paper": "claims",
-        "read_summaries": "summary",
-        "shipped_papers": "claims",
-        "summarise": "summary",
-        "write_pages": "pages",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
-from html import escape
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,9 +11,9 @@ from dissensus.bootstrap import Estimate
 from dissensus.evaluation.comparison.differences import shown_p
 from dissensus.evaluation.comparison.scores import arrow
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.tables import DASH, as_markdown, html, markdown
+from dissensus.evaluation.comparison.tables import DASH
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.whole_file import whole_file
+from dissensus.pages import Block, as_html, as_md, write_texts
 from dissensus_papers.papers.claims import MARKS
 from dissensus_papers.papers.evidence import MOST_CONTESTED
 from dissensus_papers.papers.judging import NOT, REPRODUCED, VERDICTS, judge_paper
@@ -54,23 +52,6 @@ AUDIT: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Block:
-    """A piece of a page.
-
-    Attributes:
-        kind: title, heading, text, warning, list, table or code.
-        text: of all but lists and tables.
-        rows: the entries of a list (one cell each), or the rows of a table.
-        header: of a table.
-    """
-
-    kind: str
-    text: str = ""
-    rows: tuple[tuple[str, ...], ...] = ()
-    header: tuple[str, ...] = ()
-
-
 def write_pages(paper: Paper, summaries: Mapping[str, StudySummary], folder: Path) -> tuple[Path, ...]:
     """Judge a paper's claims and write PAPER.md, PAPER.html and PAPER.json into a folder; returns their paths."""
     judged = judge_paper(paper, summaries)
@@ -78,15 +59,6 @@ def write_pages(paper: Paper, summaries: Mapping[str, StudySummary], folder: Pat
     told = json.dumps(as_dict(paper, judged, summaries), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     texts = {"md": as_md(blocks), "html": as_html(blocks, title=f"{paper.authors}: reproduction"), "json": told}
     return write_texts(folder, {f"{paper.name}.{suffix}": text for suffix, text in texts.items()})
-
-
-def write_texts(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write texts, by file name, into a folder that is made where there is none; returns their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        with whole_file(folder / name) as part:
-            part.write_text(text, encoding="utf-8")
-    return tuple(folder / name for name in texts)
 
 
 def as_dict(paper: Paper, judged: Sequence[Judged], summaries: Mapping[str, StudySummary]) -> dict[str, Any]:
@@ -420,50 +392,3 @@ def _audit(summary: StudySummary) -> list[Block]:
             rows=rows,
         ),
     ]
-
-
-def as_md(blocks: Sequence[Block]) -> str:
-    """The page as Markdown."""
-    parts = []
-    for block in blocks:
-        if block.kind == "table":
-            parts.append(markdown(block.header, [[as_markdown(cell) for cell in row] for row in block.rows]))
-        elif block.kind == "list":
-            parts.append("\n".join(f"- {as_markdown(row[0])}" for row in block.rows))
-        elif block.kind == "code":
-            parts.append(f"```\n{block.text}\n```")
-        else:
-            shape = {"title": "# {}", "heading": "## {}", "warning": "**{}**"}.get(block.kind, "{}")
-            parts.append(shape.format(as_markdown(block.text)))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-STYLE: Final = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}"
-    "table{border-collapse:collapse;display:block;overflow-x:auto;font-size:.85rem}"
-    "th,td{border-bottom:1px solid #ccc;padding:.3rem .6rem;text-align:left;vertical-align:top}"
-    ".warning{border-left:4px solid #b45309;background:#fff7ed;padding:.5rem 1rem}"
-    "pre{background:#f4f4f4;padding:.5rem 1rem;overflow-x:auto}"
-)
-
-
-def as_html(blocks: Sequence[Block], *, title: str) -> str:
-    """The page as one HTML file that needs nothing else."""
-    parts = []
-    for block in blocks:
-        if block.kind == "table":
-            parts.append(html(block.header, block.rows))
-        elif block.kind == "list":
-            parts.append(
-                f"<ul>{''.join(f'<li>{escape(row[0])}</li>' for row in block.rows)}</ul>" if block.rows else ""
-            )
-        else:
-            tag = {"title": "h1", "heading": "h2", "code": "pre"}.get(block.kind, "p")
-            kind = ' class="warning" role="note"' if block.kind == "warning" else ""
-            parts.append(f"<{tag}{kind}>{escape(block.text)}</{tag}>")
-    body = "\n".join(part for part in parts if part)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width,initial-scale=1"><title>{escape(title)}</title>'
-        f"<style>{STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
-    )

@@ -45,35 +45,4 @@ if TYPE_CHECKING:
     from dissensus_train.basins.surfaces import loss_plane as loss_plane
     from dissensus_train.basins.traces import trace as trace
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Basin": "measuring",
-        "BasinPair": "measuring",
-        "BasinRow": "summary",
-        "BasinSettings": "settings",
-        "ExplanationStability": "explanations",
-        "Operator": "operators",
-        "QUANTITIES": "summary",
-        "average_sharpness": "sharpness",
-        "cka": "similarity",
-        "compare_basins": "measuring",
-        "compare_explanations": "measuring",
-        "explanation_stability": "explanations",
-        "explain": "explanations",
-        "gauss_newton": "operators",
-        "gradient_variance": "last_layer",
-        "hessian": "operators",
-        "loss_barrier": "surfaces",
-        "loss_line": "surfaces",
-        "loss_plane": "surfaces",
-        "measure": "measuring",
-        "measure_basins": "measuring",
-        "objective": "objectives",
-        "spectral_density": "density",
-        "summarise_basins": "summary",
-        "top_eigenvalues": "lanczos",
-        "trace": "traces",
-        "worst_case_sharpness": "sharpness",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -11,6 +11,4 @@ if TYPE_CHECKING:
     from dissensus_train.bundles.loading import load_model as load_model
     from dissensus_train.bundles.writing import export_bundle as export_bundle
 
-__getattr__, __dir__ = lazy_names(
-    __name__, {"TrainedModel": "loading", "export_bundle": "writing", "load_model": "loading"}
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dissensus.evaluation.comparison.tables import as_markdown, markdown, shown
+from dissensus.evaluation.comparison.tables import shown
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.pages import as_markdown, markdown
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain, table
 from dissensus_train.cli.stores import study_and_store
 
 if TYPE_CHECKING:
@@ -143,25 +143,16 @@ def show_basins(found: StudyBasins, *, quiet: bool = False) -> list[BasinRow]:
 
 
 def _print_quantities(found: StudyBasins, rows: list[BasinRow]) -> None:
-    from rich.table import Table
 
     from dissensus_train.basins.summary import QUANTITIES
 
     first = _first(found)
-    table = Table(
-        title=plain(
-            f"Basins: {first.measured_on.loss} on {first.measured_on.items:,} items ({first.measured_on.data})"
-        ),
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
-    table.add_column("")
-    for system in found.systems:
-        table.add_column(plain(system), justify="right")
+    on = first.measured_on
+    title = plain(f"Basins: {on.loss} on {on.items:,} items ({on.data})")
+    shown = table("", *(f">{plain(system)}" for system in found.systems), title=title)
     for name, quantity in QUANTITIES.items():
-        table.add_row(quantity.title, *(_cell(row) for row in rows if row.quantity == name))
-    console().print(table)
+        shown.add_row(quantity.title, *(_cell(row) for row in rows if row.quantity == name))
+    console().print(shown)
     note(
         f"mean ± sd over seeds, and how many times {found.reference} (mean of the seeds' ratios); ~ marks an "
         "estimate that did not converge for some seed. Every estimate's own error is in --json."
@@ -177,10 +168,10 @@ def _cell(row: BasinRow) -> str:
 def _print_pairs(found: StudyBasins) -> None:
     if not found.pairs:
         return
-    table = _table("Between runs", "pairs", "loss barrier", "CKA")
+    shown = table("", ">pairs", ">loss barrier", ">CKA", title="Between runs")
     for each in found.pairs:
-        table.add_row(plain(each.name), str(len(each.pairs)), plain(str(each.barrier)), plain(str(each.cka)))
-    console().print(table)
+        shown.add_row(plain(each.name), str(len(each.pairs)), plain(str(each.barrier)), plain(str(each.cka)))
+    console().print(shown)
     note(
         "mean and 95 % interval over items and seeds (of a single pair over items alone). Barrier: how far the loss on "
         "the straight path between two runs rises above the line between their own losses"
@@ -191,21 +182,11 @@ def _print_explanations(found: StudyBasins) -> None:
     if not found.explanations:
         return
     method = next(iter(found.explanations.values())).method
-    table = _table(f"Explanations across seeds, {method}", "pairs", "cosine", "correlation")
+    shown = table("", ">pairs", ">cosine", ">correlation", title=f"Explanations across seeds, {method}")
     for system, each in found.explanations.items():
-        table.add_row(plain(system), str(each.pairs), plain(str(each.cosine)), plain(str(each.correlation)))
-    console().print(table)
+        shown.add_row(plain(system), str(each.pairs), plain(str(each.cosine)), plain(str(each.correlation)))
+    console().print(shown)
     note("how alike two seeds' maps of what speaks for the class that most people chose are: mean and 95 % interval")
-
-
-def _table(title: str, *columns: str) -> Any:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
 
 
 def _first(found: StudyBasins) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain, text_to
+from dissensus.cli.printing import console, json_to, next_step, note, plain, table, text_to
 from dissensus_train.cli.stores import study_and_store
 
 if TYPE_CHECKING:
@@ -164,20 +164,16 @@ def _named(given: list[str]) -> dict[str, str]:
 
 
 def _show(result: OodResult, ood_set: str, title: str) -> None:
-    from rich.table import Table
 
     from dissensus_train.ood.measures import MEASURES
 
     several = len(result.systems) > 1
-    table = Table(title=plain(title), title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("score")
-    table.add_column("system")
-    table.add_column("AUROC", justify="right", no_wrap=True)
+    shown = table("score", "system", ">AUROC", title=plain(title), no_wrap=True)
     if several:
-        table.add_column(f"AUROC minus that of {plain(result.systems[0])}", justify="right", min_width=23)
+        shown.add_column(f"AUROC minus that of {plain(result.systems[0])}", justify="right", min_width=23)
     rest = [measure for measure in MEASURES if measure != "auroc"]
     for measure in rest:
-        table.add_column(MEASURES[measure].title.replace(", ", "\n").replace(" ", "\n"), justify="right", no_wrap=True)
+        shown.add_column(MEASURES[measure].title.replace(", ", "\n").replace(" ", "\n"), justify="right", no_wrap=True)
     for score in result.settings["scores"]:
         for system in result.systems:
             difference = result.difference(ood_set, score, system=system)
@@ -185,8 +181,8 @@ def _show(result: OodResult, ood_set: str, title: str) -> None:
             if several:
                 numbers.append("" if difference is None else str(difference.value))
             numbers += [f"{result.get(ood_set, score, system=system, measure=m).value.value:.3f}" for m in rest]
-            table.add_row(score, plain(system), *numbers)
-    console().print(table)
+            shown.add_row(score, plain(system), *numbers)
+    console().print(shown)
 
 
 def _explain(result: OodResult) -> None:

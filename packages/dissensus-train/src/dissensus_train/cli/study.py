@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, text_to
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, table, text_to
 from dissensus.errors import InputError
 from dissensus_train.cli.predict import export
 from dissensus_train.cli.progress import show_status, status_dict, train_with_progress
@@ -333,47 +333,33 @@ def show_scores(scored: ScoredStudy) -> None:
 
 def show_by_vote(scores: Mapping[str, VoteScore]) -> None:
     """Print how well systems predict single votes, and what knowing people changes, where a system does."""
-    from rich.table import Table
-
     from dissensus.evaluation.comparison.tables import shown
 
     if not any(score.against for score in scores.values()):
         return
-    table = Table(title="single votes, given who cast them", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for title in ("NLL a vote", "accuracy a vote", "NLL less item-only", "accuracy less item-only"):
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = (">NLL a vote", ">accuracy a vote", ">NLL less item-only", ">accuracy less item-only")
+    found = table("", *titles, title="single votes, given who cast them", no_wrap=True)
     for name, score in scores.items():
         cells = (score.nll, score.accuracy, score.nll_difference, score.accuracy_difference)
-        table.add_row(plain(name), *("" if cell is None else plain(shown(cell)) for cell in cells))
-    console().print(table)
+        found.add_row(plain(name), *("" if cell is None else plain(shown(cell)) for cell in cells))
+    console().print(found)
 
 
 def show_evaluation(evaluation: Evaluation, *, title: str) -> None:
     """Print the verdict of an evaluation, and the metrics of `SHOWN` by system, baseline and at best."""
-    from rich.table import Table
-
     from dissensus.evaluation.comparison.scores import BEST
 
-    table = Table(
-        title=plain(title),
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
-    table.add_column("")
-    for title in SHOWN.values():
-        table.add_column(title, justify="right", no_wrap=True)
+    found = table("", *(f">{heading}" for heading in SHOWN.values()), title=plain(title), no_wrap=True)
     for system in evaluation.systems:
         scores = [evaluation.overall.get(system, metric) for metric in SHOWN]
         cells = ["-" if score.value is None else _number(score.value.value, score.sd) for score in scores]
-        table.add_row(plain(system), *cells, style="dim" if system in evaluation.baselines else "")
+        found.add_row(plain(system), *cells, style="dim" if system in evaluation.baselines else "")
     best = [evaluation.overall.get(evaluation.systems[0], metric).best_achievable for metric in SHOWN]
     known = [None if each is None else each.estimate for each in best]
-    table.add_row(BEST, *("-" if each is None else f"{each.value:.3f}" for each in known), style="dim")
+    found.add_row(BEST, *("-" if each is None else f"{each.value:.3f}" for each in known), style="dim")
     for sentence in evaluation.verdict:
         console().print(plain(sentence))
-    console().print(table)
+    console().print(found)
 
 
 def _number(value: float, sd: float | None) -> str:

@@ -25,25 +25,4 @@ if TYPE_CHECKING:
     from dissensus_train.curate.splitting import Splits as Splits
     from dissensus_train.curate.splitting import split_groups as split_groups
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Duplicates": "duplicates",
-        "Floor": "floors",
-        "ItemList": "item_list",
-        "Selection": "selecting",
-        "SizePoint": "sizes",
-        "Splits": "splitting",
-        "datasheet": "sheet",
-        "find_duplicates": "duplicates",
-        "listed": "item_list",
-        "map_items": "mapping",
-        "read_answers": "sheet_form",
-        "read_items": "item_list",
-        "select_items": "selecting",
-        "sheet_croissant": "sheet",
-        "size_curve": "sizes",
-        "split_groups": "splitting",
-        "write_items": "item_list",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -17,17 +17,4 @@ if TYPE_CHECKING:
     from dissensus_train.delivery.named import ordered_judgements as ordered_judgements
     from dissensus_train.delivery.named import reads_votes as reads_votes
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "DELIVERIES": "named",
-        "Delivery": "deliveries",
-        "HARD": "named",
-        "Mixing": "deliveries",
-        "deliver": "named",
-        "delivery_options": "named",
-        "one_by_one": "named",
-        "ordered_judgements": "named",
-        "reads_votes": "named",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -13,13 +13,4 @@ if TYPE_CHECKING:
     from dissensus_train.integrations.recorder import Recorder as Recorder
     from dissensus_train.integrations.recorder import recorded_items as recorded_items
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Delivered": "loading",
-        "Loader": "loading",
-        "Recorder": "recorder",
-        "loader": "loading",
-        "recorded_items": "recorder",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -36,36 +36,4 @@ if TYPE_CHECKING:
     from dissensus_train.ood.scores import ood_scores as ood_scores
     from dissensus_train.ood.settings import OodSettings as OodSettings
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "GivenOutputs": "outside",
-        "MEASURES": "measures",
-        "OodResult": "results",
-        "OodSettings": "settings",
-        "SCORES": "scores",
-        "OodSet": "ood_sets",
-        "aupr_in_distribution": "measures",
-        "aupr_ood": "measures",
-        "auroc": "measures",
-        "disagreement": "scores",
-        "energy": "scores",
-        "entropy": "scores",
-        "fpr95_in_distribution_positive": "measures",
-        "fpr95_ood_positive": "measures",
-        "given_outputs": "outside",
-        "knn": "scores",
-        "mahalanobis": "scores",
-        "max_logit": "scores",
-        "measure_ood": "measuring",
-        "measure_outputs": "outside",
-        "model_outputs": "outputs",
-        "msp": "scores",
-        "odin": "scores",
-        "read_ood_set": "ood_sets",
-        "read_outputs": "outside",
-        "resampled_measures": "measures",
-        "roc_curves": "measures",
-        "ood_scores": "scores",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

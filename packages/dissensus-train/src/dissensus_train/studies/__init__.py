@@ -21,21 +21,4 @@ if TYPE_CHECKING:
     from dissensus_train.studies.spec import shipped_studies as shipped_studies
     from dissensus_train.studies.writing import study_toml as study_toml
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "OpenStudy": "opening",
-        "Plan": "running",
-        "ScoredStudy": "scored",
-        "Shard": "running",
-        "Study": "spec",
-        "open_study": "opening",
-        "plan_study": "running",
-        "read_study": "spec",
-        "run": "running",
-        "run_plan": "running",
-        "score_study": "scored",
-        "shipped_studies": "spec",
-        "study_toml": "writing",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -24,24 +24,4 @@ if TYPE_CHECKING:
     from dissensus_train.training.settings import Training as Training
     from dissensus_train.training.store import RunStore as RunStore
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Cluster": "on_ray",
-        "MODELS": "models",
-        "People": "people",
-        "REGIMES": "settings",
-        "Run": "run",
-        "RunResult": "run",
-        "RunStore": "store",
-        "Training": "settings",
-        "TrainingData": "data",
-        "build": "models",
-        "choose_engine": "engine",
-        "pair_probabilities": "restoring",
-        "people_run": "run",
-        "run_on": "run",
-        "split_items": "data",
-        "train": "engine",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

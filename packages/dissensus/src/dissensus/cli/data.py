@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_alone, json_to, next_step, note
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note, table
 
 app = typer.Typer(
     name="data",
@@ -21,8 +21,6 @@ Name = Annotated[str, typer.Argument(help="A name from `dissensus data list`.")]
 @app.command("list")
 def list_(json: opt.JsonTo = None) -> None:
     """The known datasets, and which are here."""
-    from rich.table import Table
-
     from dissensus.datasets import DATASETS
 
     if json is not None:
@@ -30,14 +28,12 @@ def list_(json: opt.JsonTo = None) -> None:
         if str(json) == "-":
             return
     out = console()
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    columns = ["name", "here", "items", "votes", "annotators", "kind", "language", "licence"]
+    columns = ["name", "here", ">items", ">votes", ">annotators", "kind", "language", "licence"]
     # What a narrow screen has no room for, `data show` and --json tell.
     columns = columns[: 2 if out.width < 50 else 4 if out.width < 70 else 6 if out.width < 100 else None]
-    for column in columns:
-        table.add_column(
-            column, justify="right" if column in ("items", "votes", "annotators") else "left", no_wrap=True
-        )
+    made = table(*columns)
+    for column in made.columns:
+        column.no_wrap = True
     for each in DATASETS.values():
         cells = (
             f"[bold]{each.name}[/]",
@@ -47,8 +43,8 @@ def list_(json: opt.JsonTo = None) -> None:
             each.language or "-",
             each.licence,
         )
-        table.add_row(*cells[: len(columns)])
-    out.print(table)
+        made.add_row(*cells[: len(columns)])
+    out.print(made)
     out.print("\n[bold]Unverified[/], for want of the real file or of the authors' word:")
     for each in DATASETS.values():
         if each.unverified:
@@ -59,8 +55,6 @@ def list_(json: opt.JsonTo = None) -> None:
 @app.command()
 def show(name: Name, json: opt.JsonTo = None) -> None:
     """What a dataset is, where it comes from, and whether it is here."""
-    from rich.table import Table
-
     from dissensus.datasets import find
 
     dataset = find(name)
@@ -70,7 +64,7 @@ def show(name: Name, json: opt.JsonTo = None) -> None:
             return
     out = console()
     out.print(f"[bold]{dataset.name}[/]: {dataset.what}")
-    facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    facts = table()
     for title, value in (
         ("reference", dataset.reference),
         ("licence", dataset.licence),

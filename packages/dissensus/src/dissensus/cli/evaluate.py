@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,16 +11,17 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.people import evaluate_by_annotator, score_lewidi
-from dissensus.cli.printing import console, json_to, next_step, note, plain, text_to
+from dissensus.cli.printing import console, json_to, next_step, note, plain, table, text_to
 from dissensus.evaluation.comparison.tables import shown as show
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.predictions import Predictions
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.reading import Reading
+    from dissensus.votes.reading import Options, Reading
     from dissensus.votes.table import Votes
 
 
@@ -45,7 +47,9 @@ def _list_metrics(asked: bool) -> None:
         raise typer.Exit
 
 
+@opt.reads("majority", "against", "question", "training", "lewidi", "pseudonyms", "least_people", "engine", "address")
 def evaluate(
+    reading: Options,
     votes: opt.VotesFile = None,
     predictions: opt.PredictionsFile = None,
     compare: opt.Compared = None,
@@ -142,25 +146,6 @@ def evaluate(
     ] = None,
     pseudonyms: opt.Pseudonyms = None,
     least_people: opt.LeastPeople = LEAST_PEOPLE,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    label: opt.Label = None,
-    response: opt.Response = None,
-    seconds: opt.Seconds = None,
-    kind: opt.Kind = None,
-    models: opt.Models = None,
-    attribute: opt.Attributes = None,
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            help="Class names in order, separated by commas: those of the votes, and the order of predictions that "
-            "have no class names."
-        ),
-    ] = None,
-    ordered: opt.Ordered = None,
-    separator: opt.Separator = None,
-    duplicates: opt.Duplicates = "refuse",
     seed: opt.Seed = 0,
     engine: opt.OnRay = "local",
     address: opt.Address = None,
@@ -172,8 +157,7 @@ def evaluate(
     from dissensus.arrays import places_of
     from dissensus.errors import InputError
     from dissensus.evaluation.evaluating import evaluate as score
-    from dissensus.evaluation.model_outputs import read_answers
-    from dissensus.evaluation.predictions import align_predictions, read_column, read_predictions
+    from dissensus.evaluation.predictions import read_column
     from dissensus.labels.labelling import label as make
     from dissensus.labels.reading import labels_beside
     from dissensus.votes.kinds import people_alone
@@ -187,25 +171,20 @@ def evaluate(
         return
     if votes is None or predictions is None:
         raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
-    written = [path for path in (json, markdown, latex) if path is not None and str(path) == "-"]
-    if len(written) > 1:
+    if [str(path) for path in (json, markdown, latex)].count("-") > 1:
         raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
-    options = opt.reading_options(locals())
-    read, reading = votes_and_reading(votes, options)
+    to_screen = not any(str(path) == "-" for path in (json, markdown, latex))
+    read, how = votes_and_reading(votes, reading)
     read, models_left_out = people_alone(read)
     told = [models_left_out] if models_left_out else []
     systems = system_files([predictions, *(compare or ())])
-    order = options["classes"]
     if by is not None:
         evaluate_by_annotator(
             read,
             systems,
-            training=None if training is None else people_alone(votes_and_reading(training, options)[0])[0],
+            reading,
+            training=None if training is None else people_alone(votes_and_reading(training, reading)[0])[0],
             notes=told,
-            order=order,
-            item=item,
-            annotator=annotator,
-            label=label,
             given=given,
             only_common=only_common,
             pseudonyms=pseudonyms,
@@ -215,31 +194,26 @@ def evaluate(
             markdown=markdown,
             figure=figure,
         )
-        if not written:
+        if to_screen:
             again = f"dissensus evaluate --by annotator --votes {votes} --predictions {predictions}"
             next_step(f"{again} --figure groups.svg" if read.attributes else f"{again} --attribute COLUMN, for groups")
         return
-    labels = make(read, scheme)
     hard = None
     if majority is not None:
         hard = next((name for name, path in systems.items() if path == majority), MAJORITY_MODEL)
-    files = systems if hard is None or hard in systems else {**systems, hard: majority}
-    meaning = None if answers is None else read_answers(answers)
-    found = {
-        name: read_predictions(path, labels.classes, order=order, item=item, given=given, answers=meaning)
-        for name, path in files.items()
-        if path
-    }
-    human, aligned, left_out = align_predictions(labels, found, only_common=only_common)
-    left_out = (*told, *left_out)
+    files = systems if majority is None or hard is None or hard in systems else {**systems, hard: majority}
+    found, human, aligned, left_out = read_systems(
+        make(read, scheme), files, reading, given=given, answers=answers, only_common=only_common
+    )
+    told += left_out
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
     made = _strata(
-        strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme, least=least_people
+        strata or ["agreement"], human, read, source=predictions, item=reading.item, scheme=scheme, least=least_people
     )
     asked = None
     if question is not None:
         kept = read.item_attributes.get(question)
-        column = read_column(predictions, question, human.items, item=item) if kept is None else None
+        column = read_column(predictions, question, human.items, item=reading.item) if kept is None else None
         asked = column if kept is None else np.asarray(kept)[places_of(human.items, read.items)]
     result = score(
         human,
@@ -256,7 +230,7 @@ def evaluate(
     held = None
     if against is not None:
         held = score(
-            labels_beside(against, human, item=item),
+            labels_beside(against, human, item=reading.item),
             {name: aligned[name].probabilities for name in systems},
             metrics=chosen or AGAINST,
             strata=made,
@@ -264,10 +238,10 @@ def evaluate(
             resamples=resamples,
             seed=seed,
         )
-    notes = [sentence for each in found.values() for sentence in each.notes] + list(left_out)
+    notes = [sentence for each in found.values() for sentence in each.notes] + told
     if json is not None:
         other = {} if held is None else {"against": {"file": str(against), **held.to_dict()}}
-        json_to(json, {**_sources(votes, systems, reading, notes), **result.to_dict(), **other})
+        json_to(json, {**_sources(votes, systems, how, notes), **result.to_dict(), **other})
     if markdown is not None:
         text_to(markdown, result.to_markdown())
     if latex is not None:
@@ -276,44 +250,67 @@ def evaluate(
         from dissensus.report.dots import draw_dots
 
         draw_dots(result, figure)
-    if written:
+    if not to_screen:
         return
     if full:
-        opt.show_reading(reading)
+        opt.show_reading(how)
         for sentence in notes:
             note(sentence)
         _print_all(result)
-        _print_against(held, against)
-        next_step(f"dissensus report --votes {votes} --predictions {predictions}")
-        return
-    how = [f"votes as {reading.format}"] if reading is not None else []
-    for kind in dict.fromkeys(each.given for each in found.values()):
-        of_kind = [name for name, each in found.items() if each.given == kind]
-        how.append(f"{of_kind[0] if len(of_kind) == 1 else f'{len(of_kind)} files'} as {kind}")
-    _print_screen(result, [*left_out, *result.cautions], how, strata=strata or (), notes=len(notes))
-    _print_against(held, against)
+    else:
+        cautions = [*told, *result.cautions]
+        _print_screen(result, cautions, _read_as(how, found), strata=strata or (), notes=len(notes))
+    if held is not None:
+        console().print(f"\n[bold]Against {plain(str(against))}, not against people[/]")
+        _print_grid(*held.overall.grid())
     next_step(f"dissensus report --votes {votes} --predictions {predictions}")
 
 
-def _print_against(held: Evaluation | None, path: Path | None) -> None:
-    """The scores against other labels than the votes."""
-    if held is not None:
-        console().print(f"\n[bold]Against {plain(str(path))}, not against people[/]")
-        _print_grid(*held.overall.grid())
+def read_systems(
+    labels: LabelDistribution,
+    files: Mapping[str, Path],
+    reading: Options,
+    *,
+    given: Literal["probabilities", "logits"] | None,
+    answers: Path | None = None,
+    only_common: bool,
+) -> tuple[dict[str, Predictions], LabelDistribution, dict[str, Any], Sequence[str]]:
+    """Each system's predictions as read; labels and predictions of the same items; what was left out, in sentences."""
+    from dissensus.evaluation.model_outputs import read_answers
+    from dissensus.evaluation.predictions import align_predictions, read_predictions
+
+    meaning = None if answers is None else read_answers(answers)
+    found = {
+        name: read_predictions(
+            path, labels.classes, order=reading.classes, item=reading.item, given=given, answers=meaning
+        )
+        for name, path in files.items()
+    }
+    return found, *align_predictions(labels, found, only_common=only_common)
 
 
-def votes_and_reading(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
+def _read_as(how: Reading | None, found: Mapping[str, Predictions]) -> list[str]:
+    """What votes and predictions were read as, in a few words each."""
+    said = [] if how is None else [f"votes as {how.format}"]
+    for kind in dict.fromkeys(each.given for each in found.values()):
+        of_kind = [name for name, each in found.items() if each.given == kind]
+        said.append(f"{of_kind[0] if len(of_kind) == 1 else f'{len(of_kind)} files'} as {kind}")
+    return said
+
+
+def votes_and_reading(source: str, reading: Options) -> tuple[Votes, Reading | None]:
     """The votes; where these have their own classes, the stated ones are only the order of the predictions."""
     from dissensus.datasets import DATASETS
     from dissensus.votes.official import OFFICIAL
 
     path = Path(source)
     if path.exists():
-        form = options["format"]
-        own = form in OFFICIAL or (form is None and any(each.detect(path) for each in OFFICIAL.values()))
+        own = reading.format in OFFICIAL or (
+            reading.format is None and any(each.detect(path) for each in OFFICIAL.values())
+        )
     else:
         own = source in DATASETS
-    return opt.votes_named(source, {**options, "classes": None} if own else options)
+    return opt.votes_named(source, replace(reading, classes=None) if own else reading)
 
 
 def system_files(paths: list[Path]) -> dict[str, Path]:
@@ -463,33 +460,32 @@ def _print_grid(header: list[str], rows: list[list[str]]) -> None:
     out = console()
     widths = [max(len(row[place]) for row in (header, *rows)) for place in range(1, len(header))]
 
-    def table(cells: list[list[str]], *, headed: bool = False) -> Table:
-        made = Table(box=None, padding=(0, 2, 0, 0), show_header=headed)
+    def of(cells: list[list[str]], *, headed: bool = False) -> Table:
+        made = table()
+        made.show_header = headed
         for place, (name, width) in enumerate(zip(header[1:], widths, strict=True)):
             made.add_column(plain(name), justify="right" if place else "left", min_width=width, no_wrap=place > 0)
         for row in cells:
             made.add_row(*map(plain, row[1:]))
         return made
 
-    out.print(table([], headed=True))
+    out.print(of([], headed=True))
     for head, members in groupby(rows, key=lambda row: row[0]):
         out.print(f"[bold]{plain(head)}[/]")
-        out.print(table(list(members)))
+        out.print(of(list(members)))
 
 
 def _print_metrics() -> None:
-    from rich.table import Table
 
     from dissensus.evaluation.evaluating import DEFAULT_METRICS
     from dissensus.evaluation.metrics.registry import METRICS
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("name", "what", "better", "reference"):
-        table.add_column(column, no_wrap=column in ("name", "better"))
+    made = table("name", "what", "better", "reference")
+    made.columns[0].no_wrap = made.columns[2].no_wrap = True
     for metric in METRICS.values():
         shown = f"[bold]{metric.name}[/]{' *' if metric.name in DEFAULT_METRICS else ''}"
         needs = f" (needs {', '.join(metric.needs)})" if metric.needs else ""
         what = f"{metric.title}{f', {metric.unit}' if metric.unit else ''}{needs}"
-        table.add_row(shown, plain(what), metric.better, plain(metric.reference))
-    console().print(table)
+        made.add_row(shown, plain(what), metric.better, plain(metric.reference))
+    console().print(made)
     note("* is shown where no metrics are named")

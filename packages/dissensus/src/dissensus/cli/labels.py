@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain, table
 
 if TYPE_CHECKING:
     from dissensus.labels import LabelDistribution
+    from dissensus.votes.reading import Options
     from dissensus.votes.table import Votes
 
 
@@ -24,8 +25,10 @@ def _list_schemes(asked: bool) -> None:
         raise typer.Exit
 
 
+@opt.reads("gold_columns", "prior", "method", "max_iterations", "skills", "licence")
 def labels(
     source: opt.Source,
+    reading: Options,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -85,23 +88,6 @@ def labels(
     stream: Annotated[
         bool, typer.Option("--stream", help="Count a file larger than memory; who voted is not looked at.")
     ] = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    label: opt.Label = None,
-    response: opt.Response = None,
-    seconds: opt.Seconds = None,
-    time: opt.Time = None,
-    kind: opt.Kind = None,
-    keep: opt.Keep = None,
-    annotators: opt.Annotators = None,
-    models: opt.Models = None,
-    columns: opt.ColumnNames = None,
-    missing: opt.Missing = None,
-    classes: opt.Classes = None,
-    ordered: opt.Ordered = None,
-    separator: opt.Separator = None,
-    duplicates: opt.Duplicates = "refuse",
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
 ) -> None:
@@ -128,7 +114,6 @@ def labels(
         options["method"] = method
     if max_iterations is not None:
         options["max_iterations"] = max_iterations
-    reading = opt.reading_options(locals())
     published = opt.is_known(source) and DATASETS[source].read_labelled is not None
     if probabilities or published:
         if release is not None or by != "item" or gold is not None or scheme != "frequency":
@@ -138,7 +123,7 @@ def labels(
         made = (
             DATASETS[source].load_labelled().human
             if published
-            else read_labels(Path(source), item=item, classes=reading["classes"], ordered=bool(ordered))
+            else read_labels(Path(source), item=reading.item, classes=reading.classes, ordered=bool(reading.ordered))
         )
     elif stream:
         if release is not None or by != "item":
@@ -217,16 +202,15 @@ def _with_models(votes: Votes) -> tuple[Votes, str]:
 
 
 def _streamed(
-    source: str, scheme: str, reading: dict[str, Any], options: dict[str, Any], *, with_models: bool
+    source: str, scheme: str, reading: Options, options: dict[str, Any], *, with_models: bool
 ) -> LabelDistribution:
     from dissensus.errors import InputError
     from dissensus.labels.schemes import label_counts
     from dissensus.votes.counting import count_votes
 
-    if reading["models"]:
+    if reading.models:
         raise InputError("--stream counts votes without looking at who voted; mark models in a column 'kind' (--kind)")
-    kept = ("item", "label", "kind", "classes", "ordered")
-    chosen = {name: value for name, value in reading.items() if name in kept}
+    chosen = {name: getattr(reading, name) for name in ("item", "label", "kind", "classes", "ordered")}
     counted = count_votes(source, with_models=with_models, **chosen)
     if counted.left_out:
         note(f"{counted.left_out:,} votes are from models: left out")
@@ -252,14 +236,12 @@ def _facts(made: LabelDistribution) -> dict[str, Any]:
 
 
 def _print(made: LabelDistribution) -> None:
-    from rich.table import Table
-
     out = console()
     out.print(f"[bold]{made.scheme}[/]: {len(made):,} items, {len(made.classes)} classes")
     if made.model is not None:
         out.print(made.model.report())
     majority = made.majority()
-    facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    facts = table()
     facts.add_row("mean entropy", f"{made.entropy.mean():.3f} nats")
     facts.add_row("unanimous", f"{made.unanimous.mean():.1%}")
     tied = majority.tied.nonzero()[0]
@@ -270,14 +252,12 @@ def _print(made: LabelDistribution) -> None:
         facts.add_row("mean uncertainty", f"{made.mean_uncertainty.mean():.3f}")
         facts.add_row("unsure proportion", f"{made.unsure_proportion.mean():.3f}")
     out.print(facts)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("class")
-    table.add_column("mean probability", justify="right")
+    shown = table("class", ">mean probability")
     means = list(zip(made.classes, made.probabilities.mean(axis=0).tolist(), strict=True))
     if len(means) > 15:
         means.sort(key=lambda each: -each[1])
     for name, share in means[: 15 if len(means) <= 15 else 12]:
-        table.add_row(plain(name), f"{share:.3f}")
+        shown.add_row(plain(name), f"{share:.3f}")
     if len(means) > 15:
-        table.add_row(f"{len(means) - 12:,} more", f"{sum(share for _, share in means[12:]):.3f}")
-    out.print(table)
+        shown.add_row(f"{len(means) - 12:,} more", f"{sum(share for _, share in means[12:]):.3f}")
+    out.print(shown)

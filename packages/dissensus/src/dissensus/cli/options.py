@@ -2,86 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args, get_type_hints
 
 import typer
 
 from dissensus.cli.printing import note
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dissensus.cores import Over
-    from dissensus.votes.reading import Reading
+    from dissensus.votes.reading import Options, Reading
     from dissensus.votes.table import Votes
 
 Source = Annotated[str, typer.Argument(metavar="VOTES", help="A votes file, or the name of a known dataset (words).")]
-Format = Annotated[
-    str | None, typer.Option("--format", help="How to read the file; found from its name and content if not given.")
-]
-Item = Annotated[str | None, typer.Option(help="Column of item names.", rich_help_panel="Columns")]
-Annotator = Annotated[str | None, typer.Option(help="Column of annotator names.", rich_help_panel="Columns")]
-Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="Columns")]
-Response = Annotated[
-    str | None, typer.Option(help="Column of yes / no / unsure, one row per class.", rich_help_panel="Columns")
-]
-Seconds = Annotated[str | None, typer.Option(help="Column of seconds per judgement.", rich_help_panel="Columns")]
-Time = Annotated[
-    str | None, typer.Option(help="Column that says when a judgement was given.", rich_help_panel="Columns")
-]
-Kind = Annotated[
-    str | None,
-    typer.Option(
-        help="Column that says whether a person or a model gave a row; one called kind is found by itself.",
-        rich_help_panel="Columns",
-    ),
-]
-Models = Annotated[
-    str | None,
-    typer.Option(
-        help="Annotators who are models, where no column says so: names or patterns (gpt-*), separated by commas.",
-        rich_help_panel="Columns",
-    ),
-]
-Attributes = Annotated[
-    list[str] | None,
-    typer.Option("--attribute", help="Column that describes annotators; repeat for more.", rich_help_panel="Columns"),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--keep", help="Column that describes items (text, source, gold); repeat for more.", rich_help_panel="Columns"
-    ),
-]
-Annotators = Annotated[
-    str | None,
-    typer.Option(
-        help="Columns of a wide table that are annotators: names or patterns (ann*), separated by commas.",
-        rich_help_panel="Columns",
-    ),
-]
-ColumnNames = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        help="Names of all columns of a file without a header, separated by commas.",
-        rich_help_panel="Columns",
-    ),
-]
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        help="What stands for a label that was not given, separated by commas (NA,-1,); by default empty cells, NA, "
-        "NaN and the like, which a long file may not hold."
-    ),
-]
-Classes = Annotated[
-    str | None, typer.Option(help="Class names in order, separated by commas; any other label is refused.")
-]
-Ordered = Annotated[bool | None, typer.Option("--ordered/--nominal", help="Whether the classes are a scale.")]
-Separator = Annotated[str | None, typer.Option(help="What separates the labels of a cell that holds several.")]
-Duplicates = Annotated[
-    Literal["refuse", "first", "last"], typer.Option(help="What to do where an annotator judged an item twice.")
-]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 StudyOrStore = Annotated[
     str,
@@ -180,20 +118,118 @@ def over(engine: str, address: str | None, *, device: str = "cpu") -> Over:
     return cluster
 
 
-def reading_options(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a command that say how to read a votes file."""
-    names = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "duplicates")
-    chosen = {name: given[name] for name in names} | {name: given.get(name) for name in ("time", "kind")}
-    chosen["classes"] = (
-        None if given["classes"] is None else tuple(name.strip() for name in given["classes"].split(","))
-    )
-    for name in ("annotators", "models", "columns", "missing"):
-        text = given.get(name)
-        chosen[name] = None if text is None else tuple(each.strip() for each in text.split(","))
-    chosen |= {name: chosen[name] or () for name in ("annotators", "models")}
-    chosen["attributes"] = tuple(given.get("attribute") or ())
-    chosen["item_attributes"] = tuple(given.get("keep") or ())
-    return chosen
+COLUMNS: Final = {
+    "item": "Column of item names.",
+    "annotator": "Column of annotator names.",
+    "label": "Column of classes.",
+    "response": "Column of yes / no / unsure, one row per class.",
+    "seconds": "Column of seconds per judgement.",
+    "time": "Column that says when a judgement was given.",
+    "kind": "Column that says whether a person or a model gave a row; one called kind is found by itself.",
+    "attributes": "Column that describes annotators; repeat for more.",
+    "item_attributes": "Column that describes items (text, source, gold); repeat for more.",
+    "annotators": "Columns of a wide table that are annotators: names or patterns (ann*), separated by commas.",
+    "models": "Annotators who are models, where no column says so: names or patterns (gpt-*), separated by commas.",
+    "columns": "Names of all columns of a file without a header, separated by commas.",
+}
+"""Options that say where things stand in a votes file, by the names of `dissensus.votes.reading.Options`."""
+
+READING: Final = COLUMNS | {
+    "format": "How to read the file; found from its name and content if not given.",
+    "missing": "What stands for a label that was not given, separated by commas (NA,-1,); by default empty cells, NA, "
+    "NaN and the like, which a long file may not hold.",
+    "classes": "Class names in order, separated by commas; any other label is refused. Predictions that have no class "
+    "names are in this order.",
+    "ordered": "Whether the classes are a scale.",
+    "separator": "What separates the labels of a cell that holds several.",
+    "duplicates": "What to do where an annotator judged an item twice.",
+}
+"""All options that say how to read a votes file."""
+
+TYPED: Final = {"attributes": "--attribute", "item_attributes": "--keep", "ordered": "--ordered/--nominal"}
+"""How an option is typed that is not called as it is typed."""
+
+KINDS: Final[dict[str, Any]] = {
+    "attributes": list[str] | None,
+    "item_attributes": list[str] | None,
+    "ordered": bool | None,
+    "duplicates": Literal["refuse", "first", "last"],
+}
+"""What an option holds that is not a text; several in one text are separated by commas."""
+
+SEVERAL: Final = ("annotators", "models", "columns", "missing", "classes")
+
+
+def _all_help(context: typer.Context, asked: bool) -> None:
+    if asked:
+        for each in context.command.params:
+            setattr(each, "hidden", False)  # noqa: B010 - arguments have it too, but do not declare it
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+AllHelp = Annotated[
+    bool,
+    typer.Option(
+        "--help-all",
+        help="Show every option, also the rarer ones and those of reading votes, and stop.",
+        is_eager=True,
+        callback=_all_help,
+    ),
+]
+
+
+def reads(*further: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command that reads votes: its parameter `reading`, an `Options`, is given by the options of `READING`.
+
+    These, and those of its own that are named as `further`, stand on the page of --help-all, not on that of --help.
+    """
+
+    def made(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, localns={"Options": object}, include_extras=True)
+
+        @functools.wraps(command)
+        def called(*, help_all: bool = False, **given: Any) -> None:
+            from dissensus.votes.reading import Options
+
+            said = {name: _as_read(name, given.pop(name, None)) for name in READING}
+            command(**given, reading=Options(**{name: each for name, each in said.items() if each is not None}))
+
+        own = [each for each in inspect.signature(command).parameters.values() if each.name != "reading"]
+        shown = [each.replace(annotation=hints[each.name]) for each in own]
+        shown += [_keyword("help_all", AllHelp, default=False), *(_reading_option(name) for name in READING)]
+        hidden = {*further, *READING}
+        shown = [each.replace(annotation=_hidden(each.annotation)) if each.name in hidden else each for each in shown]
+        called.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        called.__annotations__ = {each.name: each.annotation for each in shown}
+        return called
+
+    return made
+
+
+def _keyword(name: str, hint: Any, *, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _reading_option(name: str) -> inspect.Parameter:
+    panel = "Columns" if name in COLUMNS else "How votes are read"
+    option = typer.Option(TYPED.get(name, f"--{name}"), help=READING[name], rich_help_panel=panel)
+    default = "refuse" if name == "duplicates" else None
+    return _keyword(name, Annotated[KINDS.get(name, str | None), option], default=default)
+
+
+def _hidden(hint: Any) -> Any:
+    kind, option = get_args(hint)
+    option = copy(option)
+    option.hidden = True
+    return Annotated[kind, option]
+
+
+def _as_read(name: str, given: Any) -> Any:
+    """What was typed, as `Options` takes it: lists are separated by commas."""
+    if name in SEVERAL and given is not None:
+        return tuple(each.strip() for each in given.split(","))
+    return tuple(given) if isinstance(given, list) else given
 
 
 def is_known(source: str) -> bool:
@@ -213,21 +249,22 @@ def item_attribute(votes: Votes, name: str) -> Any:
     return votes.item_attributes[name]
 
 
-def votes_named(source: str, options: dict[str, Any]) -> tuple[Votes, Reading | None]:
+def votes_named(source: str, options: Options) -> tuple[Votes, Reading | None]:
     """The votes of a file, with how it was understood, or those of a known dataset."""
     from dissensus.datasets import DATASETS
     from dissensus.errors import InputError, choices
-    from dissensus.votes.reading import Options, understand
+    from dissensus.votes.reading import understand
 
     path = Path(source)
     if not path.exists() and not path.suffix and path.name == source and source not in DATASETS:
         raise InputError(f"'{source}' is neither a file here nor a known dataset{choices(source, DATASETS)}")
     if is_known(source):
-        given = [name for name, value in options.items() if value not in (None, "refuse", ())]
+        given = options.given(*READING)
         if given:
-            raise InputError(f"{source} is a known dataset and needs no --{given[0]}; leave it out, or name a file")
+            typed = TYPED.get(given[0], f"--{given[0]}")
+            raise InputError(f"{source} is a known dataset and needs no {typed}; leave it out, or name a file")
         return DATASETS[source].load(), None
-    reading = understand(path, Options(**options))
+    reading = understand(path, options)
     return reading.votes, reading
 
 

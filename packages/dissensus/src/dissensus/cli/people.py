@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, Literal
 
-from dissensus.cli.printing import console, json_to, note, plain, text_to
+from dissensus.cli.printing import console, json_to, note, plain, table, text_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.people.evaluating import PeopleEvaluation
     from dissensus.evaluation.people.groups import GroupScores
     from dissensus.evaluation.people.vote_scores import VotePredictions
+    from dissensus.votes.reading import Options
     from dissensus.votes.table import Votes
 
 MOST_PEOPLE: Final = 5
@@ -30,13 +31,10 @@ FEWEST_VOTES: Final = 10
 def evaluate_by_annotator(
     votes: Votes,
     files: Mapping[str, Path],
+    reading: Options,
     *,
     training: Votes | None,
     notes: Sequence[str],
-    order: Sequence[str] | None,
-    item: str | None,
-    annotator: str | None,
-    label: str | None,
     given: Literal["probabilities", "logits"] | None,
     only_common: bool,
     pseudonyms: str | None,
@@ -57,14 +55,14 @@ def evaluate_by_annotator(
     labels: list[str] = []
     notes = list(notes)
     for number, (name, path) in enumerate(files.items()):
-        if predicts_people(path, annotator=annotator):
+        if predicts_people(path, annotator=reading.annotator):
             read = read_vote_predictions(
                 path,
                 votes,
-                order=order,
-                item=item,
-                annotator=annotator,
-                label=label,
+                order=reading.classes,
+                item=reading.item,
+                annotator=reading.annotator,
+                label=reading.label,
                 given=given,
                 only_common=only_common,
             )
@@ -72,7 +70,7 @@ def evaluate_by_annotator(
             labels += [name] if read.given == "labels" else []
             notes += read.notes
         elif number:
-            found = read_predictions(path, votes.classes, order=order, item=item, given=given)
+            found = read_predictions(path, votes.classes, order=reading.classes, item=reading.item, given=given)
             systems[f"{name} (item only)"] = item_predictions(votes, found.items, found.probabilities.mean(axis=0))
             seeds = f" in the mean over its {len(found.seeds)} seeds" if len(found.seeds) > 1 else ""
             notes.append(f"{path}: it has no column of annotators, so it predicts the same of everybody{seeds}")
@@ -102,8 +100,6 @@ def evaluate_by_annotator(
 
 def score_lewidi(submission: Path, reference: Path, *, json: Path | None) -> None:
     """Score a submission to LeWiDi 2025, and print or write its scores."""
-    from rich.table import Table
-
     from dissensus.evaluation.people.lewidi import score_submission
 
     found = score_submission(submission, reference)
@@ -111,17 +107,13 @@ def score_lewidi(submission: Path, reference: Path, *, json: Path | None) -> Non
         json_to(json, {"submission": str(submission), "scores": [asdict(each) for each in found]})
     if json is not None and str(json) == "-":
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("dataset", "task", "measure (lower is better)"):
-        table.add_column(title)
-    for title in ("items", "score", "baseline"):
-        table.add_column(title, justify="right")
+    shown = table("dataset", "task", "measure (lower is better)", ">items", ">score", ">baseline")
     for each in found:
         task = "A, soft" if each.task == "soft" else "B, perspectivist"
         baseline = "–" if each.baseline is None else f"{each.baseline:.5f}"
-        table.add_row(each.dataset, task, each.measure, f"{each.items:,}", f"{each.score:.5f}", baseline)
+        shown.add_row(each.dataset, task, each.measure, f"{each.items:,}", f"{each.score:.5f}", baseline)
     out = console()
-    out.print(table)
+    out.print(shown)
     for sentence in dict.fromkeys(
         f"{each.dataset}, {each.task}: {each.baseline_is}" for each in found if each.baseline_is
     ):
@@ -256,7 +248,8 @@ def _signed(value: Estimate) -> str:
 
 
 def _markdown(result: PeopleEvaluation) -> str:
-    from dissensus.evaluation.comparison.tables import as_list, as_markdown, markdown
+    from dissensus.evaluation.comparison.tables import as_list
+    from dissensus.pages import as_markdown, markdown
 
     def table(lines: list[list[str]]) -> str:
         header, *rows = ([as_markdown(cell) for cell in line] for line in lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.evaluate import short_table, system_files, votes_and_reading
+from dissensus.cli.evaluate import read_systems, short_table, system_files, votes_and_reading
 from dissensus.cli.printing import console, json_to, next_step, note, plain
 
 if TYPE_CHECKING:
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.finite_panel.finding import Finding
     from dissensus.planning.planned import Choice, Plan
+    from dissensus.votes.reading import Options
     from dissensus.votes.table import Votes
 
 
+@opt.reads()
 def plan(
     source: opt.Source,
+    reading: Options,
     budget: Annotated[
         float | None,
         typer.Option(
@@ -62,17 +65,6 @@ def plan(
         ),
     ] = None,
     given: opt.Given = None,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    label: opt.Label = None,
-    response: opt.Response = None,
-    seconds: opt.Seconds = None,
-    keep: opt.Keep = None,
-    classes: opt.Classes = None,
-    ordered: opt.Ordered = None,
-    separator: opt.Separator = None,
-    duplicates: opt.Duplicates = "refuse",
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
 ) -> None:
@@ -80,12 +72,9 @@ def plan(
     from dissensus.planning.planned import plan as planned
     from dissensus.votes.kinds import people_alone
 
-    options = opt.reading_options(locals())
-    read, reading = votes_and_reading(source, options)
+    read, how = votes_and_reading(source, reading)
     votes, left_out = people_alone(read)
-    votes, systems, notes = _systems(
-        predictions, compare, votes, options, item=item, given=given, only_common=only_common
-    )
+    votes, systems, notes = _systems(predictions, compare, votes, reading, given=given, only_common=only_common)
     result = planned(
         votes,
         goal=goal,
@@ -100,11 +89,11 @@ def plan(
 
         write_plan(result, output)
     if json is not None:
-        json_to(json, {"votes": source, **opt.reading_dict(reading), **result.to_dict()})
+        json_to(json, {"votes": source, **opt.reading_dict(how), **result.to_dict()})
     for sentence in [left_out, *notes] if left_out else notes:
         note(sentence)
     if json is None or str(json) != "-":
-        opt.show_reading(reading)
+        opt.show_reading(how)
         _print(result)
     next_step(
         f"dissensus plan {source} -o FOLDER, for the list of items"
@@ -117,27 +106,24 @@ def _systems(
     predictions: Path | None,
     compare: list[Path] | None,
     votes: Votes,
-    options: dict[str, Any],
+    reading: Options,
     *,
-    item: str | None,
     given: Literal["probabilities", "logits"] | None,
     only_common: bool,
 ) -> tuple[Votes, dict[str, Table] | None, list[str]]:
     """The votes, of common items alone where that is asked for, and each system's probabilities for their items."""
     from dissensus.arrays import places_of
     from dissensus.errors import InputError
-    from dissensus.evaluation.predictions import align_predictions, read_predictions
     from dissensus.labels.schemes import frequency
 
     if predictions is None:
         if compare:
             raise InputError("plan: --compare needs --predictions, the other of the two systems; give both")
         return votes, None, []
-    found = {
-        name: read_predictions(path, votes.classes, order=options["classes"], item=item, given=given)
-        for name, path in system_files([predictions, *(compare or ())]).items()
-    }
-    human, models, left_out = align_predictions(frequency(votes), found, only_common=only_common)
+    files = system_files([predictions, *(compare or ())])
+    found, human, models, left_out = read_systems(
+        frequency(votes), files, reading, given=given, only_common=only_common
+    )
     if human.classes != votes.classes:
         raise InputError("plan: the predictions have classes that nobody voted for; leave them out")
     notes = [*left_out, *(sentence for each in found.values() for sentence in each.notes)]

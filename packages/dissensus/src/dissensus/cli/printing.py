@@ -12,6 +12,7 @@ from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 
 def console() -> Console:
@@ -38,6 +39,23 @@ def plain(text: str) -> str:
     from rich.markup import escape
 
     return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
+
+
+def table(*headings: str, title: str | None = None, no_wrap: bool = False) -> Table:
+    """A table without rules; a heading that begins with > stands to the right, without any there is no line of them.
+
+    Args:
+        headings: of the columns, as Rich's markup.
+        title: above it, as Rich's markup.
+        no_wrap: whether columns to the right stay on one line.
+    """
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=bool(headings))
+    for heading in headings:
+        right = heading.startswith(">")
+        made.add_column(heading.removeprefix(">"), justify="right" if right else "left", no_wrap=right and no_wrap)
+    return made
 
 
 def json_to(path: Path, value: Any) -> None:

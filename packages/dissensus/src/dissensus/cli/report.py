@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,9 +13,12 @@ from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 
 if TYPE_CHECKING:
     from dissensus.report.subject import Subject
+    from dissensus.votes.reading import Options
 
 
+@opt.reads("pseudonyms", "least_people")
 def report(
+    reading: Options,
     source: Annotated[
         str | None,
         typer.Argument(
@@ -43,19 +46,6 @@ def report(
         Path,
         typer.Option("-o", "--output", metavar="FILE", help="The page to write.", callback=opt.not_standard_output),
     ] = Path("report.html"),
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    label: opt.Label = None,
-    response: opt.Response = None,
-    seconds: opt.Seconds = None,
-    kind: opt.Kind = None,
-    models: opt.Models = None,
-    attribute: opt.Attributes = None,
-    classes: opt.Classes = None,
-    ordered: opt.Ordered = None,
-    separator: opt.Separator = None,
-    duplicates: opt.Duplicates = "refuse",
     seed: Annotated[int, typer.Option(help="Seed of resamples and of thinned points.")] = 0,
     json: opt.JsonTo = None,
 ) -> None:
@@ -80,7 +70,7 @@ def report(
         subject = _of_files(
             votes,
             [predictions, *(compare or ())],
-            opt.reading_options(locals()),
+            reading,
             texts=texts,
             given=given,
             answers=answers,
@@ -103,7 +93,7 @@ def report(
 def _of_files(
     votes: str,
     paths: list[Path],
-    reading: dict[str, Any],
+    reading: Options,
     *,
     texts: Path | None,
     given: Literal["probabilities", "logits"] | None,
@@ -115,11 +105,10 @@ def _of_files(
     resamples: int,
     seed: int,
 ) -> Subject:
-    from dissensus.cli.evaluate import system_files, votes_and_reading
+    from dissensus.cli.evaluate import read_systems, system_files, votes_and_reading
     from dissensus.evaluation.evaluating import evaluate
     from dissensus.evaluation.metrics.registry import REPORTED
-    from dissensus.evaluation.model_outputs import read_answers
-    from dissensus.evaluation.predictions import align_predictions, read_column, read_predictions
+    from dissensus.evaluation.predictions import read_column
     from dissensus.labels.labelling import label as make
     from dissensus.report.subject import files_subject
     from dissensus.votes.kinds import people_alone
@@ -131,14 +120,9 @@ def _of_files(
         read = pseudonymous(read, pseudonyms)
     labels = make(read, scheme)
     files = system_files(paths)
-    meaning = None if answers is None else read_answers(answers)
-    found = {
-        name: read_predictions(
-            path, labels.classes, order=reading["classes"], item=reading["item"], given=given, answers=meaning
-        )
-        for name, path in files.items()
-    }
-    human, models, left_out = align_predictions(labels, found, only_common=only_common)
+    _, human, models, left_out = read_systems(
+        labels, files, reading, given=given, answers=answers, only_common=only_common
+    )
     evaluation = evaluate(human, models, votes=read, metrics=REPORTED, resamples=resamples, seed=seed)
     told = [("votes", votes), *((f"predictions {name}", str(path)) for name, path in files.items())]
     told += [("texts", str(texts))] if texts is not None else []

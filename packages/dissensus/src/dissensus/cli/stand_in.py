@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.stand_in.alternative_annotator import Score
     from dissensus.evaluation.stand_in.answers import Answers
     from dissensus.evaluation.stand_in.judging import Judged, StandIn
+    from dissensus.votes.reading import Options
 
 MOST_PARTS = 8
 """Parts on the screen, those on which the model is least often as good as people."""
@@ -24,7 +25,9 @@ MOST_ITEMS = 3
 """Items on the screen, those on which the model is furthest behind people."""
 
 
+@opt.reads("pseudonyms", "least_people")
 def stand_in(
+    reading: Options,
     votes: Annotated[
         str, typer.Option("--votes", metavar="FILE", help="A votes file, or the name of a known dataset.")
     ],
@@ -84,20 +87,6 @@ def stand_in(
     answers: opt.Answers = None,
     pseudonyms: opt.Pseudonyms = None,
     least_people: opt.LeastPeople = LEAST_PEOPLE,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    label: opt.Label = None,
-    response: opt.Response = None,
-    seconds: opt.Seconds = None,
-    kind: opt.Kind = None,
-    models: opt.Models = None,
-    attribute: opt.Attributes = None,
-    keep: opt.Keep = None,
-    classes: opt.Classes = None,
-    ordered: opt.Ordered = None,
-    separator: opt.Separator = None,
-    duplicates: opt.Duplicates = "refuse",
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
 ) -> None:
@@ -109,15 +98,14 @@ def stand_in(
     from dissensus.votes.kinds import people_alone
     from dissensus.votes.privacy import pseudonymous
 
-    options = opt.reading_options(locals())
-    said, _ = votes_and_reading(votes, options)
+    said, _ = votes_and_reading(votes, reading)
     read, left_out = people_alone(said)
     meaning = None if answers is None else read_answers(answers)
     files = system_files([*([] if predictions is None else [predictions]), *(compare or ())])
     judged: dict[str, Answers] = {} if predictions is not None else voted_answers(said)
     for name, path in files.items():
         found = read_model_answers(
-            path, read, name=name, order=options["classes"], item=item, given=given, answers=meaning
+            path, read, name=name, order=reading.classes, item=reading.item, given=given, answers=meaning
         )
         again = [each for each in found if each in judged]
         if again:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, table
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of, pseudonymous
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dissensus.labels.uncertainty import Correlations
     from dissensus.votes.groups import OriginalAgreement
     from dissensus.votes.inspection import Inspection
+    from dissensus.votes.reading import Options
     from dissensus.votes.table import Votes
 
 SHOWN: Final = 12
@@ -27,26 +28,10 @@ app = typer.Typer(name="votes", help="Look at votes, or convert them.", no_args_
 
 
 @app.command()
+@opt.reads("pseudonyms", "least_people")
 def inspect(
     source: opt.Source,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    label: opt.Label = None,
-    response: opt.Response = None,
-    seconds: opt.Seconds = None,
-    time: opt.Time = None,
-    kind: opt.Kind = None,
-    attribute: opt.Attributes = None,
-    keep: opt.Keep = None,
-    annotators: opt.Annotators = None,
-    models: opt.Models = None,
-    columns: opt.ColumnNames = None,
-    missing: opt.Missing = None,
-    classes: opt.Classes = None,
-    ordered: opt.Ordered = None,
-    separator: opt.Separator = None,
-    duplicates: opt.Duplicates = "refuse",
+    reading: Options,
     contested: Annotated[int, typer.Option(help="How many contested items to list.", min=0)] = 10,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=0)] = 1000,
     by: Annotated[
@@ -67,17 +52,16 @@ def inspect(
     from dissensus.votes.groups import by_annotators, by_items, original_agreement
     from dissensus.votes.inspection import inspect as look
 
-    options = opt.reading_options(locals())
     asked = [name for name in (by, original) if name is not None]
     if asked and not opt.is_known(source):
-        options["item_attributes"] = tuple(dict.fromkeys((*options["item_attributes"], *asked)))
-    votes, reading = opt.votes_named(source, options)
+        reading = replace(reading, item_attributes=tuple(dict.fromkeys((*reading.item_attributes, *asked))))
+    votes, how = opt.votes_named(source, reading)
     if pseudonyms is not None:
         votes = pseudonymous(votes, pseudonyms)
     found = look(votes, resamples=resamples, seed=seed, contested=contested)
     votes = votes.people
     groups = () if by is None else by_items(votes, by, resamples=resamples, seed=seed)
-    people = {name: by_annotators(votes, name, least=least_people) for name in options["attributes"]}
+    people = {name: by_annotators(votes, name, least=least_people) for name in reading.attributes}
     for name in people:
         for sentence in groups_of(votes, name, least=least_people).told:
             note(sentence)
@@ -95,9 +79,9 @@ def inspect(
             "original": None if before is None else before.to_dict(),
             "uncertainty": None if hang is None else hang.to_dict(),
         }
-        json_to(json, {"source": source, **opt.reading_dict(reading), **found.to_dict(), **more})
+        json_to(json, {"source": source, **opt.reading_dict(how), **found.to_dict(), **more})
     if json is None or str(json) != "-":
-        opt.show_reading(reading)
+        opt.show_reading(how)
         _print(found, source)
         if groups:
             _print_groups(f"By {by}", groups)
@@ -116,8 +100,10 @@ def _knows_doubt(votes: Votes) -> bool:
 
 
 @app.command()
+@opt.reads()
 def convert(
     source: opt.Source,
+    reading: Options,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", help="The file to write; its ending says the kind, and - is standard output."),
@@ -129,24 +115,6 @@ def convert(
         Path | None, typer.Option(help="Write Croissant metadata of the written file to this JSON file.")
     ] = None,
     licence: Annotated[str | None, typer.Option(help="The licence that the metadata names.")] = None,
-    format: opt.Format = None,  # noqa: A002
-    item: opt.Item = None,
-    annotator: opt.Annotator = None,
-    label: opt.Label = None,
-    response: opt.Response = None,
-    seconds: opt.Seconds = None,
-    time: opt.Time = None,
-    kind: opt.Kind = None,
-    attribute: opt.Attributes = None,
-    keep: opt.Keep = None,
-    annotators: opt.Annotators = None,
-    models: opt.Models = None,
-    columns: opt.ColumnNames = None,
-    missing: opt.Missing = None,
-    classes: opt.Classes = None,
-    ordered: opt.Ordered = None,
-    separator: opt.Separator = None,
-    duplicates: opt.Duplicates = "refuse",
     json: opt.JsonTo = None,
 ) -> None:
     """Read any votes file and write it as another kind; Parquet reads back fastest."""
@@ -156,8 +124,8 @@ def convert(
     from dissensus.votes.kinds import share_of_models
     from dissensus.votes.writing import write_votes
 
-    votes, reading = opt.votes_named(source, opt.reading_options(locals()))
-    opt.show_reading(reading)
+    votes, how = opt.votes_named(source, reading)
+    opt.show_reading(how)
     write_votes(votes, output, format=to)
     if str(output) != "-":
         note(f"{len(votes):,} votes on {len(votes.items):,} items written to {output}")
@@ -178,14 +146,12 @@ def convert(
         lacking = ", ".join(name for name in REQUIRED if name not in found)
         note(f"add {lacking} to it before you publish the set: Croissant requires them")
     written = {"file": str(output), "votes": len(votes), "items": len(votes.items), "classes": votes.classes}
-    if json_alone(json, {**written, **opt.reading_dict(reading)}):
+    if json_alone(json, {**written, **opt.reading_dict(how)}):
         return
     next_step(f"dissensus votes inspect {source if str(output) == '-' else output}")
 
 
 def _print(found: Inspection, source: str) -> None:
-    from rich.table import Table
-
     from dissensus.votes.agreement import TITLES
 
     out = console()
@@ -197,7 +163,7 @@ def _print(found: Inspection, source: str) -> None:
     for sentence in found.sentences():
         out.print(plain(sentence))
     out.print()
-    facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    facts = table()
     per = found.judgements_per_item
     facts.add_row("judgements per item", f"{per.mean:.2f} (median {per.median:g}, {per.min} to {per.max})")
     if found.unanimous_share is not None and found.varied_share is not None:
@@ -217,10 +183,7 @@ def _print(found: Inspection, source: str) -> None:
         facts.add_row("judgements with unsure", f"{found.unsure_rate:.1%}")
     out.print(facts)
 
-    agreement = Table(title="Agreement", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    agreement.add_column("")
-    agreement.add_column("value", justify="right")
-    agreement.add_column("95 % interval", justify="right")
+    agreement = table("", ">value", ">95 % interval", title="Agreement")
     rows: dict[str, Any] = {TITLES[name]: estimate for name, estimate in found.agreement.items()}
     if found.split_half is not None:
         rows["split-half reliability, entropy"] = found.split_half.entropy
@@ -253,13 +216,7 @@ def _print(found: Inspection, source: str) -> None:
 
 
 def _classes(found: Inspection) -> Any:
-    from rich.table import Table
-
-    table = Table(title="Classes", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("class")
-    table.add_column("votes", justify="right")
-    table.add_column("share", justify="right")
-    table.add_column("")
+    made = table("class", ">votes", ">share", "", title="Classes")
     room = console().width - 24 - min(max(len(each.name) for each in found.classes), 20)
     widest = max((each.share for each in found.classes), default=1.0) or 1.0
     shown, rest = found.classes, found.classes[:0]
@@ -267,20 +224,12 @@ def _classes(found: Inspection) -> Any:
         ranked = sorted(found.classes, key=lambda each: -each.votes)
         shown, rest = tuple(ranked[:SHOWN]), tuple(ranked[SHOWN:])
     for each in shown:
-        table.add_row(
-            plain(each.name),
-            f"{each.votes:,}",
-            f"{each.share:.1%}",
-            f"[cyan]{'█' * round(min(24, max(room, 4)) * each.share / widest)}[/]",
-        )
+        bar = "█" * round(min(24, max(room, 4)) * each.share / widest)
+        made.add_row(plain(each.name), f"{each.votes:,}", f"{each.share:.1%}", f"[cyan]{bar}[/]")
     if rest:
-        table.add_row(
-            f"{len(rest):,} more",
-            f"{sum(each.votes for each in rest):,}",
-            f"{sum(each.share for each in rest):.1%}",
-            "",
-        )
-    return table
+        votes, share = sum(each.votes for each in rest), sum(each.share for each in rest)
+        made.add_row(f"{len(rest):,} more", f"{votes:,}", f"{share:.1%}", "")
+    return made
 
 
 def _annotators(found: Inspection) -> Any:
@@ -292,61 +241,46 @@ def _annotators(found: Inspection) -> Any:
 
 def _compared(title: str, who: str, rows: Sequence[dict[str, Any]]) -> Any:
     """Annotators or models, a row each: how far they agree with the others."""
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    made = table(title=title)
+    made.show_header = True
     narrow = console().width < 70
-    table.add_column(who, overflow="ellipsis", no_wrap=True)
+    made.add_column(who, overflow="ellipsis", no_wrap=True)
     headings = ("n", "agrees", "95 %") if narrow else ("judgements", "agreement", "95 % interval", "by chance")
     for column in headings:
-        table.add_column(column, justify="right", no_wrap=True)
+        made.add_column(column, justify="right", no_wrap=True)
     for row in rows[:10]:
         interval = f"{row['low']:.2f}-{row['high']:.2f}" if narrow else f"{row['low']:.3f} to {row['high']:.3f}"
         cells = (f"{row['judgements']:,}", f"{row['agreement']:.3f}", interval, f"{row['expected']:.3f}")
-        table.add_row(plain(str(row["annotator"])), *cells[: len(headings)])
-    return table
+        made.add_row(plain(str(row["annotator"])), *cells[: len(headings)])
+    return made
 
 
 def _contested(found: Inspection) -> Any:
-    from rich.table import Table
-
-    table = Table(title="Most contested items", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("item", overflow="ellipsis", no_wrap=True, max_width=40)
-    table.add_column("entropy", justify="right")
-    table.add_column("votes")
+    made = table("item", ">entropy", "votes", title="Most contested items")
+    made.columns[0].overflow, made.columns[0].no_wrap, made.columns[0].max_width = "ellipsis", True, 40
     for item in found.contested:
         votes = ", ".join(f"{plain(name)} {count}" for name, count in item.counts.items())
-        table.add_row(plain(str(item.item)), f"{item.entropy:.3f}", votes)
-    return table
+        made.add_row(plain(str(item.item)), f"{item.entropy:.3f}", votes)
+    return made
 
 
 def _print_groups(title: str, groups: Sequence[Any]) -> None:
     """Groups of items or annotators, a row each; columns that no group knows are left out."""
-    from rich.table import Table
-
     from dissensus.bootstrap import Estimate
 
-    table = Table(title=plain(title), title_justify="left", box=None, padding=(0, 2, 0, 0))
     names = [each.name for each in fields(groups[0]) if any(getattr(group, each.name) is not None for group in groups)]
-    for name in names:
-        heading = "" if name == "name" else name.replace("_", " ")
-        table.add_column(heading, justify="left" if name == "name" else "right")
+    headings = ("" if name == "name" else f">{name.replace('_', ' ')}" for name in names)
+    shown = table(*headings, title=plain(title))
 
     def cell(value: Any) -> str:
         if value is None:
             return ""
         if isinstance(value, Estimate):
             return str(value)
-        return (
-            f"{value:,}"
-            if isinstance(value, int)
-            else f"{value:.3f}"
-            if isinstance(value, float)
-            else plain(str(value))
-        )
+        return f"{value:,}" if isinstance(value, int) else f"{value:.3f}" if isinstance(value, float) else plain(value)
 
     for group in groups[:SHOWN]:
-        table.add_row(*(cell(getattr(group, name)) for name in names))
+        shown.add_row(*(cell(getattr(group, name)) for name in names))
     out = console()
     out.print()
     if out.width < 100:
@@ -356,14 +290,12 @@ def _print_groups(title: str, groups: Sequence[Any]) -> None:
             told = ", ".join(f"{name.replace('_', ' ')} {cell(getattr(group, name))}" for name in names[1:])
             out.print(f"[bold]{plain(group.name)}[/]: {told}")
     else:
-        out.print(table)
+        out.print(shown)
     if len(groups) > SHOWN:
         out.print(f"{len(groups) - SHOWN} more groups: see --json")
 
 
 def _print_original(before: OriginalAgreement, classes: Sequence[str]) -> None:
-    from rich.table import Table
-
     out = console()
     out.print()
     left_out = f"; {before.left_out:,} without one are left out" if before.left_out else ""
@@ -373,31 +305,18 @@ def _print_original(before: OriginalAgreement, classes: Sequence[str]) -> None:
     )
     if len(classes) > SHOWN:
         return
-    table = Table(
-        title="Original label (row) and majority (column)", title_justify="left", box=None, padding=(0, 2, 0, 0)
-    )
-    table.add_column("")
-    for name in classes:
-        table.add_column(plain(name), justify="right")
+    made = table("", *(f">{plain(name)}" for name in classes), title="Original label (row) and majority (column)")
     for name, row in zip(classes, before.matrix.tolist(), strict=True):
-        table.add_row(plain(name), *(f"{number:,}" for number in row))
-    out.print(table)
+        made.add_row(plain(name), *(f"{number:,}" for number in row))
+    out.print(made)
 
 
 def _print_correlations(found: Correlations) -> None:
     """How the measures of human uncertainty hang together: a pair a row, so that it fits any screen."""
-    from rich.table import Table
-
-    table = Table(
-        title=f"How measures of human uncertainty hang together (Spearman, {found.items:,} items)",
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
-    for column in ("", "", "correlation"):
-        table.add_column(column, justify="right" if column else "left")
+    title = f"How measures of human uncertainty hang together (Spearman, {found.items:,} items)"
+    made = table("", "", ">correlation", title=title)
     for (i, j), estimate in found.estimates.items():
-        table.add_row(found.measures[i], found.measures[j], str(estimate))
+        made.add_row(found.measures[i], found.measures[j], str(estimate))
     out = console()
     out.print()
-    out.print(table)
+    out.print(made)

@@ -25,25 +25,4 @@ if TYPE_CHECKING:
     from dissensus.datasets.words import read_words as read_words
     from dissensus.datasets.words import word_texts as word_texts
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "DATASETS": "catalogue",
-        "Dataset": "catalogue",
-        "LabelledItems": "labelled",
-        "Source": "sources",
-        "cache_folder": "catalogue",
-        "data_folder": "catalogue",
-        "find": "catalogue",
-        "get": "catalogue",
-        "load": "catalogue",
-        "load_labelled": "catalogue",
-        "read_cifar_batch": "images",
-        "read_idx": "images",
-        "read_source": "sources",
-        "read_soft_digits": "soft_digits",
-        "read_words": "words",
-        "word_texts": "words",
-        "write_sample": "sample",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -24,24 +24,4 @@ if TYPE_CHECKING:
     from dissensus.dynamics.regions import regions_by_rank as regions_by_rank
     from dissensus.dynamics.regions import regions_by_rule as regions_by_rule
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "DataMap": "maps",
-        "EpochDivergence": "divergence",
-        "Forgetting": "forgetting",
-        "MapMeans": "maps",
-        "Regions": "regions",
-        "StratumDivergence": "divergence",
-        "UncertaintyCorrelation": "human_uncertainty",
-        "data_map": "maps",
-        "data_maps": "maps",
-        "epoch_divergence": "divergence",
-        "forgetting_events": "forgetting",
-        "read_dynamics": "recorded",
-        "regions_by_rank": "regions",
-        "regions_by_rule": "regions",
-        "uncertainty_by_system": "human_uncertainty",
-        "uncertainty_correlations": "human_uncertainty",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -35,33 +35,4 @@ if TYPE_CHECKING:
     from dissensus.evaluation.stand_in.judging import judge_stand_ins as judge_stand_ins
     from dissensus.evaluation.streaming import Evaluator as Evaluator
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Evaluation": "evaluating",
-        "Evaluator": "streaming",
-        "METRICS": "metrics.registry",
-        "Metric": "metrics.metric",
-        "VotePredictions": "people.vote_scores",
-        "alternative_annotator_test": "stand_in.alternative_annotator",
-        "best_achievable": "finite_panel.best_achievable",
-        "by_attribute": "comparison.strata",
-        "compare": "comparison.differences",
-        "correct": "finite_panel.corrections",
-        "evaluate": "evaluating",
-        "evaluate_people": "people.evaluating",
-        "fit_calibrator": "calibration",
-        "item_predictions": "people.evaluating",
-        "judge_stand_ins": "stand_in.judging",
-        "mode_shift": "mode_audit",
-        "named_answers": "stand_in.answers",
-        "panel_of": "finite_panel.panel",
-        "people_map": "people.map",
-        "people_ruler": "finite_panel.people_ruler",
-        "read_model_answers": "stand_in.answers",
-        "read_predictions": "predictions",
-        "score_submission": "people.lewidi",
-        "voted_answers": "stand_in.answers",
-        "worth_in_people": "finite_panel.people_ruler",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

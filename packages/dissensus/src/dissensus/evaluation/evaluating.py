@@ -15,7 +15,7 @@ from dissensus.evaluation.baselines import MAJORITY, make_baselines, marginal
 from dissensus.evaluation.comparison.differences import Differences, differences, seed_numbers, with_holm
 from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
 from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halves_of, make_strata, rows_of
-from dissensus.evaluation.comparison.tables import DASH, as_list, html, latex, markdown, shown
+from dissensus.evaluation.comparison.tables import DASH, as_list, latex, shown
 from dissensus.evaluation.comparison.verdict import listed, verdict
 from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.people_ruler import people_ruler, worth_in_people
@@ -40,6 +40,7 @@ from dissensus.evaluation.scoring import (
     surprise,
 )
 from dissensus.labels.distribution import LabelDistribution
+from dissensus.pages import html, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -16,16 +16,4 @@ if TYPE_CHECKING:
     from dissensus.items.reading import read_texts as read_texts
     from dissensus.items.shown import Items as Items
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Encoder": "encoders",
-        "Items": "shown",
-        "character_ngrams": "ngrams",
-        "encoded": "encoders",
-        "fit_encoder": "encoders",
-        "read_images": "reading",
-        "read_texts": "reading",
-        "restore_encoder": "encoders",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

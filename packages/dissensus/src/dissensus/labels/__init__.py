@@ -18,18 +18,4 @@ if TYPE_CHECKING:
     from dissensus.labels.updating import update as update
     from dissensus.labels.writing import write_labels as write_labels
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "AnnotatorModel": "annotator_models",
-        "LabelDistribution": "distribution",
-        "Majority": "distribution",
-        "SCHEMES": "labelling",
-        "label": "labelling",
-        "read_classes": "reading",
-        "read_labels": "reading",
-        "label_counts": "schemes",
-        "update": "updating",
-        "write_labels": "writing",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

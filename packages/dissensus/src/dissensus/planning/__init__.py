@@ -20,20 +20,4 @@ if TYPE_CHECKING:
     from dissensus.planning.predicted import Prediction as Prediction
     from dissensus.planning.predicted import predict as predict
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "FittedPanel": "fitted",
-        "NextVotes": "next_items",
-        "Pair": "comparing",
-        "Plan": "planned",
-        "Prediction": "predicted",
-        "Prices": "planned",
-        "fit_panel": "fitted",
-        "next_votes": "next_items",
-        "plan": "planned",
-        "predict": "predicted",
-        "real_pair": "comparing",
-        "simulated_pair": "comparing",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.bootstrap import as_told, told_by
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.metrics.registry import METRICS
@@ -95,22 +96,8 @@ class Choice:
 
     def to_dict(self) -> dict[str, Any]:
         """The choice, ready for JSON."""
-        shown = {
-            name: None if (found := getattr(self.shown, name)) is None else found.to_dict()
-            for name in ("agreement", "alpha", "same_majority", "reliability", "label_error")
-        }
-        return {
-            "items": self.items,
-            "votes": self.k,
-            "cost": self.cost,
-            "hours": self.hours,
-            **shown,
-            "power": {name: each.to_dict() for name, each in self.power.items()},
-            "error": {name: each.to_dict() for name, each in self.error.items()},
-            "scores": {
-                system: {name: each.to_dict() for name, each in found.items()} for system, found in self.scores.items()
-            },
-        }
+        told = told_by(self, but=("k", "shown"))
+        return {"votes": self.k, **told, **told_by(self.shown, but=("k", "items"))}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -148,20 +135,9 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        return {
-            "goal": self.goal,
-            "budget": self.budget,
-            "answer": list(self.answer),
-            "best": None if self.best is None else {"items": self.best.items, "votes": self.best.k},
-            "choices": [each.to_dict() for each in self.choices],
-            "items_needed": {
-                metric: {str(k): each.to_dict() for k, each in found.items()} for metric, found in self.needed.items()
-            },
-            "difference": dict(self.difference),
-            "delivery": self.delivery,
-            "next": None if self.next is None else self.next.to_dict(),
-            "notes": list(self.notes),
-        }
+        told = told_by(self, but=("best", "prices", "needed"))
+        best = None if self.best is None else {"items": self.best.items, "votes": self.best.k}
+        return {**told, "best": best, "items_needed": as_told(self.needed)}
 
 
 def plan(

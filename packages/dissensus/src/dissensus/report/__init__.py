@@ -25,7 +25,7 @@ from dissensus.lazy import lazy_names
 if TYPE_CHECKING:
     from dissensus.report.writing import write_report as write_report
 
-__getattr__, __dir__ = lazy_names(__name__, {"write_report": "writing"})
+__getattr__, __dir__ = lazy_names(__name__)
 
 
 class _Room(ModuleType):

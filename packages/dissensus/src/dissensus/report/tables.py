@@ -13,8 +13,9 @@ from dissensus.evaluation.comparison.differences import MARKS as HOW_MARKED
 from dissensus.evaluation.comparison.differences import shown_p
 from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.tables import DASH, as_markdown, latex, markdown
+from dissensus.evaluation.comparison.tables import DASH, latex
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.pages import as_markdown, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from dissensus.pages import Block, as_html, write_texts
 from dissensus.votes.agreement import TITLES, class_mass, vote_weights
 from dissensus.votes.inspection import FEWEST
-from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,65 +21,46 @@ if TYPE_CHECKING:
 MOST_CLASSES: Final = 20
 """Classes in a figure, those with most votes; more could not be told apart."""
 
-_STYLE: Final = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b}"
-    "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .8rem .2rem 0;text-align:left}"
-    "th{border-bottom:1px solid #999}svg{max-width:100%;height:auto}.lead{font-size:1.15rem}"
-)
-
 
 def write_page(found: Inspection, votes: Votes, path: Path, *, title: str) -> None:
     """Write the page, whole or not at all; it needs nothing from elsewhere."""
     models = [] if found.models is None else found.models.rows()
-    sections = [
-        f"<h1>{escape(title)}</h1>",
-        *(f'<p class="lead">{escape(each)}</p>' for each in found.sentences()),
-        "<h2>Agreement</h2>",
-        _table(
-            ("", "value", "95 % interval"),
-            [
-                (
-                    TITLES[name],
-                    f"{each.value:.3f}" if each.defined else str(each),
-                    "" if each.low is None else f"{each.low:.3f} to {each.high:.3f}",
-                )
-                for name, each in found.agreement.items()
-            ],
-        ),
-        *(
-            f"<h2>{escape(heading)}</h2><p>{escape(about)}</p>{_svg(spec)}"
-            for heading, about, spec in figures(found, votes.people)
-        ),
-        *(["<h2>Models beside people</h2>", _models(models)] if models else []),
-        "<h2>Most contested items</h2>",
-        _table(
-            ("item", "entropy", "votes"),
-            [
-                (str(each.item), f"{each.entropy:.3f}", ", ".join(f"{name} {n}" for name, n in each.counts.items()))
-                for each in found.contested
-            ],
-        ),
-        *(f"<p>Not shown: {escape(each)}.</p>" for each in found.notes),
+    blocks = [Block("title", title), *(Block("text", each) for each in found.sentences())]
+    values = [
+        (
+            TITLES[name],
+            f"{each.value:.3f}" if each.defined else str(each),
+            "" if each.low is None else f"{each.low:.3f} to {each.high:.3f}",
+        )
+        for name, each in found.agreement.items()
     ]
-    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
-    with whole_file(path) as part:
-        part.write_text(head + "\n".join(sections) + "</html>\n", encoding="utf-8")
+    blocks += [Block("heading", "Agreement"), Block("table", header=("", "value", "95 % interval"), rows=values)]
+    for heading, about, spec in figures(found, votes.people):
+        blocks += [Block("heading", heading), Block("text", about), Block("figure", about, svg=_svg(spec))]
+    if models:
+        header = ("model", "judgements", "agreement with people", "95 % interval", "by chance")
+        blocks += [Block("heading", "Models beside people"), Block("table", header=header, rows=_models(models))]
+    contested = [
+        (str(each.item), f"{each.entropy:.3f}", ", ".join(f"{name} {n}" for name, n in each.counts.items()))
+        for each in found.contested
+    ]
+    blocks += [Block("heading", "Most contested items")]
+    blocks += [Block("table", header=("item", "entropy", "votes"), rows=contested)]
+    blocks += [Block("text", f"Not shown: {each}.") for each in found.notes]
+    write_texts(path.parent, {path.name: as_html(blocks, title=title)})
 
 
-def _models(rows: Sequence[dict[str, Any]]) -> str:
-    return _table(
-        ("model", "judgements", "agreement with people", "95 % interval", "by chance"),
-        [
-            (
-                str(row["annotator"]),
-                f"{row['judgements']:,}",
-                f"{row['agreement']:.3f}",
-                f"{row['low']:.3f} to {row['high']:.3f}",
-                f"{row['expected']:.3f}",
-            )
-            for row in rows
-        ],
-    )
+def _models(rows: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(row["annotator"]),
+            f"{row['judgements']:,}",
+            f"{row['agreement']:.3f}",
+            f"{row['low']:.3f} to {row['high']:.3f}",
+            f"{row['expected']:.3f}",
+        )
+        for row in rows
+    ]
 
 
 def figures(found: Inspection, votes: Votes) -> list[tuple[str, str, dict[str, Any]]]:
@@ -234,9 +214,3 @@ def _svg(spec: dict[str, Any]) -> str:
     size = {} if "vconcat" in spec else {"width": 640}
     whole = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "background": None, **size, **spec}
     return str(vl_convert.vegalite_to_svg(whole))
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"

@@ -18,18 +18,4 @@ if TYPE_CHECKING:
     from dissensus.votes.table import votes_from_counts as votes_from_counts
     from dissensus.votes.writing import write_votes as write_votes
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Inspection": "inspection",
-        "Votes": "table",
-        "count_votes": "counting",
-        "inspect": "inspection",
-        "read_votes": "reading",
-        "simulate_responses": "simulate",
-        "simulate_votes": "simulate",
-        "subsample": "sampling",
-        "votes_from_counts": "table",
-        "write_votes": "writing",
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -240,34 +240,12 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON: plain numbers, names, lists and dictionaries, and None for what is missing."""
-        panel = self.annotator_agreement
+        panel, models = self.annotator_agreement, self.models
         return {
-            "votes": self.votes,
-            "judgements": self.judgements,
-            "items": self.items,
-            "annotators": self.annotators,
-            "ordered": self.ordered,
-            "items_without_votes": self.items_without_votes,
-            "votes_per_item": _spread_dict(self.votes_per_item),
-            "judgements_per_item": _spread_dict(self.judgements_per_item),
-            "classes": [asdict(each) for each in self.classes],
-            "tied": self.tied,
-            "tied_share": self.tied_share,
-            "unanimous_share": self.unanimous_share,
-            "varied_share": self.varied_share,
-            "entropy": asdict(self.entropy),
-            "agreement": {name: estimate.to_dict() for name, estimate in self.agreement.items()},
-            "class_alpha": {name: told_by(each) for name, each in self.class_alpha.items()},
-            "split_half": None if self.split_half is None else told_by(self.split_half),
+            **told_by(self, but=("annotator_agreement", "models")),
             "annotator_agreement": None if panel is None else panel.to_rows(),
-            "to_change": self.to_change,
             "sentences": list(self.sentences()),
-            "seconds": None if self.seconds is None else asdict(self.seconds),
-            "over_time": [asdict(each) for each in self.over_time],
-            "unsure_rate": self.unsure_rate,
-            "contested": [asdict(each) for each in self.contested],
-            "notes": list(self.notes),
-            **({} if self.models is None else {"models": _models_dict(self.models)}),
+            **({} if models is None else {"models": _models_dict(models)}),
         }
 
 
@@ -383,10 +361,6 @@ def _spread(size: Ints) -> Spread:
 
 def _models_dict(models: ModelVotes) -> dict[str, Any]:
     return {"votes": models.votes, "sentence": models.sentence, "agreement_with_people": models.rows()}
-
-
-def _spread_dict(spread: Spread) -> dict[str, Any]:
-    return {**asdict(spread), "histogram": [list(each) for each in spread.histogram]}
 
 
 def _classes(votes: Votes) -> tuple[ClassCount, ...]:

@@ -44,6 +44,7 @@ def datasheet(
     """A datasheet in Markdown from the list, votes and answers; what they do not say stays "not stated"."""
     from dissensus.errors import InputError
     from dissensus.parts import joined
+    from dissensus.votes.reading import Options
     from dissensus_train.curate.item_list import read_items
     from dissensus_train.curate.sheet import datasheet as write
     from dissensus_train.curate.sheet import sheet_croissant
@@ -58,8 +59,7 @@ def datasheet(
         licences[whose.strip()] = what.strip()
     said = None
     if votes is not None:
-        kept = ("format", "item", "annotator", "label", "response", "seconds", "ordered", "separator", "classes")
-        said, reading = opt.votes_named(votes, {**dict.fromkeys(kept), "duplicates": "refuse", "attributes": ()})
+        said, reading = opt.votes_named(votes, Options())
         opt.show_reading(reading)
     known: dict[str, dict[str, str]] = {}
     if project is not None:

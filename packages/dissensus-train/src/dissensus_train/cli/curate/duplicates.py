@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_to, next_step, note, plain, table
 from dissensus_train.cli.curate.lists import named, write_columns
 from dissensus_train.cli.curate.sources import Item, Label, Paths, Shape, Text, read_sources, splits_of
 
@@ -109,8 +109,6 @@ def _duplicates_dict(found: Duplicates) -> dict[str, Any]:
 
 
 def _print_duplicates(found: Duplicates, sources: list[str]) -> None:
-    from rich.table import Table
-
     out = console()
     semantic = int(found.semantic.sum())
     meaning = f" and {semantic:,} of the same meaning" if semantic else ""
@@ -125,9 +123,7 @@ def _print_duplicates(found: Duplicates, sources: list[str]) -> None:
     if not leaks:
         out.print(f"no duplicate lies across {across}")
         return
-    table = Table(title=f"Across {across}", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for name in ("", "", "exact pairs", "near pairs"):
-        table.add_column(name, justify="right" if name else "left")
+    shown = table("", "", ">exact pairs", ">near pairs", title=f"Across {across}")
     for (one, other), (exact, near) in leaks.items():
-        table.add_row(plain(one), plain(other), f"{exact:,}", f"{near:,}")
-    out.print(table)
+        shown.add_row(plain(one), plain(other), f"{exact:,}", f"{near:,}")
+    out.print(shown)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dissensus.cli.printing import console, plain
+from dissensus.cli.printing import console, plain, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,12 +99,7 @@ def show_crossed(counts: dict[str, dict[str, int]], row: str, *, beside: Path) -
     """The counts as a table; not beside a list on the screen."""
     if str(beside) == "-" or not counts:
         return
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(row)
-    for name in ("items", *next(iter(counts.values()))):
-        table.add_column(plain(name), justify="right")
+    shown = table(row, ">items", *(f">{plain(name)}" for name in next(iter(counts.values()))))
     for name, across in counts.items():
-        table.add_row(plain(name), f"{sum(across.values()):,}", *(f"{each:,}" for each in across.values()))
-    console().print(table)
+        shown.add_row(plain(name), f"{sum(across.values()):,}", *(f"{each:,}" for each in across.values()))
+    console().print(shown)

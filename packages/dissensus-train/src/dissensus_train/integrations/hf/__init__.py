@@ -35,4 +35,4 @@ if TYPE_CHECKING:
     from dissensus_train.integrations.hf.rows import labelled as labelled
     from dissensus_train.integrations.hf.training import Trainer as Trainer
 
-__getattr__, __dir__ = lazy_names(__name__, {"Delivering": "delivering", "Trainer": "training", "labelled": "rows"})
+__getattr__, __dir__ = lazy_names(__name__)

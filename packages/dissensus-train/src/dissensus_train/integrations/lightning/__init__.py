@@ -30,4 +30,4 @@ from dissensus.lazy import lazy_names
 if TYPE_CHECKING:
     from dissensus_train.integrations.lightning.callback import DeliveryCallback as DeliveryCallback
 
-__getattr__, __dir__ = lazy_names(__name__, {"DeliveryCallback": "callback"})
+__getattr__, __dir__ = lazy_names(__name__)

@@ -23,4 +23,4 @@ if TYPE_CHECKING:
     from dissensus_train.integrations.sklearn.classifier import VotesClassifier as VotesClassifier
     from dissensus_train.integrations.sklearn.scoring import scorer as scorer
 
-__getattr__, __dir__ = lazy_names(__name__, {"VotesClassifier": "classifier", "scorer": "scoring"})
+__getattr__, __dir__ = lazy_names(__name__)

@@ -17,9 +17,10 @@ from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.intervals import estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.comparison.scores import headline
-from dissensus.evaluation.comparison.tables import DASH, as_list, html, markdown, short_text, shown
+from dissensus.evaluation.comparison.tables import DASH, as_list, short_text, shown
 from dissensus.evaluation.metrics.arithmetic import average_ranks
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.pages import html, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

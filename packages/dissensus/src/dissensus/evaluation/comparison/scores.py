@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.tables import DASH, as_list, html, markdown, short_text, shown
+from dissensus.evaluation.comparison.tables import DASH, as_list, short_text, shown
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.pages import html, markdown
 
 if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate

@@ -1,8 +1,7 @@
-"""Tables of text as Markdown, LaTeX and HTML."""
+"""Numbers and tables as text and LaTeX."""
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -37,20 +36,6 @@ def shown(number: Any) -> str:
     return f"{number:.3f}" if isinstance(number, float | int) else str(number)
 
 
-def as_markdown(text: str) -> str:
-    """Text on one line, in which nothing is markup."""
-    escaped = " ".join(text.split()).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
-    for mark in "`*_[]#":
-        escaped = escaped.replace(mark, f"\\{mark}")
-    return escaped
-
-
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; bars in cells are escaped."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
-
-
 def short_text(header: Sequence[str], rows: Sequence[Sequence[str]], *, most: int = 20) -> str:
     """The first rows of a table in columns, and how many more there are."""
     lines = [header, *rows[:most]]
@@ -78,13 +63,6 @@ def latex(header: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str)
             "",
         ]
     )
-
-
-def html(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table; nothing in a cell can become markup."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def as_latex(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ SHARE: Final = "share of items"
 """The unit of a metric that is 0 or 1 for an item, or between where something is tied."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Metric:
     """A measure of how close a model is to people; tables, command line and docs are made from these.
 
@@ -35,11 +35,12 @@ class Metric:
     name: str
     title: str
     short: str
-    unit: str
-    low: float
-    high: float
-    better: Literal["lower", "higher", "zero"]
+    _: KW_ONLY
     reference: str
+    unit: str = ""
+    low: float = 0.0
+    high: float = 1.0
+    better: Literal["lower", "higher", "zero"] = "lower"
     per_item: Callable[..., Any] | None = None
     over_items: Callable[..., float | None] | None = None
     needs: tuple[str, ...] = ()
