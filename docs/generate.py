@@ -210,11 +210,11 @@ def glossary_page() -> str:
     """The vocabulary, the words of the report, and deliveries and schemes in a line each."""
     from dissensus.delivery.named import DELIVERIES
     from dissensus.labels.labelling import SCHEMES
-    from dissensus.report.glossary import DYNAMICS, PEOPLE, TERMS, delivery_in_words
+    from dissensus.report.glossary import delivery_in_words, terms
 
     parts = {
         "The vocabulary": VOCABULARY,
-        "Words of the report": TERMS | PEOPLE | DYNAMICS,
+        "Words of the report": {name: text for part in terms().values() for name, text in part.items()},
         "Deliveries": {name: f"{delivery_in_words(name)}." for name in DELIVERIES},
         "Schemes, from votes to label distributions": {name: f"{each.what}." for name, each in SCHEMES.items()},
     }
