@@ -1,4 +1,4 @@
-"""What the words of the page mean: metrics, deliveries, schemes from where they are defined; glossary.toml has others."""
+"""What the words of the page mean: metrics, deliveries and schemes where they are defined, others in glossary.toml."""
 
 from __future__ import annotations
 
