@@ -6,6 +6,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, get_type_hints
@@ -16,7 +17,7 @@ from msgspec import inspect as types
 from dissensus.errors import InputError, choices, meant_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
 Model = TypeVar("Model")
@@ -45,12 +46,15 @@ class TableError(ValueError):
 
 def no_such(place: str | Place, given: Any, known: Iterable[str]) -> TableError:
     """The refusal of a value that is none of the known names."""
-    return TableError(place, f"names '{given}', which is not there{choices(given, known)}")
+    names = list(known)
+    return TableError(
+        place, f"names '{given}', which is not there{choices(given, names) if names else '; leave it out'}"
+    )
 
 
-def known_keys(place: str, given: Iterable[str], known: Iterable[str]) -> None:
+def known_keys(place: str | Place, given: Iterable[str], known: Collection[str]) -> None:
     """Refuses a key of a mapping that is none of the known ones."""
-    for key in set(given) - set(known):
+    for key in (key for key in given if key not in known):
         raise TableError(place, f"has '{key}', which is not one of its keys{choices(key, known)}")
 
 
@@ -83,15 +87,21 @@ class TomlFile:
         except msgspec.ValidationError as error:
             raise self._refusal(error, model) from error
 
+    @contextmanager
+    def refusals(self) -> Iterator[None]:
+        """What is refused inside of what was read is told with its line."""
+        try:
+            yield
+        except TableError as error:
+            raise self.refuse(error.place, error.what) from error
+
     def refuse(self, place: str | Place, what: str) -> InputError:
         """The refusal of a value, by its place."""
         place = (place,) if isinstance(place, str) else place
         last = max(k for k, step in enumerate(place) if isinstance(step, str))
         line, steps = self._found(place)
-        inside = "" if steps > last or not last else self._table(place[:last])
-        # That a key is missing in [table] is seen at the line; in which entry of a list, or inline table, is not.
-        where = "" if inside.startswith("in [") and not inside.startswith("in [[") else inside
-        return InputError(f"{self.path}, line {line}: '{place[last]}' {where and where + ' '}{what}")
+        where = f"{self._table(place[:last])} " if last >= steps and last else ""
+        return InputError(f"{self.path}, line {line}: '{place[last]}' {where}{what}")
 
     def line(self, *place: str | int) -> int:
         """The line of a value; where it has none of its own, that of what it is in; else 1."""
@@ -222,7 +232,8 @@ def _node(node: Any, place: Place) -> Any:
     """The type of what stands at a place in a value of a type."""
     for step in place:
         if isinstance(step, int):
-            node = _kinds(node, types.VarTupleType)[0].item_type
+            node = [each.item_type for each in _kinds(node, types.VarTupleType)] or _kinds(node, types.TupleType)
+            node = node[0].item_types[step] if isinstance(node[0], types.TupleType) else node[0]
         else:
             fields = [field for table in _kinds(node, types.StructType) for field in table.fields]
             mappings = [each.value_type for each in _kinds(node, types.DictType)]
@@ -234,23 +245,23 @@ def _in_words(node: Any, key: str | int = "") -> str:
     """What a value of a type looks like, for the end of a sentence."""
     if isinstance(node, types.Metadata) and node.extra:
         return str(node.extra["write"])
-    kinds = list(_members(node))
+    kinds = [each for each in _members(node) if not isinstance(each, types.NoneType)]
     any_number = any(isinstance(each, types.FloatType) for each in kinds)
-    words = []
-    for each in kinds:
-        if isinstance(each, types.FloatType) or (isinstance(each, types.IntType) and not any_number):
-            words.append(f"a {'' if any_number else 'whole '}number{_range(each)}")
-        elif isinstance(each, types.VarTupleType):
-            entries = _kinds(each.item_type, types.StructType)
-            words.append(f"tables, each written as [[{key}]]" if entries else "a list in square brackets")
-        elif isinstance(each, types.StructType):
-            words.append(f"a table, written as [{key}]")
-        elif isinstance(each, types.LiteralType):
-            words.append(f"one of {', '.join(map(str, each.values))}")
-        else:
-            plain = {"BoolType": "true or false", "DictType": "a table in braces"}
-            words.append(plain.get(type(each).__name__, "a text in quotation marks"))
-    return " or ".join(words[: len(words) - any(isinstance(each, types.NoneType) for each in kinds)])
+    return " or ".join(
+        _kind_in_words(each, key) for each in kinds if not any_number or not isinstance(each, types.IntType)
+    )
+
+
+def _kind_in_words(kind: Any, key: str | int) -> str:
+    if isinstance(kind, types.IntType | types.FloatType):
+        return f"a {'whole ' if isinstance(kind, types.IntType) else ''}number{_range(kind)}"
+    if isinstance(kind, types.VarTupleType) and _kinds(kind.item_type, types.StructType) == [kind.item_type]:
+        return f"tables, each written as [[{key}]]"
+    if isinstance(kind, types.LiteralType):
+        return f"one of {', '.join(map(str, kind.values))}"
+    plain = {"BoolType": "true or false", "DictType": "a table in braces", "StructType": f"a table, written as [{key}]"}
+    lists = dict.fromkeys(("VarTupleType", "TupleType"), "a list in square brackets, with one entry at least")
+    return (plain | lists).get(type(kind).__name__, "a text in quotation marks")
 
 
 def _range(number: Any) -> str:
@@ -269,17 +280,32 @@ def fits(value: Any, hint: Any) -> str:
     return ""
 
 
-def table_of(kind: type, **others: Any) -> type[msgspec.Struct]:
-    """A table whose keys are the fields of settings (a dataclass) with their types; `others` are types of more keys."""
-    hints = {**others, **get_type_hints(kind, localns={"Mapping": Mapping, "Path": str}), **others}
-    defaults = {each.name: each.default for each in fields(kind) if each.default is not MISSING}
-    keys = [(name, hint, defaults.get(name, msgspec.NODEFAULT)) for name, hint in hints.items()]
-    return msgspec.defstruct(kind.__name__, keys, bases=(Table,), namespace={"__doc__": kind.__doc__})
+def table_of(kind: type, what: str, **others: Any) -> type[msgspec.Struct]:
+    """A table whose keys are the fields of settings (a dataclass) with their types.
+
+    Args:
+        kind: of settings.
+        what: the table is, in a sentence.
+        **others: types of keys that are not as the settings have them. Where a key is more than settings have, these
+            only differ from others, and no default is told.
+    """
+    hints = get_type_hints(kind, localns={"Mapping": Mapping, "Path": str})
+    more = set(others) - set(hints)
+    keys: list[Any] = [(name, others[name] | None, None) for name in more]
+    for each in fields(kind):
+        hint = others.get(each.name, hints[each.name])
+        default = msgspec.NODEFAULT if each.default is MISSING else each.default
+        keys.append((each.name, hint | None, None) if more else (each.name, hint, default))
+    attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:")
+    return msgspec.defstruct(
+        kind.__name__, keys, bases=(Table,), namespace={"__doc__": what + "\n\n" + "".join(attributes[1:])}
+    )
 
 
 def schema_of(model: type, *, title: str) -> dict[str, Any]:
     """The JSON schema of files that are read as a model: editors complete keys with it and mark wrong ones."""
     (made,), parts = msgspec.json.schema_components([model], ref_template="{name}")
+    made, parts = msgspec.json.decode(msgspec.json.encode((made, parts)))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title} | _plain(made, parts)
 
 
@@ -299,7 +325,7 @@ def _plain(given: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
         found |= {"properties": dict.fromkeys(found.pop("propertyNames")["enum"], each), "additionalProperties": False}
     elif "properties" in found:
         text = inspect.cleandoc(found.pop("description", ""))
-        told = {key: {"description": each} for key, each in _attributes(text).items()}
+        told = {key: {"description": each} for key, each in attributes_in_words(text).items()}
         found["properties"] = {
             key: _plain(each, parts) | told.get(key, {}) for key, each in found["properties"].items()
         }
@@ -313,7 +339,8 @@ def _has(kinds: list[dict[str, Any]], kind: str) -> bool:
     return any(each.get("type") == kind for each in kinds)
 
 
-def _attributes(text: str) -> dict[str, str]:
+def attributes_in_words(text: str | None) -> dict[str, str]:
     """What a docstring says of each attribute, on one line."""
-    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", text.partition("Attributes:\n")[2], re.MULTILINE)
+    told = inspect.cleandoc(text or "").partition("Attributes:\n")[2]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", told, re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in entries}

@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tomllib
 import uuid
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,101 +46,9 @@ SCHEMES: Final = ("equal-weighted", "uncertainty-weighted")
 _FORMULA: Final = r"^[=+\-@\t\r]"
 _NUMBER: Final = r"^[+-]?\d+(\.\d+)?$"
 
-CODEBOOK: Final[dict[str, dict[str, str]]] = {
-    "answers": {
-        "annotator": "pseudonym of the person",
-        "item": "name of the item",
-        "question": "name of the question about the item ([[item_questions]]); empty for the first",
-        "class": "the class that was asked about",
-        "response": "yes, no or unsure",
-        "amount": "rating or points, where the layout asks for them",
-        "position": "place of the class in the order shown, from 1",
-        "number": "the item's place among those shown to this person, gold items included, from 1",
-        "first_seconds": "from the first frame to the first answer to this class",
-        "last_seconds": "from the first frame to the last answer to this class",
-        "changes": "how often the answer to this class was changed",
-        "seconds": "from the first frame to the submission of the item",
-        "hidden_seconds": "how long the page was hidden in that time",
-        "input": "key, mouse, touch or mixed",
-        "done_at": "when it was saved, UNIX seconds",
-        "late": "the lease had run out before the answer came",
-        "vote": "the judgement's place among the counted votes of its item, from 1; 0 where it does not count",
-        "inclusion": "probability with which that vote was asked for: 1 for the first k, that of its draw for any more",
-        "version": "version of the instrument (collect.toml) that was shown",
-    },
-    "surplus": {
-        "": "as answers: finished judgements that do not count towards k, because others had filled the item first",
-    },
-    "set_aside": {
-        "": "as answers: judgements that are not used, because a researcher voided them (`voided` says why) or their "
-        "item was set aside (`retired` says why)",
-    },
-    "reasons": {
-        "annotator": "pseudonym",
-        "item": "name",
-        "reason": "why the person answered like this, in their words",
-    },
-    "payments": {
-        "annotator": "pseudonym",
-        "at": "when it was decided, UNIX seconds; the last decision about a person stands",
-        "decision": "approved or rejected",
-        "pay": "in the currency",
-        "bonus": "in the currency",
-        "currency": "of the money",
-        "reason": "as it was written with the decision",
-        "sent_at": "when it was written into a file for the platform, UNIX seconds",
-    },
-    "annotators": {
-        "annotator": "pseudonym",
-        "state": "how far the person has come",
-        "paid": "whether the person is to be paid",
-        "counts": "whether the judgements count towards k",
-        "exported": "whether the judgements are in answers",
-        "reason": "why they are not, if they are not",
-        "judgements": "items judged, not including gold items",
-        "gold_seen": "gold items judged",
-        "gold_missed": "gold items answered wrongly",
-        "arrived_at": "UNIX seconds",
-        "consented_at": "UNIX seconds",
-        "finished_at": "UNIX seconds",
-    },
-    "items": {
-        "item": "name",
-        "role": "vote, gold or practice",
-        "media": "the file that was shown",
-        "text": "the text that was shown",
-        "wanted": "votes that are wanted",
-        "counted": "votes that count",
-        "problems": "reports of a problem with it",
-        "hash": "SHA-256 of the file or the text that was shown",
-        "retired_at": "when it was set aside, UNIX seconds",
-        "retired_reason": "why it was set aside",
-    },
-    "problems": {"annotator": "pseudonym", "item": "name", "problem": "what was reported, in the person's words"},
-    "sessions": {"annotator": "pseudonym", "since": "when the session began, UNIX seconds"},
-    "events": {
-        "id": "number of the event",
-        "at": "UNIX seconds",
-        "annotator": "pseudonym, where it concerns a person",
-        "kind": "what happened",
-        "detail": "JSON",
-    },
-    "final_answers": {
-        "annotator": "pseudonym",
-        "name": "name of the question (collect.toml), of the link's parameter, or of the platform's column",
-        "answer": "what the person chose or wrote, or what the link or the platform says",
-    },
-    "identities": {
-        "annotator": "pseudonym",
-        "platform": "recruitment platform",
-        "external": "the platform's id of the person",
-        "study": "the platform's id of the study",
-        "session": "the platform's id of the session",
-    },
-    "votes": {"": "the counted judgements as dissensus reads them (`dissensus votes inspect`)"},
-    "labels-equal-weighted": {"": "label distribution of each item; an unsure weighs as much as a yes"},
-    "labels-uncertainty-weighted": {"": "label distribution of each item; an unsure weighs half a yes"},
-}
+CODEBOOK: Final[dict[str, dict[str, str]]] = tomllib.loads(
+    resources.files("dissensus.collect").joinpath("codebook.toml").read_text(encoding="utf-8")
+)
 """What each column of each file holds."""
 
 

@@ -15,4 +15,4 @@ def delivery_advice(votes_per_item: float) -> str:
         votes_per_item: in the mean.
     """
     found = json.loads(files("dissensus.planning").joinpath("answers.json").read_text(encoding="utf-8"))
-    return str(found["few" if votes_per_item < read_protocol().few else "many"])
+    return str(found["few" if votes_per_item < read_protocol().comparison.few else "many"])
