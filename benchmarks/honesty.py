@@ -1,9 +1,10 @@
 """Are finite-panel statistics honest? Simulations with known truth.
 
-    python -m benchmarks.honesty [--trials 100] [--part ruler|best|corrected|shared]
+    python -m benchmarks.honesty [--trials 100] [--part placebo|ruler|best|corrected|shared]
 
-Prints how often 95 % intervals hold the truth:
-- worth in people, of models that are the posterior of exactly 1, 2 and 5 fresh votes, by score and seeds;
+The placebo: one, two and three real people of real sets (DISSENSUS_DATA), handed in as if they were models; their worth
+by ten draws of who is taken, and over all ways to take them. And how often 95 % intervals hold a simulated truth:
+- worth in people, of the best forecasts of exactly 1, 2 and 5 fresh votes, on a 7-point scale and on classes in pairs;
 - best achievable, by family of true distributions and votes an item;
 - corrected scores, likewise;
 - corrected scores where the same few people judged all items, with and without knowing who.
@@ -19,6 +20,7 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
+from tests.evaluation import placebo
 from tests.evaluation.coverage import best_trials, corrected_trials, ruler_trials, share, shared_trials
 from tests.evaluation.simulated import FAMILIES
 
@@ -47,18 +49,54 @@ class Bars:
         return f"{share(held):.2f}{f' w{withheld}' if withheld else ''}" if known else "withheld"
 
 
+RULED: tuple[tuple[Ruled, int, int], ...] = (
+    ("soft_nll", 1, 4000),
+    ("soft_nll", 3, 4000),
+    ("brier", 1, 4000),
+    ("soft_nll", 1, 600),
+)
+"""Score, seeds of the model, and items that the ruler learns from."""
+
+DRAWS = 10
+"""Of who is taken, for the placebo."""
+
+CLOSE = 0.07
+"""In parts of their number, how far off the worth of real people may be."""
+
+
+def print_placebo(bars: Bars) -> None:
+    print(f"real people as models: median worth of {DRAWS} draws (over all ways to take them), intervals that hold")
+    every: list[bool | None] = []
+    for name in placebo.SETS:
+        counts = placebo.counts_of(name)
+        ruler, cells = placebo.ruler_of(counts), []
+        for people in placebo.possible(counts):
+            found = list(placebo.draws(counts, people, times=DRAWS))
+            median = float(np.median([placebo.value(each) for each in found]))
+            mean = placebo.averaged(counts, ruler, people)
+            held = [placebo.holds(each, people) for each in found]
+            every += held
+            for what, value in (("median", median), ("over all ways", mean)):
+                if abs(value / people - 1) > CLOSE:
+                    bars.missed.append(f"{name}, {people} people, {what}: {value:.2f}")
+            cells.append(f"{people}: {median:.2f} ({mean:.2f}) {np.mean(held):.1f}")
+        print(f"  {name:24} {len(counts):6,} items   " + "   ".join(cells), flush=True)
+    print(f"  all sets together: {bars.check('placebo', every, least=0.9)} of {len(every)} intervals hold", flush=True)
+
+
 def print_ruler(bars: Bars, trials: int) -> None:
-    print(f"worth in people, {trials} trials of 300 items: median, and how often the interval holds the truth")
-    scores: tuple[Ruled, ...] = ("soft_nll", "brier")
-    for score in scores:
-        for votes in (9, (5, 6, 7, 8, 9, 10, 11)):
-            for seeds in (1, 3):
-                cells = []
-                for people in (1, 2, 5):
-                    found = ruler_trials(people, score=score, votes=votes, seeds=seeds, trials=trials)
-                    told = bars.check(f"worth of {people}, {score}", [held for _, held in found], least=0.93)
-                    cells.append(f"{people}: {np.median([value for value, _ in found]):.2f} {told}")
-                print(f"  {score:9} votes {votes!s:24} seeds {seeds}   " + "   ".join(cells), flush=True)
+    print(f"worth in people, {trials} trials of 600 items: median, and how often the interval holds the truth")
+    for family in ("scale", "modes", "dirichlet"):
+        for score, seeds, learnt in RULED:
+            cells = []
+            for people in (1, 2, 5):
+                found = ruler_trials(
+                    people, family=family, score=score, votes=14, seeds=seeds, trials=trials, learnt=learnt
+                )
+                told = bars.check(f"worth of {people}, {family}, {score}", [held for _, held in found], least=0.9)
+                cells.append(f"{people}: {np.median([value for value, _ in found]):.2f} {told}")
+            about = f"{family:10} {score:9} seeds {seeds}, learnt from {learnt:,} items"
+            print(f"  {about}   " + "   ".join(cells), flush=True)
 
 
 def print_best(bars: Bars, trials: int, *, classes: int) -> None:
@@ -105,11 +143,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--classes", type=int, default=5)
-    parser.add_argument("--part", choices=["ruler", "best", "corrected", "shared"])
+    parser.add_argument("--part", choices=["placebo", "ruler", "best", "corrected", "shared"])
     options = parser.parse_args()
     bars, begin = Bars(), time.perf_counter()
+    if options.part in (None, "placebo"):
+        print_placebo(bars)
     if options.part in (None, "ruler"):
-        print_ruler(bars, 2 * options.trials)
+        print_ruler(bars, options.trials)
     if options.part in (None, "best"):
         print_best(bars, options.trials, classes=options.classes)
     if options.part in (None, "corrected"):

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import entr, softmax
+from scipy.special import entr, ndtr, softmax
 
 from dissensus.evaluation.finite_panel.best_achievable import best_achievable
 from dissensus.evaluation.finite_panel.corrections import correct
 from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.people_ruler import Ruler, people_ruler, worth_in_people
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.labels.schemes import fit_concentration, frequency
+from dissensus.labels.schemes import frequency
 from dissensus.votes.table import Votes
+from tests.evaluation.placebo import holds as placebo_holds
 from tests.evaluation.simulated import counted, model_of, true_distributions
 
 if TYPE_CHECKING:
@@ -40,27 +41,59 @@ def votes_of(truth: Table, votes: Sizes, rng: np.random.Generator) -> Panel:
     return counted(rng.multinomial(rng.choice(np.atleast_1d(votes), len(truth)), truth))
 
 
+def truths(family: str, items: int, rng: np.random.Generator) -> Table:
+    """(items, classes) label distributions of no family that the ruler knows, or of the Dirichlet one.
+
+    - scale: seven points; an item is a normal distribution about a place of its own, cut into seven.
+    - modes: six classes in three pairs; people are split between the two of a pair, seldom beyond.
+    - dirichlet: five classes.
+    """
+    if family == "scale":
+        place, width = rng.normal(0, 1.2, (items, 1)), np.exp(rng.normal(-0.5, 0.3, (items, 1)))
+        edges = np.concatenate([[-np.inf], np.arange(-2.5, 3) * 0.8, [np.inf]])
+        return np.diff(ndtr((edges - place) / width), axis=1)
+    if family == "modes":
+        pair, side = rng.integers(3, size=items), rng.beta(0.7, 0.7, (items, 1))
+        inside = np.eye(6)[2 * pair] * side + np.eye(6)[2 * pair + 1] * (1 - side)
+        return np.asarray(0.9 * inside + 0.1 * rng.dirichlet(np.ones(6), items))
+    return np.asarray(rng.dirichlet([2.0, 0.5, 0.3, 0.1, 0.1], items))
+
+
+def bayes(votes: Any, population: Table) -> Table:
+    """(items, classes) the posterior mean after these votes, with a large sample of the truth for a prior."""
+    log = votes @ np.log(np.maximum(population, 1e-300)).T
+    posterior = np.exp(log - log.max(axis=1, keepdims=True))
+    return np.asarray(posterior @ population / posterior.sum(axis=1, keepdims=True))
+
+
 def ruler_trials(
-    people: int, *, score: Ruled, votes: Sizes, trials: int, seeds: int = 1, items: int = 300, seed: int = 0
+    people: int,
+    *,
+    family: str,
+    votes: Sizes,
+    trials: int,
+    score: Ruled = "soft_nll",
+    seeds: int = 1,
+    items: int = 600,
+    seed: int = 0,
+    learnt: int = 4000,
 ) -> list[tuple[float, bool]]:
-    """Worth, and whether its interval holds `people`, of models that are the posterior of so many fresh votes."""
-    alpha = np.array([2.0, 0.5, 0.3, 0.1, 0.1])
+    """Worth, and whether its interval holds `people`, of the best forecasts of so many fresh votes.
+
+    The forecasts know the truth's own distribution, of which the ruler has seen the votes of training items only.
+    """
     out = []
     for trial in range(trials):
         rng = np.random.default_rng([seed, people, trial])
-        training = rng.multinomial(5, rng.dirichlet(alpha, items)).astype(np.float64)
-        prior = fit_concentration(training)
-        truth = rng.dirichlet(alpha, items)
-        model = [(prior + rng.multinomial(people, truth)) / (prior.sum() + people) for _ in range(seeds)]
+        population = truths(family, 6000, rng)
+        training = rng.multinomial(8, truths(family, learnt, rng)).astype(np.float64)
+        truth = truths(family, items, rng)
+        model = [bayes(rng.multinomial(people, truth), population) for _ in range(seeds)]
         ruler = people_ruler(votes_of(truth, votes, rng), training=training, score=score, seed=trial)
         assert isinstance(ruler, Ruler)
         worth = worth_in_people(ruler, np.stack(model), resamples=RESAMPLES, seed=trial)
         assert worth.estimate is not None
-        assert worth.estimate.low is not None
-        assert worth.estimate.high is not None
-        low = -np.inf if worth.low_open else worth.estimate.low
-        high = np.inf if worth.high_open else worth.estimate.high
-        out.append((worth.estimate.value, bool(low <= people <= high)))
+        out.append((worth.estimate.value, placebo_holds(worth, people)))
     return out
 
 

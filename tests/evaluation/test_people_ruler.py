@@ -12,10 +12,12 @@ from scipy.sparse import csr_array
 from scipy.special import softmax
 
 from dissensus.errors import InputError
+from dissensus.evaluation.baselines import marginal
 from dissensus.evaluation.finite_panel import people_ruler as module
 from dissensus.evaluation.finite_panel.panel import Panel, panel_of
 from dissensus.evaluation.finite_panel.people_ruler import Ruler, people_ruler, worth_in_people
-from dissensus.labels.schemes import fit_concentration, frequency, weighted
+from dissensus.labels.mixture import Dirichlet, choose_smoothings, cross_fitted, fit_prior
+from dissensus.labels.schemes import frequency, weighted
 from dissensus.votes.official.chaosnli import read_chaosnli
 from dissensus.votes.simulate import simulate_responses
 from tests.evaluation.coverage import ruler_trials, shared_panel
@@ -35,13 +37,13 @@ def ruler_of(panel: Panel, **options: Any) -> Ruler:
     return ruler
 
 
-def by_counting_out(vectors: Any, alpha: Any, n: int, score: Ruled) -> float:
+def by_counting_out(vectors: Any, prior: Any, n: int, score: Ruled) -> float:
     """The mean over every scored judgement and every choice of n others."""
     scores = []
     for v, x in enumerate(vectors):
         others = np.delete(vectors, v, axis=0)
         for chosen in combinations(range(len(others)), n):
-            f = (alpha + others[list(chosen)].sum(axis=0)) / (alpha.sum() + n)
+            f = prior.forecast(others[list(chosen)].sum(axis=0)[None])[0]
             scores.append(-(x @ np.log(f)) if score == "soft_nll" else ((x - f) ** 2).sum())
     return float(np.mean(scores))
 
@@ -55,11 +57,11 @@ def by_counting_out(vectors: Any, alpha: Any, n: int, score: Ruled) -> float:
 )
 def test_the_ruler_is_the_mean_over_every_choice_of_people(score: Ruled, counts: list[list[int]]) -> None:
     ruler = ruler_of(counted(np.array(counts)), training=TRAINING, score=score)
-    alpha = fit_concentration(TRAINING)
-    for n in range(ruler.most + 1):
+    prior = fit_prior(TRAINING)
+    for n in range(1, ruler.most + 1):
         for item, row in enumerate(counts):
             if sum(row) > n:
-                right = by_counting_out(np.repeat(np.eye(3), row, axis=0), alpha, n, score)
+                right = by_counting_out(np.repeat(np.eye(3), row, axis=0), prior, n, score)
                 assert ruler.per_item[n, item] == pytest.approx(right)
             else:
                 assert np.isnan(ruler.per_item[n, item])
@@ -67,7 +69,7 @@ def test_the_ruler_is_the_mean_over_every_choice_of_people(score: Ruled, counts:
 
 @pytest.mark.parametrize("score", ["soft_nll", "brier"])
 def test_judgements_with_several_votes_are_drawn_whole(score: Ruled, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ORDERS", 3000)
+    monkeypatch.setattr(module, "MOST_DRAWS", 3000)
     votes = simulate_responses(true_distributions("flat", 6, classes=3), 4, annotators=30, seed=1)
     panel = panel_of(weighted(votes, "uncertainty-weighted"), votes)
     training = np.array([[3.0, 2.0, 1.0, 0.5], [1.0, 4.0, 1.0, 0.5], [0.0, 1.0, 5.0, 0.5]])
@@ -75,10 +77,10 @@ def test_judgements_with_several_votes_are_drawn_whole(score: Ruled, monkeypatch
     assert panel.vectors is not None
     for item in range(6):
         own = panel.vectors.toarray()[panel.item == item]
-        for n in range(4):
-            right = by_counting_out(own, fit_concentration(training), n, score)
-            assert ruler.per_item[n, item] == pytest.approx(right, rel=1e-9 if score == "brier" else 0.03)
-    assert any("random orders" in note for note in ruler.notes) == (score == "soft_nll")
+        for n in range(1, 4):
+            right = by_counting_out(own, fit_prior(training), n, score)
+            assert ruler.per_item[n, item] == pytest.approx(right, rel=0.1)
+    assert any("random orders" in note for note in ruler.notes)
 
 
 def test_random_orders_agree_with_the_exact_sums_for_single_votes() -> None:
@@ -88,7 +90,7 @@ def test_random_orders_agree_with_the_exact_sums_for_single_votes() -> None:
     vectors = one_hot_judgements(labels.counts)
     several = Panel(mass=panel.mass, squares=panel.squares, size=panel.size, single=False, item=item, vectors=vectors)
     orders = ruler_of(several, training=labels.counts.astype(np.float64))
-    np.testing.assert_allclose(orders.values, alone.values, rtol=0.01)
+    np.testing.assert_allclose(orders.values, alone.values, rtol=0.015)
 
 
 def one_hot_judgements(counts: Any) -> Any:
@@ -96,21 +98,22 @@ def one_hot_judgements(counts: Any) -> Any:
 
 
 @pytest.mark.parametrize("people", [1, 2, 5])
-@pytest.mark.parametrize("score", ["soft_nll", "brier"])
-def test_the_posterior_of_n_fresh_votes_is_worth_n_people(people: int, score: Ruled) -> None:
-    found = ruler_trials(people, score=score, votes=(7, 9, 11), trials=40)
+@pytest.mark.parametrize("family", ["scale", "modes"])
+def test_the_best_forecast_of_n_fresh_votes_is_worth_n_people(people: int, family: str) -> None:
+    found = ruler_trials(people, family=family, votes=12, trials=6, learnt=2500)
     assert np.median([value for value, _ in found]) == pytest.approx(people, rel=0.15)
-    # 40 trials at 95 %: 38 held, give or take 1.4; the whole table is in benchmarks/honesty.py.
-    assert sum(held for _, held in found) >= 34
+    # The whole table, with many more trials, is in benchmarks/honesty.py.
+    assert sum(held for _, held in found) >= 4
 
 
-def test_the_marginal_is_worth_nobody_and_the_truth_more_than_the_panel() -> None:
+def test_the_marginal_is_worth_nobody_by_construction_and_the_truth_more_than_the_panel() -> None:
     truth = true_distributions("sparse", 500)
     panel = counted(labels_of(truth, 5).counts)
     training = labels_of(true_distributions("sparse", 500, seed=1), 5, seed=1).counts.astype(np.float64)
+    for ruler, known in ((ruler_of(panel, training=training), training / 5), (ruler_of(panel), None)):
+        nobody = worth_in_people(ruler, marginal(panel.shares, training=known).runs)
+        assert str(nobody) == "0.0 people [0.0, 0.0]"
     ruler = ruler_of(panel, training=training)
-    alpha = fit_concentration(training)
-    assert worth_in_people(ruler, np.tile(alpha / alpha.sum(), (500, 1))).estimate.value == pytest.approx(0, abs=1e-6)  # type: ignore[union-attr]
     best = worth_in_people(ruler, np.clip(truth, 1e-6, 1))
     assert best.more
     assert best.high_open
@@ -135,15 +138,37 @@ def test_the_ruler_runs_to_what_half_of_the_items_reach_and_says_so() -> None:
     assert ruler.values[2] == pytest.approx(at_two.mean())
 
 
-def test_without_training_items_the_prior_of_an_item_never_sees_it() -> None:
+def test_without_training_items_the_forecasts_of_an_item_never_saw_it() -> None:
     counts = labels_of(true_distributions("sparse", 40), 4).counts
     ruler = ruler_of(counted(counts), seed=3)
     assert "5 folds" in ruler.notes[1]
-    changed = counts.copy()
+    mass = counts.astype(np.float64)
+    priors, fold = cross_fitted(mass, seed=3)
+    changed = mass.copy()
     changed[7] = [0, 0, 0, 4]
-    np.testing.assert_allclose(ruler_of(counted(changed), seed=3).prior[7], ruler.prior[7])
+    assert choose_smoothings(mass, seed=3) == choose_smoothings(changed, seed=3)
+    of = priors[fold[7]]
+    np.testing.assert_allclose(cross_fitted(changed, seed=3)[0][fold[7]].forecast(mass), of.forecast(mass))
     with pytest.raises(InputError, match="give training items"):
         people_ruler(counted(counts[:5]))
+
+
+def test_knowing_the_question_is_not_worth_people() -> None:
+    rng = np.random.default_rng(0)
+    question = np.repeat([0, 1], 400)
+    truth = rng.dirichlet([4, 1, 0.5], 800)
+    truth[400:] = truth[400:, ::-1]
+    counts = rng.multinomial(6, truth)
+    knows = marginal(counts / 6, question=question).runs
+    plain = worth_in_people(ruler_of(counted(counts)), knows)
+    assert plain.estimate is not None
+    assert plain.estimate.low is not None
+    assert plain.estimate.low > 0.3
+    asked = ruler_of(counted(counts), question=question, nobody=knows[0])
+    assert str(worth_in_people(asked, knows)) == "0.0 people [0.0, 0.0]"
+    # A vote still says something of the item, beyond its question, and what it says is learnt.
+    assert (np.diff(asked.values) < 0).all()
+    assert asked.values[1] < ruler_of(counted(counts)).values[1]
 
 
 def test_a_class_that_no_training_item_has_is_not_impossible() -> None:
@@ -184,27 +209,32 @@ def test_the_same_few_people_on_all_items_widen_the_interval_of_the_gap(score: R
 
 
 @pytest.mark.parametrize("score", ["soft_nll", "brier"])
-def test_what_leaving_out_a_judgement_does_is_what_a_smaller_panel_gives(score: Ruled) -> None:
-    votes, everybody = shared_panel(6, 4, items=12, habit=0.5, rng=np.random.default_rng(1))
-    panel = panel_of(frequency(votes), votes)
-    model = model_of(everybody, "perturbed")
-    prior = np.tile([0.5, 0.4, 0.3, 0.2], (12, 1))
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_leaving_out_a_vote_does_is_what_a_smaller_panel_gives(
+    score: Ruled, exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = np.array([[3, 1, 1, 0], [2, 2, 0, 1], [0, 4, 1, 0], [1, 1, 1, 2]])
+    if not exact:
+        monkeypatch.setattr(module, "EXACT", 0)
+    prior = Dirichlet(np.array([0.5, 0.4, 0.3, 0.2]))
+    draw = module._Draw(n=2, prior=prior, score=score, draws=40_000, seed=0)
+    of = module._moments(counts, draw)
+    without = module._mean_score_without(of)
+    for item, k in zip(*np.nonzero(counts), strict=True):
+        fewer = counts[item].copy()
+        fewer[k] -= 1
+        right = by_counting_out(np.repeat(np.eye(4), fewer, axis=0), prior, 2, score) - (score == "brier")
+        assert without[item, k] == pytest.approx(right, rel=1e-9 if exact else 0.08)
 
-    def gap(mass: Any) -> Any:
-        part = counted(np.rint(mass).astype(np.int64))
-        ours = module._model_score(score, part, model)
-        ruler = module._nll_of_votes(part, 2, prior) if score == "soft_nll" else module._brier(part, 2, prior)
-        return ours - ruler
 
-    whole = gap(panel.mass)
-    found = module._deletions(panel, prior, model[None], 2, score)
-    assert panel.item is not None
-    assert panel.vectors is not None
-    for judgement in range(0, 48, 5):
-        mass = panel.mass.copy()
-        item = panel.item[judgement]
-        mass[item] -= panel.vectors[[judgement]].toarray()[0]
-        assert found[judgement] == pytest.approx((gap(mass) - whole)[item])
+def test_many_votes_and_uneven_panels_keep_the_curve_smooth() -> None:
+    rng = np.random.default_rng(0)
+    size = rng.integers(30, 70_000, 150)
+    panel = counted(rng.multinomial(size, rng.dirichlet([1, 1, 0.5], 150)))
+    ruler = ruler_of(panel)
+    assert ruler.most == 100
+    assert np.isfinite(ruler.values).all()
+    assert (np.diff(ruler.per_item[:30, size > 100].mean(axis=1)) < 0).all()
 
 
 def test_roberta_on_chaosnli_is_worth_less_than_nobody_until_its_temperature_is_mended(data: Path) -> None:
@@ -214,8 +244,8 @@ def test_roberta_on_chaosnli_is_worth_less_than_nobody_until_its_temperature_is_
     logits = {row["uid"]: row["logits"]["roberta-base_0"] for row in rows if row["subset"] == "snli"}
     table = np.array([logits[str(item)] for item in labels.items])
     ruler = ruler_of(panel_of(labels))
-    np.testing.assert_allclose(ruler.values[:4], [1.028, 0.845, 0.765, 0.720], atol=0.004)
+    np.testing.assert_allclose(ruler.values[:4], [1.028, 0.824, 0.747, 0.706], atol=0.004)
     assert worth_in_people(ruler, softmax(table, axis=1)).fewer
     mended = worth_in_people(ruler, softmax(table / 3, axis=1)).estimate
     assert mended is not None
-    assert mended.value == pytest.approx(1.8, abs=0.15)
+    assert mended.value == pytest.approx(1.55, abs=0.15)

@@ -10,7 +10,8 @@ from scipy import stats
 
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.planning.comparing import WORTH, Pair, forecasts, real_pair, simulated_pair
+from dissensus.labels.mixture import Dirichlet
+from dissensus.planning.comparing import WORTH, Pair, real_pair, simulated_pair
 from dissensus.planning.fitted import FittedPanel, fit_panel
 
 RNG = np.random.default_rng
@@ -35,8 +36,8 @@ def collection(
     """(items,) by how much the better system is better, from scratch."""
     of = of or panel()
     p = of.points[rng.choice(len(of.points), items, p=of.weights / of.weights.sum())]
-    one, other = (forecasts(of.prior, rng.multinomial(WORTH, p)) for _ in range(2))
-    other[rng.random(items) < share] = of.prior / of.prior.sum()
+    one, other = (of.prior.forecast(rng.multinomial(WORTH, p)) for _ in range(2))
+    other[rng.random(items) < share] = of.prior.forecast(np.zeros((1, of.points.shape[1])))
     human = p if k == 0 else rng.multinomial(k, p) / k
     per_item = METRICS[metric].per_item
     assert per_item is not None
@@ -117,7 +118,7 @@ def test_real_systems_are_told_apart_by_what_they_said() -> None:
     rng = RNG(6)
     truth = rng.dirichlet([0.5] * 3, 500)
     counts = rng.multinomial(5, truth)
-    systems = {"good": forecasts(np.ones(3), rng.multinomial(8, truth)), "even": np.full((500, 3), 1 / 3)}
+    systems = {"good": Dirichlet(np.ones(3)).forecast(rng.multinomial(8, truth)), "even": np.full((500, 3), 1 / 3)}
     found = real_pair(counts, systems, (3, 10), metrics=("soft_nll", "accuracy", "tvd"))
     per_item = METRICS["soft_nll"].per_item
     assert per_item is not None

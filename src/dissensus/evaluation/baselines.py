@@ -61,6 +61,7 @@ def make_baselines(
     human: Any,
     *,
     training: Any | None = None,
+    question: Any | None = None,
     majority: Any | None = None,
     validation: tuple[Any, Any] | None = None,
     seed: int = 0,
@@ -70,6 +71,7 @@ def make_baselines(
     Args:
         human: label distributions, or (items, classes) probabilities, of the evaluated items.
         training: label distributions or probabilities of the training items, for `marginal`.
+        question: (items,) the question of each item, for `marginal`.
         majority: (items, classes) or (seeds, items, classes) probabilities of a model trained on majority labels.
         validation: human distributions and the majority model's probabilities on items that are not evaluated, to fit
             temperature and smoothing on.
@@ -81,7 +83,7 @@ def make_baselines(
     if training is None and len(p) < 2:
         notes.append("marginal is missing: with one item and no training labels there are no others to take a mean of")
     else:
-        made.append(marginal(p, training=training))
+        made.append(marginal(p, training=training, question=question))
     if majority is None:
         notes.append(NO_MAJORITY)
     elif validation is None and len(p) < 2 * FOLDS:
@@ -103,27 +105,46 @@ def uniform(human: Any) -> Baseline:
     return Baseline(name="uniform", runs=_everywhere(constant, p), constant=constant, note="1 / classes")
 
 
-def marginal(human: Any, *, training: Any | None = None) -> Baseline:
+def marginal(human: Any, *, training: Any | None = None, question: Any | None = None) -> Baseline:
     """The mean human distribution, the same for every item: the score of knowing the classes but not the item.
 
     It is the mean of the training labels where these are given, else of the other evaluated items (each item is left
-    out of its own mean). In the latter case measures over items, such as a correlation, see the mean of all.
+    out of its own mean). In the latter case measures over items, such as a correlation, see the mean of all. A class
+    that is in none of them gets the share of half an item's votes: it may yet be chosen. The people ruler begins here.
+
+    Args:
+        human: label distributions, or (items, classes) probabilities, of the evaluated items.
+        training: the same of the training items.
+        question: (items,) the question of each evaluated item; then the mean is over the others of its question, and
+            of an item that is alone with its question, over all others.
     """
     p = checked_human(human)
-    if training is not None:
-        constant = checked_human(training).mean(axis=0)
+    if training is not None and question is None:
+        constant = _possible(checked_human(training).mean(axis=0)[None], len(training))[0]
         return Baseline(
             name="marginal", runs=_everywhere(constant, p), constant=constant, note="mean of the training labels"
         )
-    others = (p.sum(axis=0) - p) / (len(p) - 1)
+    _, of = np.unique(np.zeros(len(p)) if question is None else np.asarray(question), return_inverse=True)
+    size = np.bincount(of)
+    total = np.stack([np.bincount(of, column) for column in p.T], axis=1)
+    others = np.where((size[of] > 1)[:, None], total[of] - p, p.sum(axis=0) - p)
+    count = np.where(size[of] > 1, size[of] - 1, max(len(p) - 1, 1))[:, None]
     # Subtracting may leave a class that only one item has a hair below 0.
-    runs = np.maximum(others, 0.0)[None]
+    runs = _possible(np.maximum(others, 0.0) / count, count)
+    kind = "" if question is None else ", of the same question"
     return Baseline(
         name="marginal",
-        runs=runs / runs.sum(axis=-1, keepdims=True),
+        runs=runs[None],
         constant=p.mean(axis=0),
-        note="mean of the other evaluated items' label distributions, for each item",
+        note=f"mean of the other evaluated items' label distributions{kind}, for each item",
     )
+
+
+def _possible(mean: Table, items: Any) -> Table:
+    """Means in which a class of no item has the share of half an item, spread over all classes."""
+    share = 0.5 / mean.shape[1] / (np.asarray(items) + 0.5)
+    lifted = np.where(mean > 1e-12, mean, share)
+    return np.asarray(lifted / lifted.sum(axis=1, keepdims=True))
 
 
 def majority_with_temperature(

@@ -11,7 +11,7 @@ import numpy as np
 
 from dissensus.arrays import column_names
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.baselines import MAJORITY, make_baselines
+from dissensus.evaluation.baselines import MAJORITY, make_baselines, marginal
 from dissensus.evaluation.comparison.differences import Differences, differences, seed_numbers, with_holm
 from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
 from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halves_of, make_strata, rows_of
@@ -366,6 +366,7 @@ def evaluate(
     majority: Any | None = None,
     reference: str | None = None,
     training: Any | None = None,
+    question: Any | None = None,
     validation: tuple[Any, Any] | None = None,
     original: Any | None = None,
     resamples: int = 1000,
@@ -395,6 +396,8 @@ def evaluate(
         majority: probabilities of a model trained on majority labels, or the name of a system, for its baselines.
         reference: the system that the others are compared with; None takes the one that `majority` names, or the first.
         training: label distributions of the training items, for the marginal baseline and the people ruler.
+        question: (items,) the question that each item belongs to, where people were asked several: the marginal and
+            what people's votes forecast are then of each question, so that knowing the question is not worth people.
         validation: human distributions, and the majority model's probabilities, to fit baselines on; without it they
             are fitted across folds of the evaluated items.
         original: (items,) class indices of original labels, for accuracy against them.
@@ -428,7 +431,15 @@ def evaluate(
     systems = {name: System(runs=runs, over_items=runs, seeds=numbers[name]) for name, runs in models.items()}
     notes = [LEGEND]
     if baselines:
-        more, told = _baselines(labels, systems, training=training, majority=majority, validation=validation, seed=seed)
+        more, told = _baselines(
+            labels,
+            systems,
+            training=training,
+            question=question,
+            majority=majority,
+            validation=validation,
+            seed=seed,
+        )
         systems |= more
         notes += told
     panel, why = _panel(labels, votes)
@@ -464,7 +475,7 @@ def evaluate(
             notes += [BY_HALVES if divided else BY_THE_SAME + reason] if stratum.by_votes else []
         order = [metric.name for metric in table.metrics]
         scores[idea] = Scores(tuple(sorted(rows, key=lambda row: order.index(row.metric))))
-    ruler = why if panel is None else _ruler(panel, training, labels, seed=seed)
+    ruler = why if panel is None else _ruler(panel, training, labels, question=question, seed=seed)
     of_people = panel if panel is not None and shared(panel) else None
     names = tuple(metric.name for metric in table.metrics)
     known = {name: each.trained_on for name, each in named.items() if isinstance(each, Predictions)}
@@ -660,6 +671,7 @@ def _baselines(
     systems: Mapping[str, System],
     *,
     training: Any | None,
+    question: Any | None,
     majority: Any | None,
     validation: tuple[Any, Any] | None,
     seed: int,
@@ -668,10 +680,10 @@ def _baselines(
     named = isinstance(majority, str) and majority in systems
     given = systems[str(majority)].runs if named else majority
     numbers = systems[str(majority)].seeds if named else None
-    more = labels.probabilities.shape[1]
-    if training is not None:
-        training = np.pad(known := checked_human(training), ((0, 0), (0, more - known.shape[1])))
-    made, notes = make_baselines(labels, training=training, majority=given, validation=validation, seed=seed)
+    training = _padded(training, labels)
+    made, notes = make_baselines(
+        labels, training=training, question=question, majority=given, validation=validation, seed=seed
+    )
     found: dict[str, System] = {}
     told = []
     for each in made:
@@ -704,12 +716,27 @@ def _panel(labels: LabelDistribution, votes: Votes | None) -> tuple[Panel | None
     return None, why
 
 
-def _ruler(panel: Panel, training: Any | None, labels: LabelDistribution, *, seed: int) -> Ruler | str:
+def _padded(training: Any | None, labels: LabelDistribution) -> Table | None:
+    """The training items' distributions over the classes of the labels."""
+    if training is None:
+        return None
+    known = checked_human(training)
+    return np.pad(known, ((0, 0), (0, len(labels.classes) - known.shape[1])))
+
+
+def _ruler(
+    panel: Panel, training: Any | None, labels: LabelDistribution, *, question: Any | None, seed: int
+) -> Ruler | str:
     votes = None
     if isinstance(training, LabelDistribution) and training.counts.any():
         votes = np.asarray(with_classes(training, labels.classes).counts, dtype=np.float64)
+    code = None if question is None else np.unique(np.asarray(question), return_inverse=True)[1]
+    if len(panel) < 2 and training is None:
+        return "one item tells nothing of how items differ"
+    # Nobody's forecast is the baseline `marginal`, so that this row is worth 0 people.
+    nobody = marginal(labels, training=_padded(training, labels), question=question).runs[0]
     try:
-        return people_ruler(panel, training=votes, seed=seed)
+        return people_ruler(panel, training=votes, question=code, nobody=nobody, seed=seed)
     except InputError as error:
         return str(error).removeprefix("people ruler: ")
 

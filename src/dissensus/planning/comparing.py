@@ -1,7 +1,7 @@
 """Two systems on n items with k votes each: how likely is it that the better one is told from the other?
 
 The systems are those whose predictions are given, or a simulated pair that differs by d. Of that pair the better one
-forecasts as well as `WORTH` people's votes would (the posterior mean under the panel's prior, as on the people ruler).
+forecasts as well as `WORTH` people's votes would (the posterior mean under the mixture, as on the people ruler).
 The other one does so too, from other people's votes, but on a share e of items knows nothing: there it says what people
 say of any item. Its score against everybody is worse by d = e (score of knowing nothing - score of the better one),
 which gives e. Against k votes the difference may be smaller: a majority of few votes is often not everybody's, and
@@ -243,8 +243,8 @@ def simulated_pair(
     rng = np.random.default_rng(seed)
     point = np.repeat(np.arange(len(panel.points)), REPEATS)
     p = panel.points[point]
-    better, alike = (forecasts(panel.prior, rng.multinomial(WORTH, p)) for _ in range(2))
-    nothing = np.broadcast_to(panel.prior / panel.prior.sum(), p.shape)
+    better, alike = (panel.prior.forecast(rng.multinomial(WORTH, p / p.sum(axis=1, keepdims=True))) for _ in range(2))
+    nothing = np.broadcast_to(panel.prior.forecast(np.zeros((1, p.shape[1]))), p.shape)
     counts = nested_votes(p, votes, rng)
     by_metric = {}
     for metric in metrics:
@@ -317,12 +317,6 @@ def real_pair(
         others=rng.multinomial(items, np.full(items, 1 / items), size=RESAMPLES * 5) / items,
         scores=scores,
     )
-
-
-def forecasts(prior: Floats, counts: Counts) -> Table:
-    """(items, classes) the posterior mean after these votes."""
-    mass = counts + prior
-    return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 
 def _likely_distributions(pilot: Counts, systems: Sequence[Table], rng: np.random.Generator) -> Table:

@@ -3,6 +3,7 @@
 The distribution of label distributions is a discrete mixture with weights by maximum likelihood (Kiefer and Wolfowitz
 1956), over points that are drawn where items may lie: from each item's posterior under a fitted Dirichlet prior, from
 that prior itself, and the corners. No family of distributions is assumed: what the votes can tell, the mixture repeats.
+(Forecasts from votes are learnt with fewer points, `labels.mixture`; here points lie close, as ties matter.)
 
 Few votes tell little of how rough the mixture is. After a few steps of EM it is smooth, after many it has fallen into a
 few lumps; both fit. The smooth one is the estimate, and the rough ones, of resampled items, say how far off it may be.
@@ -17,12 +18,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dissensus.bootstrap import distinct_rows
+from dissensus.labels.mixture import Mixture, em_weights, fit_prior
 from dissensus.labels.schemes import fit_concentration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Counts, Floats, Ints, Table
+    from dissensus.labels.mixture import Prior
 
 POINTS: Final = 1200
 """About how many points the mixture may put weight on."""
@@ -50,16 +53,16 @@ class FittedPanel:
     Attributes:
         points: (points, classes) label distributions.
         weights: (points,) the share of items that have each.
-        prior: (classes,) concentration of the Dirichlet prior that fits the pilot best, in pseudo-votes.
-        likelihood: (rows, points) of the pilot's distinct rows of counts, each row scaled to a largest of 1.
+        prior: what people's votes forecast with, as on the people ruler.
+        rows: (rows, classes) the pilot's distinct rows of counts.
         times: (rows,) how many items of the pilot have each row.
         seed: of the resamples.
     """
 
     points: Table
     weights: Floats
-    prior: Floats
-    likelihood: Table = field(repr=False)
+    prior: Prior
+    rows: Counts = field(repr=False)
     times: Ints = field(repr=False)
     seed: int = 0
 
@@ -68,7 +71,8 @@ class FittedPanel:
         """(1 + resamples, points) rough weights: of the pilot, and of bootstrap resamples of its items."""
         items = int(self.times.sum())
         drawn = np.random.default_rng(self.seed).multinomial(items, self.times / items, size=RESAMPLES)
-        return np.stack([_mixture(self.likelihood, row, ROUGH) for row in (self.times, *drawn)])
+        even = Mixture(self.points, np.ones(len(self.points)))
+        return np.stack([em_weights(even, self.rows, times, steps=ROUGH) for times in (self.times, *drawn)])
 
 
 def fit_panel(counts: Counts, *, seed: int = 0) -> FittedPanel:
@@ -80,13 +84,11 @@ def fit_panel(counts: Counts, *, seed: int = 0) -> FittedPanel:
     """
     rng = np.random.default_rng(seed)
     rows, times = distinct_rows(counts[rng.permutation(len(counts))[:ITEMS]] if len(counts) > ITEMS else counts)
-    prior = fit_concentration(counts)
-    points = _points(rows, times, prior, rng)
     # The least positive number stands for 0, so that a class without votes adds nothing and one with votes rules out.
-    log = rows @ np.log(np.maximum(points, 1e-300)).T
-    likelihood = np.exp(log - log.max(axis=1, keepdims=True))
-    weights = _mixture(likelihood, times, SMOOTH)
-    return FittedPanel(points=points, weights=weights, prior=prior, likelihood=likelihood, times=times, seed=seed)
+    points = np.maximum(_points(rows, times, fit_concentration(counts), rng), 1e-300)
+    weights = em_weights(Mixture(points, np.ones(len(points))), rows, times, steps=SMOOTH)
+    prior = fit_prior(counts.astype(np.float64), seed=seed)
+    return FittedPanel(points=points, weights=weights, prior=prior, rows=rows, times=times, seed=seed)
 
 
 def nested_votes(p: Table, votes: Sequence[int], rng: np.random.Generator) -> dict[int, Counts]:
@@ -115,13 +117,3 @@ def _dirichlets(concentration: Table, rng: np.random.Generator) -> Table:
     """(rows, classes) one draw from each row's Dirichlet distribution."""
     gamma = rng.standard_gamma(concentration) + 1e-300
     return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
-
-
-def _mixture(likelihood: Table, times: Ints, steps: int) -> Floats:
-    """(points,) weights after some steps of EM from even ones; each step raises the likelihood."""
-    weights = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
-    seen = np.flatnonzero(times)
-    rows, share = likelihood[seen], times[seen] / times.sum()
-    for _ in range(steps):
-        weights = weights * ((share / (rows @ weights)) @ rows)
-    return np.asarray(weights)

@@ -11,6 +11,7 @@ from dissensus.evaluation.people.baselines import OTHERS, OWN, other_votes, own_
 from dissensus.evaluation.people.evaluating import evaluate_people, item_predictions
 from dissensus.evaluation.people.reading import predicts_people, read_vote_predictions
 from dissensus.evaluation.people.vote_scores import VotePredictions
+from dissensus.labels.mixture import cross_fitted
 from dissensus.labels.schemes import fit_concentration
 from dissensus.votes.table import Votes
 from tests.evaluation.people.panels import simulated
@@ -95,9 +96,11 @@ def test_training_votes_stand_in_for_the_others_by_name() -> None:
 def test_the_items_other_votes_are_those_of_the_others() -> None:
     votes, _ = simulated(items=30, people=10, share=0.5)
     table = other_votes(votes, np.arange(len(votes)))
-    mass = votes.counts[votes.item[3]] + fit_concentration(votes.counts[votes.panel_size > 0])
-    mass = mass - np.eye(3)[votes.label[3]]
-    assert table[3] == pytest.approx(mass / mass.sum(), rel=1e-6)
+    mass = votes.counts[votes.panel_size > 0].astype(np.float64)
+    priors, fold = cross_fitted(mass)
+    place = int((votes.panel_size[: votes.item[3]] > 0).sum())
+    others = mass[place] - np.eye(3)[votes.label[3]]
+    assert table[3] == pytest.approx(priors[fold[place]].forecast(others[None])[0], rel=1e-6)
 
 
 def test_labels_have_no_nll() -> None:

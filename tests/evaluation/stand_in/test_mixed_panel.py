@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from dissensus.evaluation.finite_panel.panel import Panel
-from dissensus.evaluation.finite_panel.people_ruler import first_crossings, people_ruler
-from dissensus.evaluation.stand_in.mixed_panel import answer_priors, people_saved
+from dissensus.evaluation.finite_panel.people_ruler import first_crossings
+from dissensus.evaluation.stand_in.mixed_panel import people_saved
+from tests.evaluation.placebo import counts_of, take
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def drawn(items: int, votes: int, seed: int = 0) -> tuple[Panel, Any, np.random.Generator]:
@@ -61,17 +65,18 @@ def test_a_model_that_knows_everything_saves_more_than_the_ruler_can_tell() -> N
     assert str(saved[0]) == "more than 3"
 
 
-def test_the_prior_of_an_answer_comes_from_other_folds() -> None:
-    panel, truth, rng = drawn(500, 5)
-    said = answers(truth, rng)
-    prior = answer_priors(panel, said, seed=3)
-    assert len(np.unique(prior[:, 0])) == 15  # three answers in each of five folds
-    assert (prior.argmax(axis=1) == said).mean() > 0.99
-    rare = said.copy()
-    rare[:5] = 7
-    # Five items with an answer are too few: theirs is the prior of all items of the other folds.
-    assert len(np.unique(answer_priors(panel, rare, seed=3)[:5], axis=0)) <= 5
-    assert answer_priors(panel, rare, seed=3)[:5].sum(axis=1).max() < prior.sum(axis=1).mean()
+@pytest.mark.parametrize("name", ["words", "alttest-cebab_aspects", "emobank-valence"])
+def test_a_real_person_in_the_models_place_saves_one_person(name: str, data: Path) -> None:
+    counts = counts_of(name)[:4000]
+    saved = []
+    for draw in range(4):
+        taken = take(counts, 1, np.random.default_rng(draw))
+        left = (counts - taken).astype(np.float64)
+        panel = Panel(mass=left, squares=left, size=left.sum(axis=1).astype(np.int64), single=True)
+        found = people_saved(panel, taken.argmax(axis=1).astype(np.int32), resamples=50, seed=draw)
+        assert not isinstance(found, str)
+        saved.append([each.saved.value for each in found[:2]])
+    np.testing.assert_allclose(np.median(saved, axis=0), 1.0, atol=0.13)
 
 
 def test_few_votes_or_items_are_told() -> None:
@@ -81,15 +86,6 @@ def test_few_votes_or_items_are_told() -> None:
     )
     panel, truth, rng = drawn(50, 1)
     assert "single judgement" in str(people_saved(panel, answers(truth, rng)))
-
-
-def test_a_given_prior_takes_the_place_of_a_fitted_one() -> None:
-    panel, _, _ = drawn(200, 4)
-    fitted = people_ruler(panel, seed=1)
-    assert not isinstance(fitted, str)
-    same = people_ruler(panel, prior=fitted.prior)
-    assert not isinstance(same, str)
-    np.testing.assert_array_equal(same.values, fitted.values)
 
 
 @pytest.mark.parametrize("seed", range(20))

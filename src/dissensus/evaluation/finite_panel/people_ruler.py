@@ -1,20 +1,23 @@
 """How many people is a model worth?
 
-For each item n of its m judgements, drawn without replacement, make a forecast: the posterior mean
-f = (alpha + sum of the n) / (|alpha| + n) under a Dirichlet prior, fitted to other items. It is scored on the item's
-other judgements, one by one, by NLL or Brier, and so is the model. Both scores are linear in the judgement that is
-scored, so nothing needs correcting for few votes. The curve over n = 0 (the marginal), 1, 2, ... is the ruler, and a
-model is worth as many people as it takes to score as well.
+For each item n of its m judgements, drawn without replacement, make the best forecast that they allow: the posterior
+mean under a mixture of label distributions, learnt from other items' votes (`labels.mixture`). It is scored on the
+item's other judgements, one by one, by NLL or Brier, and so is the model. Both scores are linear in the judgement that
+is scored, so nothing needs correcting for few votes. The curve over n = 0 (the marginal), 1, 2, ... is the ruler, and a
+model is worth as many people as it takes to score as well. A person, handed in as a model, is worth one person: that is
+tested on real votes (tests/evaluation/placebo.py), and no assumption of the ruler's is shared by the test.
 
-All means over draws are exact. Which judgement v is scored comes first; then, of single votes, the number of the n that
-chose v's class k is hypergeometric, with c_k - 1 of m - 1 votes to draw from. Brier needs means and squares of sums
-only, which sampling without replacement gives for any judgement vectors. Only the NLL of judgements with several votes
-takes a stated number of random orders.
+Which of the m votes are the n is averaged over exactly where there are few ways, S, to choose them: with W[S] the
+hypergeometric chance of S and L[S, k] the score of a vote for k after S, an item with votes c scores
+sum_S W[S] (c - S) . L[S] / (m - n). Elsewhere, and for judgements with several votes, random draws stand for all.
+Beyond ten people only some n are computed, and those between lie on lines in 1 / n.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from math import comb
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -23,28 +26,42 @@ from scipy.special import gammaln
 from dissensus.arrays import places_within
 from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
+from dissensus.evaluation.baselines import marginal
 from dissensus.evaluation.comparison.intervals import Spread, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
+from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, clustered, shared, with_annotators
 from dissensus.evaluation.metrics.distances import FLOOR, soft_nll
-from dissensus.labels.schemes import fit_concentration
+from dissensus.labels.mixture import FOLDS, cross_fitted, cross_fitted_by_group, fit_prior
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Floats, Ints, Mask, Table
+    from collections.abc import Mapping
+
+    from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Table
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.probabilities import Runs
+    from dissensus.labels.mixture import Prior
 
     Ruled = Literal["soft_nll", "brier"]
     """The scores that a ruler can have, under the names of the metrics that differ from them by no model."""
 
-FOLDS: Final = 5
-"""Parts of the scored items, each forecast with the prior of the others, where there are no training items."""
-
-ORDERS: Final = 40
-"""Random orders of the judgements of an item, for the NLL of judgements with several votes."""
-
 LONGEST: Final = 100
 """The most people a ruler runs to."""
+
+COMPUTED: Final = (*range(11), 13, 16, 20, 25, 32, 40, 50, 63, 80, LONGEST)
+"""Numbers of people whose scores are computed, as far as the ruler runs; its end is, too."""
+
+EXACT: Final = 400_000
+"""Cells of items by ways to choose n votes, up to which all ways are summed."""
+
+DRAWN: Final = 80_000
+"""Random choices of n votes, over all items of a panel, where there are more; at least 2 an item."""
+
+COMPARED: Final = 500
+"""The most items on which forecasts learnt from half of the items are compared with those learnt from all."""
+
+MOST_DRAWS: Final = 40
+"""The most of them of an item."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,7 +75,10 @@ class Ruler:
         notes: sentences that belong beside it.
         per_item: (1 + most, items) the expected score of each item; NaN where it has no more than n judgements.
         panel: the judgements.
-        prior: (items, classes) pseudo-votes alpha behind each item's forecasts.
+        learning: (1 + most,) by how much better n people would forecast had they learnt from items without end. What is
+            lost falls as 1 / items, so it is as much as learning from half of the items loses beside all.
+        without: by n, where it is known who judged several items: (items, classes) what an item's score changes by
+            once one of its votes for the class is left out; nothing sound where it has fewer than n + 2.
     """
 
     score: Ruled
@@ -67,7 +87,8 @@ class Ruler:
     notes: tuple[str, ...]
     per_item: Table = field(repr=False)
     panel: Panel = field(repr=False)
-    prior: Table = field(repr=False)
+    learning: Floats = field(repr=False)
+    without: Mapping[int, Table] = field(repr=False)
 
     @property
     def most(self) -> int:
@@ -130,7 +151,8 @@ def people_ruler(
     panel: Panel,
     *,
     training: Table | None = None,
-    prior: Table | None = None,
+    question: Codes | Ints | None = None,
+    nobody: Table | None = None,
     score: Ruled = "soft_nll",
     seed: int = 0,
 ) -> Ruler | str:
@@ -140,28 +162,52 @@ def people_ruler(
 
     Args:
         panel: the judgements of the scored items.
-        training: (items, classes) votes, or sums of judgements, of other items, that the prior is fitted to; without
+        training: (items, classes) votes, or sums of judgements, of other items, that forecasts are learnt from; without
             it, folds of the scored items stand in for them.
-        prior: (items, classes) pseudo-votes behind each item's forecasts, in place of a fitted prior.
+        question: (items,) the question that each item belongs to, or whatever else is known of it, counted from 0: what
+            is learnt is then learnt for each, from the scored items, so that knowing it is not worth people.
+        nobody: (items, classes) what is said of an item of which nobody's vote is known; None for the mean of the
+            training items, or of the other items, or for what was learnt of the question.
         score: which of the two.
-        seed: of the folds, and of the random orders where there are any.
+        seed: of the folds, and of random draws where there are any.
     """
     if score not in ("soft_nll", "brier"):
         raise InputError(f"people ruler: it is not for '{score}'; choose soft_nll or brier")
     most = min(int(np.sort(panel.size)[len(panel) // 2]) - 1, LONGEST)
     if most < 1:
         return "most items have a single judgement: nobody is left to score a person's forecast on"
+    if training is None and len(panel) < 2 * FOLDS:
+        raise InputError(f"people ruler: {len(panel)} items are too few to learn from; give training items")
     notes = [_reach(panel, most)]
-    if prior is None:
-        prior, told = _priors(panel, training, seed=seed)
-        notes += told
-    if score == "brier":
-        per_item = np.stack([_brier(panel, n, prior) for n in range(most + 1)])
-    elif panel.single:
-        per_item = np.stack([_nll_of_votes(panel, n, prior) for n in range(most + 1)])
+    priors: tuple[Prior, ...]
+    if question is not None:
+        priors, prior_of = cross_fitted_by_group(panel.mass, question, seed=seed)
+    elif training is not None:
+        priors, prior_of = (fit_prior(training, seed=seed),), np.zeros(len(panel), dtype=np.int64)
     else:
-        per_item = _nll_in_random_orders(panel, most, prior, seed=seed)
-        notes.append(f"the mean over {ORDERS} random orders of each item's judgements")
+        priors, prior_of = cross_fitted(panel.mass, seed=seed)
+    if training is None or question is not None:
+        notes.append(f"people's forecasts are learnt from {FOLDS} folds of the scored items")
+    if nobody is None and question is None:
+        known = None if training is None else training / training.sum(axis=1, keepdims=True)
+        nobody = marginal(panel.shares, training=known).runs[0]
+    per_item, without = _scores(panel, most, priors, prior_of, score, seed=seed)
+    learning = np.zeros(most + 1)
+    if question is None:
+        some = np.random.default_rng(seed).permutation(len(panel))[:COMPARED]
+        half: tuple[Prior, ...] = (
+            cross_fitted(panel.mass, seed=seed, part=0.5)[0]
+            if training is None
+            else (fit_prior(training, seed=seed, part=0.5),)
+        )
+        lost = _scores(panel.take(some), most, half, prior_of[some], score, seed=seed)[0] - per_item[:, some]
+        learning[1:] = np.maximum(lost[1:].mean(axis=1), 0.0)
+    if nobody is not None:
+        per_item[0] = _model_score(score, panel, nobody)
+    if nobody is not None and without:
+        without[0] = _change_of_model(panel, _losses(nobody, score))
+    if not panel.single:
+        notes.append("the mean over random orders of each item's judgements")
     reached = panel.size > np.arange(most + 1)[:, None]
     return Ruler(
         score=score,
@@ -170,7 +216,8 @@ def people_ruler(
         notes=tuple(notes),
         per_item=np.where(reached, per_item, np.nan),
         panel=panel,
-        prior=prior,
+        learning=learning,
+        without=without,
     )
 
 
@@ -180,101 +227,166 @@ def _reach(panel: Panel, most: int) -> str:
     return told + ("; each number of people is compared on the items that reach it" if reach < len(panel) else "")
 
 
-def _priors(panel: Panel, training: Table | None, *, seed: int) -> tuple[Table, list[str]]:
-    """(items, classes) the prior behind each item's forecasts, and how it was found."""
-    if training is not None:
-        return np.broadcast_to(fit_prior(training), panel.mass.shape), []
-    if len(panel) < 2 * FOLDS:
-        raise InputError(f"people ruler: {len(panel)} items are too few for a prior; give training items")
-    fold = folds_of(panel, seed=seed)
-    prior = np.empty_like(panel.mass)
-    for each in range(FOLDS):
-        prior[fold == each] = fit_prior(panel.mass[fold != each])
-    return prior, [f"no training items: the forecasts' prior comes from {FOLDS} folds of the scored items"]
+def _computed(most: int) -> Ints:
+    return np.array(sorted({most, *(n for n in COMPUTED if n <= most)}))
 
 
-def folds_of(panel: Panel, *, seed: int) -> Ints:
-    """(items,) the fold of each item, 0 to FOLDS - 1, of nearly equal size."""
-    return np.asarray(np.random.default_rng(seed).permutation(len(panel)) % FOLDS)
+def _scores(
+    panel: Panel, most: int, priors: tuple[Prior, ...], prior_of: Ints, score: Ruled, *, seed: int
+) -> tuple[Table, dict[int, Table]]:
+    """(1 + most, items) the expected score of n people; of items with fewer judgements, of all but one of these.
+
+    And what leaving out a vote does to it, as `Ruler.without` says.
+    """
+    at = _computed(most)
+    found, without = np.empty((len(at), len(panel))), {}
+    draws = max(2, min(MOST_DRAWS, DRAWN // len(panel)))
+    for row, n in enumerate(at.tolist()):
+        change = np.zeros(panel.mass.shape)
+        for few in np.unique(np.minimum(n, panel.size - 1)).tolist():
+            for which, prior in enumerate(priors):
+                mine = np.flatnonzero((np.minimum(n, panel.size - 1) == few) & (prior_of == which))
+                draw = _Draw(n=few, prior=prior, score=score, draws=draws, seed=seed)
+                if len(mine) and panel.single:
+                    of = _moments(panel.counts[mine], draw)
+                    found[row, mine] = _mean_score(of)
+                    change[mine] = _mean_score_without(of) - found[row, mine, None]
+                elif len(mine):
+                    found[row, mine] = _score_in_random_orders(panel.take(mine), draw)
+        if panel.single and shared(panel):
+            without[n] = change
+    out = np.empty((1 + most, len(panel)))
+    for n in range(1 + most):
+        above = int(np.searchsorted(at, n))
+        below = above if at[above] == n else above - 1
+        # On a line in 1 / n, of an item from the number of its own votes that stand behind the value.
+        x, low, high = (1 / np.maximum(np.minimum(each, panel.size - 1), 1) for each in (n, at[below], at[above]))
+        part = np.divide(low - x, low - high, out=np.zeros(len(panel)), where=low > high)
+        out[n] = (1 - part) * found[below] + part * found[above]
+    # A scored judgement adds |x|^2 to its Brier score, whatever the forecast.
+    return out + (0.0 if score == "soft_nll" else panel.squares.sum(axis=1) / panel.size), without
 
 
-def fit_prior(mass: Table) -> Floats:
-    """(classes,) maximum-likelihood pseudo-votes; a class that nobody chose gets the share of half a vote."""
-    alpha = fit_concentration(mass)
-    return np.asarray(np.maximum(alpha, alpha.sum() * 0.5 / (mass.sum() + 0.5 * len(alpha))))
+def _change_of_model(panel: Panel, losses: Table) -> Table:
+    """(items, classes) what a model's score of an item changes by once a vote for the class is left out."""
+    own = (panel.shares * losses).sum(axis=1, keepdims=True)
+    return np.asarray((own - losses) / np.maximum(panel.size - 1, 1)[:, None])
 
 
-def _nll_of_votes(panel: Panel, n: int, prior: Table) -> Floats:
-    """(items,) expected -ln f_v of a vote v, forecast by n of the others; nothing sound where size <= n."""
-    return np.asarray(_cells(panel.mass, panel.size, n, prior).sum(axis=1) / panel.size)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Draw:
+    """How many votes forecast the others, and how: random draws are so many an item."""
+
+    n: int
+    prior: Prior
+    score: Ruled
+    draws: int
+    seed: int
 
 
-def _cells(mass: Table, size: Ints, n: int, prior: Table) -> Table:
-    """(items, classes) c_k E[-ln f_k] for a scored vote of class k, among `size` votes."""
-    out = np.zeros(mass.shape)
-    counts = np.rint(mass).astype(np.int64)
-    # All items with the same prior and the same number of votes share one table.
-    _, kind = np.unique(prior[:, 0], return_inverse=True)
-    first = np.unique(kind, return_index=True)[1]
-    for m in np.unique(size[size > n]).tolist():
-        chance = _hypergeometric(m - 1, n)
-        for which, row in enumerate(first.tolist()):
-            some = (size == m) & (kind == which)
-            alpha = prior[row]
-            surprise = np.log(alpha.sum() + n) - np.log(alpha + np.arange(n + 1)[:, None])
-            # Row c of the table is a class with c votes: its scored vote is one of them, and c - 1 can be drawn.
-            table = np.arange(m + 1)[:, None] * np.vstack([np.zeros(len(alpha)), chance @ surprise])
-            out[some] = np.take_along_axis(table, np.minimum(counts[some], m), axis=0)
-    return out
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Means over the ways S to choose n of each item's votes c, with t = (c - S) . L[S] the score of the rest.
+
+    Attributes:
+        counts: (items, classes) c.
+        n: how many are chosen.
+        total: (items,) mean of t.
+        surprise: (items, classes) mean of L[S, k].
+        total_chosen: (items, classes) mean of t S_k.
+        surprise_chosen: (items, classes) mean of S_k L[S, k].
+    """
+
+    counts: Counts
+    n: int
+    total: Floats
+    surprise: Table
+    total_chosen: Table
+    surprise_chosen: Table
 
 
-def _hypergeometric(of: int, drawn: int) -> Table:
-    """(of + 1, drawn + 1) chance of x marked among `drawn` of `of`, c of which are marked."""
-    c, x = np.arange(of + 1)[:, None], np.arange(drawn + 1)
-    possible = (x <= c) & (drawn - x <= of - c)
-
-    def log_ways(a: Any, b: Any) -> Any:
-        b = np.clip(b, 0, a)
-        return gammaln(a + 1) - gammaln(b + 1) - gammaln(a - b + 1)
-
-    return np.where(possible, np.exp(log_ways(c, x) + log_ways(of - c, drawn - x) - log_ways(of, drawn)), 0.0)
-
-
-def _brier(panel: Panel, n: int, prior: Table) -> Floats:
-    return _brier_of_sums(panel.mass, panel.squares, panel.size, n, prior)
-
-
-def _brier_of_sums(mass: Any, squares: Any, size: Any, n: int, prior: Any) -> Floats:
-    """(rows,) expected |x_v|^2 - 2 f.x_v + |f|^2 from sums and sums of squares of judgements x, exactly."""
-    m = np.maximum(np.asarray(size, dtype=np.float64), 1.0)[:, None]
-    pairs = (mass**2 - squares) / np.maximum(m * (m - 1), 1.0)
-    strength = prior.sum(axis=1, keepdims=True) + n
-    mean, square = n * mass / m, n * squares / m + n * (n - 1) * pairs
-    together = (prior * mass / m + n * pairs) / strength
-    return np.asarray((squares / m - 2 * together + (prior**2 + 2 * prior * mean + square) / strength**2).sum(axis=1))
+def _moments(counts: Counts, by: _Draw) -> _Moments:
+    rows, back = np.unique(counts, axis=0, return_inverse=True)
+    if len(rows) * comb(by.n + rows.shape[1] - 1, by.n) <= EXACT:
+        chosen = _ways(by.n, rows.shape[1])
+        loss = _losses(by.prior.forecast(chosen), by.score)
+        chance = _hypergeometric(rows, chosen)
+        total = chance * (rows @ loss.T - (chosen * loss).sum(axis=1))
+        sums = total.sum(axis=1), chance @ loss, total @ chosen, chance @ (chosen * loss)
+        return _Moments(counts, by.n, *(each[back.ravel()] for each in sums))
+    rng = np.random.default_rng([by.seed, by.n])
+    size = np.full(len(counts), by.n)
+    chosen = np.concatenate([draw_votes(counts, size, rng) for _ in range(by.draws)])
+    distinct, back = np.unique(chosen, axis=0, return_inverse=True)
+    loss = _losses(by.prior.forecast(distinct), by.score)[back.ravel()]
+    rest = ((np.tile(counts, (by.draws, 1)) - chosen) * loss).sum(axis=1)
+    tables = rest[:, None], loss, rest[:, None] * chosen, chosen * loss
+    means = [np.asarray(each.reshape(by.draws, len(counts), -1).mean(axis=0)) for each in tables]
+    return _Moments(counts, by.n, means[0][:, 0], *means[1:])
 
 
-def _nll_in_random_orders(panel: Panel, most: int, prior: Table, *, seed: int) -> Table:
-    """(1 + most, items) the mean, over random orders, of what the first n say of the rest."""
+def _mean_score(of: _Moments) -> Floats:
+    """(items,) expected score of a vote that is forecast by n of the others."""
+    return np.asarray(of.total / (of.counts.sum(axis=1) - of.n))
+
+
+def _mean_score_without(of: _Moments) -> Table:
+    """(items, classes) the same in a panel with one vote fewer for the class; of items with n + 2 votes or more.
+
+    A vote for k is none of the n with the chance 1 - S_k / c_k, given S.
+    """
+    size = of.counts.sum(axis=1, keepdims=True).astype(np.float64)
+    inside = (of.total_chosen - of.surprise_chosen) / np.maximum(of.counts, 1)
+    rest = of.total[:, None] - of.surprise - inside
+    return np.asarray(rest * size / ((size - of.n) * np.maximum(size - of.n - 1, 1)))
+
+
+def _losses(forecast: Table, score: Ruled) -> Table:
+    """(forecasts, classes) the score of a vote for each class; of Brier what the forecast changes."""
+    if score == "soft_nll":
+        return np.asarray(-np.log(np.maximum(forecast, FLOOR)))
+    return np.asarray((forecast**2).sum(axis=1, keepdims=True) - 2 * forecast)
+
+
+@cache
+def _ways(n: int, classes: int) -> Counts:
+    """(ways, classes) all counts of n votes."""
+    if classes == 1:
+        return np.array([[n]])
+    parts = [_ways(n - first, classes - 1) for first in range(n + 1)]
+    return np.concatenate([np.insert(part, 0, first, axis=1) for first, part in enumerate(parts)])
+
+
+def _hypergeometric(counts: Counts, chosen: Counts) -> Table:
+    """(items, ways) chance that n of an item's votes, drawn without replacement, are these."""
+    log = np.zeros((len(counts), len(chosen)))
+    n = int(chosen[0].sum())
+    for k in range(counts.shape[1]):
+        values, back = np.unique(counts[:, k], return_inverse=True)
+        log += _log_ways(values[:, None], np.arange(n + 1))[back][:, chosen[:, k]]
+    size = counts.sum(axis=1)
+    return np.asarray(np.exp(log - _log_ways(size, np.full(len(size), n))[:, None]))
+
+
+def _log_ways(of: Any, drawn: Any) -> Any:
+    """Logarithm of the ways to draw so many of so many; -inf where there are none."""
+    rest = np.maximum(of - drawn, 0)
+    return np.where(drawn <= of, gammaln(of + 1.0) - gammaln(drawn + 1.0) - gammaln(rest + 1.0), -np.inf)
+
+
+def _score_in_random_orders(panel: Panel, by: _Draw) -> Floats:
+    """(items,) the mean, over random orders, of what the first n judgements say of the rest."""
     assert panel.item is not None
     assert panel.vectors is not None
-    rng = np.random.default_rng(seed)
-    strength = prior.sum(axis=1)
-    total = np.zeros((1 + most, len(panel)))
-    vectors = panel.vectors.toarray()
-    size = panel.size
-    begin = np.cumsum(size) - size
-    for _ in range(ORDERS):
+    rng = np.random.default_rng([by.seed, by.n])
+    vectors, early = panel.vectors.toarray(), (places_within(panel.size) < by.n)[:, None]
+    begin = np.cumsum(panel.size) - panel.size
+    total = np.zeros(len(panel))
+    for _ in range(by.draws):
         order = np.lexsort((rng.random(len(panel.item)), panel.item))
-        item, place = panel.item[order], places_within(size)
-        reached = np.cumsum(vectors[order], axis=0)
-        before = reached - vectors[order]
-        before -= before[begin[item]]
-        some = place <= most
-        i, n, before = item[some], place[some], np.maximum(before[some], 0.0)
-        rest = np.maximum(panel.mass[i] - before, 0.0)
-        surprise = np.log(strength[i] + n)[:, None] - np.log(prior[i] + before)
-        total[n, i] += (rest * surprise).sum(axis=1) / (size[i] - n) / ORDERS
+        first = np.add.reduceat(vectors[order] * early, begin, axis=0)
+        rest = np.maximum(panel.mass - first, 0.0)
+        total += (rest * _losses(by.prior.forecast(first), by.score)).sum(axis=1) / (panel.size - by.n) / by.draws
     return total
 
 
@@ -283,7 +395,8 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
 
     At each n model and ruler are compared on the same items, and their mean gap has a 95 % interval over items, seeds
     and, where ids are known and shared, annotators. Worth is where the gap crosses 0, between whole n by linear
-    interpolation; its interval is every n at which the interval of the gap holds 0.
+    interpolation; its interval is every n at which the interval of the gap holds 0, or would hold it had people's
+    forecasts been learnt from items without end.
 
     Args:
         ruler: of the same items.
@@ -301,11 +414,12 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
         )
     scores = np.stack([_model_score(ruler.score, panel, run) for run in runs])
     low, middle, high = _gaps(ruler, runs, scores, resamples=resamples, seed=seed)
-    value, least, last = first_crossings(np.stack([middle, high, -low[::-1]])).tolist()
+    # Forecasts that had nothing left to learn would score better, which brings the model's worth down.
+    value, least, last = first_crossings(np.stack([middle, high + ruler.learning, -low[::-1]])).tolist()
     most = ruler.most - last
     end = float(ruler.most)
     notes = list(ruler.notes)
-    if shared(panel) and not _annotators_known(ruler):
+    if shared(panel) and not panel.single:
         notes.append(THESE_PEOPLE)
     if len(runs) == 1:
         notes.append("over items, given this seed")
@@ -346,46 +460,20 @@ def _gaps(ruler: Ruler, runs: Runs, scores: Table, *, resamples: int, seed: int)
     return ends[0], ends[1], ends[2]
 
 
-def _annotators_known(ruler: Ruler) -> bool:
-    return ruler.panel.single or ruler.score == "brier"
-
-
 def _with_people(spread: Spread, ruler: Ruler, runs: Runs, n: int, some: Mask) -> Spread:
     """The spread of the gap at n people, over annotators too, from what leaving out each judgement does."""
-    panel = ruler.panel
-    if not shared(panel) or not _annotators_known(ruler):
+    # Without one of its judgements the smallest panel cannot have n left beside the one that is scored; and what people
+    # do to the gap hardly changes with n.
+    n = min(n, int(ruler.panel.size[some].min()) - 2)
+    if not ruler.without or n < 0:
         return spread
-    # Without one of its judgements the smallest panel cannot have n left beside the one that is scored.
-    n = min(n, int(panel.size[some].min()) - 2)
-    if n < 0:
-        return spread
-    part = panel.take(some)
-    deletion = _deletions(part, ruler.prior[some], runs[:, some], n, ruler.score)
-    return with_annotators(spread, clustered(part, deletion))
-
-
-def _deletions(panel: Panel, prior: Table, runs: Runs, n: int, score: Ruled) -> Floats:
-    """(judgements,) the gap at n people of each judgement's item without it, minus the gap with all."""
-    assert panel.item is not None
-    assert panel.vectors is not None
-    item, size = panel.item, panel.size
-    left = size[item] - 1
-    if score == "soft_nll":
-        weights = -np.log(np.maximum(runs, FLOOR)).mean(axis=0)
-        label = np.asarray(panel.vectors.argmax(axis=1)).ravel()
-        cells, fewer = (_cells(each, size - 1, n, prior) for each in (panel.mass, np.maximum(panel.mass - 1, 0.0)))
-        all_cells = cells.sum(axis=1)
-        without = (all_cells[item] + fewer[item, label] - cells[item, label]) / left
-        ruler = without - _nll_of_votes(panel, n, prior)[item]
-        ours = (panel.shares * weights).sum(axis=1)
-        return np.asarray((ours[item] - weights[item, label]) / left - ruler)
-    x = panel.vectors.toarray()
-    mean = runs.mean(axis=0)
-    without = _brier_of_sums(panel.mass[item] - x, panel.squares[item] - x * x, left, n, prior[item])
-    ruler = without - _brier(panel, n, prior)[item]
-    of_vote = (x * x - 2 * x * mean[item]).sum(axis=1)
-    of_item = ((panel.squares - 2 * panel.mass * mean) / size[:, None]).sum(axis=1)
-    return np.asarray((of_item[item] - of_vote) / left - ruler)
+    part = ruler.panel.take(some)
+    assert part.item is not None
+    assert part.vectors is not None
+    losses = np.mean([_losses(run, ruler.score) for run in runs[:, some]], axis=0)
+    change = _change_of_model(part, losses) - ruler.without[max(each for each in ruler.without if each <= n)][some]
+    label = np.asarray(part.vectors.argmax(axis=1)).ravel()
+    return with_annotators(spread, clustered(part, change[part.item, label]))
 
 
 def first_crossings(gaps: Table) -> Floats:

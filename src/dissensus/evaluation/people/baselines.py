@@ -1,7 +1,8 @@
 """What single votes can be predicted by without a model: the person's habits, or what others said of the item.
 
-Both are posterior means under a Dirichlet prior that is fitted to the counts of all people, or of all items: with few
-votes to go by they fall back on how often each class is chosen by everybody.
+Both are posterior means, under a prior that is fitted to the counts of all people, or to those of other items: with few
+votes to go by they fall back on how often each class is chosen by everybody. What others said of an item forecasts as
+it does on the people ruler.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
-from dissensus.evaluation.finite_panel.people_ruler import fit_prior
+from dissensus.labels.mixture import FOLDS, cross_fitted, fit_dirichlet
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Counts, Ints, Table
@@ -51,7 +52,19 @@ def own_frequencies(votes: Votes, rows: Ints, *, training: Votes | None = None) 
 
 def other_votes(votes: Votes, rows: Ints) -> Table:
     """(rows, classes) what everybody else said of the item of each vote."""
-    return _forecast(votes.counts, votes.item[rows], own=votes.label[rows])
+    item, label = votes.item[rows], votes.label[rows]
+    voted = np.flatnonzero(votes.panel_size > 0)
+    if len(voted) < 2 * FOLDS:
+        return _forecast(votes.counts, item, own=label)
+    priors, fold = cross_fitted(votes.counts[voted].astype(np.float64))
+    others = votes.counts[item].astype(np.float64)
+    others[np.arange(len(rows)), label] -= 1
+    of = fold[np.searchsorted(voted, item)]
+    out = np.empty((len(rows), len(votes.classes)))
+    for each, prior in enumerate(priors):
+        distinct, back = np.unique(others[of == each], axis=0, return_inverse=True)
+        out[of == each] = prior.forecast(distinct)[back.ravel()]
+    return out
 
 
 def _counts(row: Codes | Ints, label: Codes | Ints, rows: int, classes: int) -> Counts:
@@ -61,8 +74,7 @@ def _counts(row: Codes | Ints, label: Codes | Ints, rows: int, classes: int) -> 
 
 def _forecast(counts: Counts, row: Codes, *, own: Codes | None = None) -> Table:
     """(votes,) the posterior mean of the row of counts of each vote, without the vote itself where it is in them."""
-    prior = fit_prior(counts[counts.sum(axis=1) > 0])
-    mass = counts[row] + prior
+    mass = counts[row] + fit_dirichlet(counts[counts.sum(axis=1) > 0]).alpha
     if own is not None:
         mass[np.arange(len(row)), own] -= 1
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))

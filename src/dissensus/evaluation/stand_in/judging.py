@@ -202,7 +202,7 @@ def judge_stand_ins(
             people=people,
             model=model,
             difference=difference,
-            saved=_saved(votes, answers, resamples=resamples, seed=seed),
+            saved=_saved(votes, answers, domains, resamples=resamples, seed=seed),
             parts=_parts(votes, test.alignment, least_people=least_people),
             items=_worst(votes, answers, test.alignment),
             verdict=_verdict(name, test, expert),
@@ -229,13 +229,14 @@ def _agreement(
     return people, percentile_estimate(means[:, 1]), percentile_estimate(means[:, 1] - means[:, 0])
 
 
-def _saved(votes: Votes, answers: Answers, *, resamples: int, seed: int) -> list[Saved] | str:
+def _saved(votes: Votes, answers: Answers, domains: Any | None, *, resamples: int, seed: int) -> list[Saved] | str:
     if len(votes.classes) > MOST_VALUES * 5:
         return f"{len(votes.classes):,} classes are too many to learn what an answer says of people's votes"
     shown = np.flatnonzero((answers.label >= 0) & (votes.panel_size > 0))
     counts = votes.counts[shown].astype(np.float64)
     panel = Panel(mass=counts, squares=counts, size=votes.panel_size[shown], single=True)
-    return people_saved(panel, answers.label[shown], resamples=resamples, seed=seed)
+    question = None if domains is None else np.asarray(domains)[shown]
+    return people_saved(panel, answers.label[shown], question=question, resamples=resamples, seed=seed)
 
 
 def _parts(votes: Votes, aligned: Alignment, *, least_people: int) -> tuple[Part, ...]:

@@ -1,29 +1,27 @@
 """What a panel of people and a model is worth, in people.
 
-n people's votes of an item forecast its other votes by the posterior mean under a Dirichlet prior (`people_ruler`). A
-model's answer is one more thing that is known of an item: the prior is then fitted to other items with the same answer,
-so that how much the answer weighs beside a vote is what predicts held-out people best. A mixed panel of n people and
-the model is worth as many people alone as forecast as well.
+n people's votes of an item forecast its other votes as well as they can (`people_ruler`). A model's answer is one more
+thing that is known of an item: the forecasts are then learnt from other items with the same answer, so that an answer
+says what it was found to say, and a person's vote does too. A mixed panel of n people and the model is worth as many
+people alone as forecast as well; a person in the model's place saves one person.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dissensus.bootstrap import percentile_estimate
 from dissensus.evaluation.comparison.resampling import resampled_means
-from dissensus.evaluation.finite_panel.people_ruler import FOLDS, first_crossings, fit_prior, folds_of, people_ruler
+from dissensus.evaluation.finite_panel.people_ruler import first_crossings, people_ruler
+from dissensus.labels.mixture import FOLDS
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Codes, Table
+    from dissensus.arrays import Codes
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.finite_panel.panel import Panel
-
-FEWEST: Final = 10
-"""Items with an answer, below which the prior of all items is taken for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +35,6 @@ class Saved:
         more: the panel does better with the model than the ruler's end, so more are saved than the value says.
         high_open: the interval reaches beyond the ruler's end.
         most: where the ruler ends, in people.
-        weight: the mean number of votes that the prior counts for, once the model's answer is known.
     """
 
     people: int
@@ -46,7 +43,6 @@ class Saved:
     more: bool
     high_open: bool
     most: int
-    weight: float
 
     def __str__(self) -> str:
         if self.fewer:
@@ -63,27 +59,9 @@ class Saved:
         return asdict(self) | {"words": str(self)}
 
 
-def answer_priors(panel: Panel, answer: Codes, *, seed: int = 0) -> Table:
-    """(items, classes) pseudo-votes behind an item's forecasts once the model's answer is known.
-
-    Args:
-        panel: the judgements.
-        answer: (items,) the model's answer of each item, as a whole number.
-        seed: of the folds; an item's prior is fitted to items of other folds.
-    """
-    fold = folds_of(panel, seed=seed)
-    prior = np.empty_like(panel.mass)
-    for each in range(FOLDS):
-        here, rest = fold == each, fold != each
-        prior[here] = fit_prior(panel.mass[rest])
-        for said in np.unique(answer[here]).tolist():
-            known = rest & (answer == said)
-            if known.sum() >= FEWEST:
-                prior[here & (answer == said)] = fit_prior(panel.mass[known])
-    return prior
-
-
-def people_saved(panel: Panel, answer: Codes, *, resamples: int = 1000, seed: int = 0) -> list[Saved] | str:
+def people_saved(
+    panel: Panel, answer: Codes, *, question: Any | None = None, resamples: int = 1000, seed: int = 0
+) -> list[Saved] | str:
     """How many people a model saves beside n = 0, 1, ... people, or the reason why that cannot be told.
 
     n = 0 is what the model's answers are worth alone. Intervals are percentiles over resamples of the items, for these
@@ -92,16 +70,19 @@ def people_saved(panel: Panel, answer: Codes, *, resamples: int = 1000, seed: in
     Args:
         panel: single votes of at least ten items.
         answer: (items,) the model's answer of each.
+        question: (items,) the question of each, where there are several; then a panel of people knows it too.
         resamples: of items.
         seed: of folds and resamples.
     """
     if len(panel) < 2 * FOLDS:
         return f"{len(panel)} items are too few to learn from the others what an answer is worth"
-    alone = people_ruler(panel, seed=seed)
+    asked = None if question is None else np.unique(np.asarray(question), return_inverse=True)[1]
+    alone = people_ruler(panel, question=asked, seed=seed)
     if isinstance(alone, str):
         return alone
-    prior = answer_priors(panel, answer, seed=seed)
-    mixed = people_ruler(panel, prior=prior, seed=seed)
+    known = np.stack([answer, np.zeros(len(answer)) if asked is None else asked])
+    _, said = np.unique(known, axis=1, return_inverse=True)
+    mixed = people_ruler(panel, question=said.ravel(), seed=seed)
     assert not isinstance(mixed, str)
     some = panel.size > alone.most
     curves = np.stack([alone.per_item[:, some], mixed.per_item[:, some]])
@@ -118,7 +99,6 @@ def people_saved(panel: Panel, answer: Codes, *, resamples: int = 1000, seed: in
                 more=bool(worth[0] == np.inf),
                 high_open=bool(resamples and (worth[1:] == np.inf).mean() > 0.025),
                 most=alone.most,
-                weight=float(prior.sum(axis=1).mean()),
             )
         )
     return found

@@ -1,0 +1,282 @@
+"""What a few votes say of the next one: people's best forecast, learnt from the votes of other items.
+
+Items have label distributions p that differ from item to item. How they differ is a discrete mixture with weights by
+maximum likelihood (Kiefer and Wolfowitz 1956), and the forecast after some votes is the posterior mean of p. No family
+is assumed: where "positive" and "very positive" are neighbours, a vote for one makes the other likelier.
+
+The mixture's points lie where items do: at each item's votes c, smoothed by s further votes that are spread as the
+votes of people beside them are, p = (c + s (c / m) T) / (m + s), with T[k, l] the share of l among the votes that stand
+beside a vote for k. A second round may smooth towards what the first mixture forecasts after c. How much to smooth, and
+whether twice, is chosen by votes on held-out items, and the one Dirichlet prior of all items, which knows no
+neighbours, is a candidate that may win.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+from scipy.special import gammaln
+
+from dissensus.labels.schemes import fit_concentration
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Codes, Counts, Floats, Ints, Table
+
+SMOOTHINGS: Final = ((), (0.3,), (1.0,), (3.0,), (10.0,), (3.0, 10.0), (3.0, 30.0))
+"""Candidates: the votes that points are smoothed by in each round, and four times as many; none is the Dirichlet."""
+
+POINTS: Final = 1000
+"""The most items whose votes become points."""
+
+STEPS: Final = 100
+"""Steps of EM: fewer keep to even weights, many more fall into a few lumps."""
+
+ITEMS: Final = 6000
+"""The most items that weights are fitted to; of more, so many drawn at random."""
+
+CHOOSING: Final = 2000
+"""The most items that a smoothing is chosen on."""
+
+FOLDS: Final = 5
+"""Parts of the items, each forecast by what was learnt from the others."""
+
+SHRINKAGE: Final = (1.0, 3.0, 10.0, 30.0, 100.0)
+"""Items' worth of everybody's weights that a group's own weights may be drawn towards."""
+
+FEW: Final = 3.0
+"""Votes an item that a shrinkage is chosen on: what is known of an item counts while it has few votes."""
+
+MANY: Final = 200
+"""Classes beyond which points have no room to tell neighbours: then the Dirichlet prior it is."""
+
+ROWS: Final = 4096
+"""Forecasts that are made at a time, to spare memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Items as a discrete mixture of label distributions.
+
+    Attributes:
+        points: (points, classes) label distributions, all above 0.
+        weights: (points,) the share of items that have each.
+    """
+
+    points: Table
+    weights: Floats
+
+    def forecast(self, mass: Any) -> Table:
+        """(rows, classes) the posterior mean of p after these votes, or sums of judgements."""
+        out = np.empty((len(mass), self.points.shape[1]))
+        for begin in range(0, len(mass), ROWS):
+            log = self._log_joint(mass[begin : begin + ROWS])
+            posterior = np.exp(log - log.max(axis=1, keepdims=True))
+            out[begin : begin + ROWS] = (posterior @ self.points) / posterior.sum(axis=1, keepdims=True)
+        return out
+
+    def log_likelihood(self, mass: Any) -> Floats:
+        """(rows,) of these votes in one of their orders: the sum of ln forecast of each vote by those before it."""
+        log = self._log_joint(mass)
+        top = log.max(axis=1)
+        return np.asarray(top + np.log(np.exp(log - top[:, None]).sum(axis=1)))
+
+    def _log_joint(self, mass: Any) -> Table:
+        return np.asarray(mass @ np.log(self.points).T + np.log(np.maximum(self.weights, 1e-300)))
+
+
+@dataclass(frozen=True, eq=False)
+class Dirichlet:
+    """Items as draws from one Dirichlet distribution.
+
+    Attributes:
+        alpha: (classes,) pseudo-votes, all above 0.
+    """
+
+    alpha: Floats
+
+    def forecast(self, mass: Any) -> Table:
+        """(rows, classes) the posterior mean of p after these votes, or sums of judgements."""
+        total = np.asarray(mass) + self.alpha
+        return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+    def log_likelihood(self, mass: Any) -> Floats:
+        """(rows,) of these votes in one of their orders."""
+        mass, whole = np.asarray(mass, dtype=np.float64), self.alpha.sum()
+        own = gammaln(self.alpha + mass) - gammaln(self.alpha)
+        return np.asarray(own.sum(axis=1) + gammaln(whole) - gammaln(whole + mass.sum(axis=1)))
+
+
+Prior: TypeAlias = Mixture | Dirichlet
+"""What is known of an item before its votes."""
+
+
+def fit_dirichlet(mass: Table) -> Dirichlet:
+    """Maximum-likelihood pseudo-votes; a class that nobody chose gets the share of half a vote."""
+    alpha = fit_concentration(mass)
+    return Dirichlet(np.maximum(alpha, alpha.sum() * 0.5 / (mass.sum() + 0.5 * len(alpha))))
+
+
+def fit_mixture(mass: Table, smoothings: tuple[float, ...], *, seed: int = 0) -> Mixture:
+    """The mixture whose points are items' votes, smoothed by so many votes.
+
+    Args:
+        mass: (items, classes) votes, or sums of judgements, above 0 in each row.
+        smoothings: s, in votes, of each round.
+        seed: of the items that are drawn where there are many.
+    """
+    rng = np.random.default_rng(seed)
+    everybody, beside = _everybody(mass), _votes_beside(mass)
+    rows, times = np.unique(_some(mass, ITEMS, rng), axis=0, return_counts=True)
+    of = rows if len(rows) <= POINTS else rows[rng.choice(len(rows), POINTS, replace=False, p=times / times.sum())]
+    size = of.sum(axis=1, keepdims=True)
+    spread = (of / size) @ beside
+    for smoothing in smoothings:
+        smoothed = [(of + s * spread) / (size + s) for s in (smoothing, 4 * smoothing)]
+        points = np.concatenate([*smoothed, beside, everybody[None]])
+        weights = em_weights(Mixture(points, np.ones(len(points))), rows, times, steps=STEPS)
+        kept = weights > 1e-7
+        found = Mixture(points[kept], weights[kept] / weights[kept].sum())
+        spread = found.forecast(of)
+    return found
+
+
+def fit_prior(mass: Table, *, seed: int = 0, part: float = 1.0) -> Prior:
+    """The candidate that forecasts held-out votes best, fitted to all items, or to a random part of them."""
+    return _fit(_part(mass, part, seed=seed), choose_smoothings(mass, seed=seed), seed=seed)
+
+
+def cross_fitted(mass: Table, *, seed: int = 0, part: float = 1.0) -> tuple[tuple[Prior, ...], Ints]:
+    """A prior for each of some folds of the items, fitted to the others, and (items,) the fold of each.
+
+    Args:
+        mass: (items, classes) votes, or sums of judgements.
+        seed: of the folds.
+        part: of the others' items, drawn at random, that each is fitted to.
+    """
+    fold = folds_of(len(mass), seed=seed)
+    chosen = choose_smoothings(mass, seed=seed)
+    others = (_part(mass[fold != each], part, seed=seed) for each in range(FOLDS))
+    return tuple(_fit(each, chosen, seed=seed) for each in others), fold
+
+
+def by_group(prior: Mixture, mass: Table, group: Codes | Ints, *, groups: int, shrinkage: float) -> tuple[Mixture, ...]:
+    """The mixture of each group of items: the same points, with weights between the group's own and everybody's.
+
+    Args:
+        prior: of all items.
+        mass: (items, classes) votes of the items that weights are fitted to.
+        group: (items,) which each is in.
+        groups: how many there are; one without items here has everybody's weights.
+        shrinkage: items' worth of everybody's weights in each group.
+    """
+    out = []
+    for each in range(groups):
+        rows, times = np.unique(mass[group == each], axis=0, return_counts=True)
+        weights = em_weights(prior, rows, times, steps=STEPS, shrinkage=shrinkage) if len(rows) else prior.weights
+        out.append(Mixture(prior.points, weights))
+    return tuple(out)
+
+
+def cross_fitted_by_group(mass: Table, group: Codes | Ints, *, seed: int = 0) -> tuple[tuple[Mixture, ...], Ints]:
+    """As `cross_fitted`, with a mixture for each fold and group; how far groups keep to everybody, held-out votes tell.
+
+    Args:
+        mass: (items, classes) votes.
+        group: (items,) which each is in, counted from 0.
+        seed: of the folds.
+    """
+    fold, groups = folds_of(len(mass), seed=seed), int(group.max()) + 1
+    chosen = choose_smoothings(mass, seed=seed, mixtures=True)
+    everybody = [fit_mixture(mass[fold != each], chosen, seed=seed) for each in range(FOLDS)]
+    few = mass * np.minimum(1.0, FEW / mass.sum(axis=1, keepdims=True))
+    best, found = -np.inf, None
+    for shrinkage in SHRINKAGE:
+        of = tuple(
+            mixture
+            for each, prior in enumerate(everybody)
+            for mixture in by_group(prior, mass[fold != each], group[fold != each], groups=groups, shrinkage=shrinkage)
+        )
+        which = fold * groups + group
+        likelihood = sum(float(prior.log_likelihood(few[which == k]).sum()) for k, prior in enumerate(of))
+        if likelihood > best:
+            best, found = likelihood, of
+    assert found is not None
+    return found, which
+
+
+def folds_of(items: int, *, seed: int) -> Ints:
+    """(items,) the fold of each, 0 to `FOLDS` - 1, of nearly equal size."""
+    return np.asarray(np.random.default_rng(seed).permutation(items) % FOLDS)
+
+
+def choose_smoothings(mass: Table, *, seed: int = 0, mixtures: bool = False) -> tuple[float, ...]:
+    """The candidate that makes held-out items' votes likeliest.
+
+    Args:
+        mass: (items, classes) votes.
+        seed: of the folds.
+        mixtures: leave the Dirichlet prior out.
+    """
+    if mass.shape[1] > MANY and not mixtures:
+        return ()
+    some = _some(mass, CHOOSING, np.random.default_rng(seed))
+    fold = folds_of(len(some), seed=seed)
+
+    def likelihood(smoothings: tuple[float, ...]) -> float:
+        fitted = [_fit(some[fold != each], smoothings, seed=seed) for each in range(FOLDS)]
+        return sum(float(fitted[each].log_likelihood(some[fold == each]).sum()) for each in range(FOLDS))
+
+    return max((each for each in SMOOTHINGS if each or not mixtures), key=likelihood)
+
+
+def em_weights(prior: Mixture, rows: Table | Counts, times: Ints, *, steps: int, shrinkage: float = 0.0) -> Floats:
+    """(points,) weights after some steps of EM; each raises the likelihood of the rows.
+
+    Args:
+        prior: the points, and the weights to begin with.
+        rows: (rows, classes) votes.
+        times: (rows,) how many items have each.
+        steps: of EM.
+        shrinkage: items' worth of the prior's weights that are added to the rows.
+    """
+    log = rows @ np.log(prior.points).T
+    likelihood = np.exp(log - log.max(axis=1, keepdims=True))
+    total = times.sum() + shrinkage
+    base = prior.weights / prior.weights.sum()
+    weights = base
+    for _ in range(steps):
+        own = weights * ((times / np.maximum(likelihood @ weights, 1e-300)) @ likelihood)
+        weights = (own + shrinkage * base) / total
+    return np.asarray(weights)
+
+
+def _fit(mass: Table, smoothings: tuple[float, ...], *, seed: int) -> Prior:
+    return fit_mixture(mass, smoothings, seed=seed) if smoothings else fit_dirichlet(mass)
+
+
+def _part(mass: Table, part: float, *, seed: int) -> Table:
+    return _some(mass, max(2, round(part * len(mass))), np.random.default_rng([seed, 1]))
+
+
+def _some(mass: Table, most: int, rng: np.random.Generator) -> Table:
+    return mass if len(mass) <= most else mass[rng.permutation(len(mass))[:most]]
+
+
+def _everybody(mass: Table) -> Floats:
+    """(classes,) the mean over items of the shares of their votes, with half an item's votes spread evenly."""
+    classes = mass.shape[1]
+    shares = (mass / mass.sum(axis=1, keepdims=True)).sum(axis=0)
+    return np.asarray((shares + 0.5 / classes) / (len(mass) + 0.5))
+
+
+def _votes_beside(mass: Table) -> Table:
+    """(classes, classes) row k: the shares of classes among votes beside a vote for k, with two of everybody's."""
+    everybody = _everybody(mass)
+    several = mass[mass.sum(axis=1) > 1]
+    size = several.sum(axis=1, keepdims=True)
+    pairs = (several / (size * (size - 1))).T @ several
+    # A vote does not stand beside itself.
+    pairs = np.maximum(pairs - np.diag((several / (size * (size - 1))).sum(axis=0)), 0.0)
+    return np.asarray((pairs + 2 * everybody) / (pairs.sum(axis=1, keepdims=True) + 2))
