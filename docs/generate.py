@@ -219,13 +219,12 @@ def escaped(text: str) -> str:
 def glossary_page() -> str:
     """The vocabulary, the words of the report, and deliveries and schemes in a line each."""
     from dissensus.labels.labelling import SCHEMES
-    from dissensus.report.glossary import PEOPLE, TERMS, delivery_in_words, paragraph
+    from dissensus.report.glossary import delivery_in_words, paragraph, terms
     from dissensus_train.delivery.named import DELIVERIES
-    from dissensus_train.report.subject import DYNAMICS
 
     parts = {
         "The vocabulary": VOCABULARY,
-        "Words of the report": TERMS | PEOPLE | DYNAMICS,
+        "Words of the report": {name: text for part in terms().values() for name, text in part.items()},
         "Deliveries": {name: f"{delivery_in_words(paragraph(each))}." for name, each in DELIVERIES.items()},
         "Schemes, from votes to label distributions": {name: f"{each.what}." for name, each in SCHEMES.items()},
     }

@@ -7,17 +7,17 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus_collect import project as projects
-from dissensus_collect.project import init_project
+from dissensus.toml_file import Table
+from dissensus_collect.project import LAYOUTS, ProjectFile, init_project
 from dissensus_collect.schema import project_schema
-from dissensus_train.studies import spec
 from dissensus_train.studies.schema import study_schema
-from dissensus_train.studies.spec import read_study, shipped_studies
+from dissensus_train.studies.spec import StudyFile, read_study, shipped_studies
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,20 @@ def wrong(schema: dict[str, Any], text: str) -> list[str]:
     return [f"{each.json_path}: {each.message}" for each in found]
 
 
-@pytest.mark.parametrize(("schema", "keys"), [(STUDY, spec.KEYS), (PROJECT, projects.KEYS)], ids=["study", "collect"])
+def keys_of(model: type[Table]) -> dict[str, tuple[str, ...]]:
+    """The keys of a file that is read as a model, by table; "" is the top."""
+    found = {"": model.__struct_fields__}
+    for field in msgspec.structs.fields(model):
+        kinds = [*getattr(field.type, "__args__", ()), getattr(field.type, "__origin__", None), field.type]
+        tables = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Table)]
+        if tables:
+            found[field.name] = tables[0].__struct_fields__
+    return found
+
+
+@pytest.mark.parametrize(
+    ("schema", "keys"), [(STUDY, keys_of(StudyFile)), (PROJECT, keys_of(ProjectFile))], ids=["study", "collect"]
+)
 def test_it_has_the_keys_that_are_read_and_no_others(schema: dict[str, Any], keys: dict[str, tuple[str, ...]]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     for table, names in keys.items():
@@ -72,7 +85,7 @@ def test_every_shipped_study_is_accepted(name: str) -> None:
     assert wrong(STUDY, shipped_studies()[name].read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("layout", projects.LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_new_project_is_accepted(tmp_path: Path, layout: str) -> None:
     path = init_project(tmp_path, layout=layout, recruitment="prolific", classes=["cat", "dog"])
     text = path.read_text(encoding="utf-8")
@@ -121,7 +134,7 @@ def test_keys_are_explained_where_they_are_defined() -> None:
     assert tables["training"]["properties"]["batch_size"]["description"].startswith("examples a step")
     assert tables["ood"]["properties"]["k"]["description"].startswith("of kNN")
     assert tables["dataset"]["properties"]["encoder"]["description"].startswith("what makes features")
-    assert PROJECT["properties"]["adaptive"]["properties"]["budget"]["description"] == "votes beyond k, over all items"
+    assert PROJECT["properties"]["adaptive"]["properties"]["budget"]["description"] == "votes beyond k, over all items."
 
 
 @pytest.mark.parametrize(("kind", "schema"), [("study", STUDY), ("collect", PROJECT)])

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import pytest
+from msgspec import Meta, field
 
 from dissensus.errors import InputError
-from dissensus.toml_file import TomlFile
+from dissensus.toml_file import Table, TableError, TomlFile
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+class Lease(Table):
+    seconds: Annotated[float, Meta(gt=0)] = 600.0
+    kind: Literal["short", "long"] = "short"
+
+    def __post_init__(self) -> None:
+        if self.seconds == 13:
+            raise TableError("seconds", "is 13; choose a luckier number")
+
+
+class Entry(Table):
+    name: str
+    of: dict[str, int] = field(default_factory=dict)
+
+
+class File(Table):
+    lease: Lease = Lease()
+    entries: tuple[Entry, ...] = ()
+    named: dict[str, Entry] = field(default_factory=dict)
+    ids: tuple[int, ...] = ()
 
 
 def read(folder: Path, text: str) -> TomlFile:
@@ -21,23 +43,47 @@ def read(folder: Path, text: str) -> TomlFile:
 
 def test_a_key_is_found_in_its_own_table(tmp_path: Path) -> None:
     file = read(tmp_path, "seed = 1\n\n[one]\nseed = 2\n\n[two] # a remark\n'seed' = 3\n")
-    assert [file.line(table, "seed") for table in ("", "one", "two")] == [1, 4, 7]
+    assert [file.line(*place, "seed") for place in ((), ("one",), ("two",))] == [1, 4, 7]
     assert file.line("two", "missing") == 6
-    assert file.line("", "one") == 3
+    assert file.line("one") == 3
     assert file.line("three", "missing") == 1
 
 
-def test_an_unknown_key_names_its_neighbour(tmp_path: Path) -> None:
-    file = read(tmp_path, "[lease]\nsecnds = 3\n")
-    with pytest.raises(
-        InputError, match=r"file\.toml, line 2: 'secnds' is no key in \[lease\]; did you mean 'seconds'"
-    ):
-        file.tables({"": ("lease",), "lease": ("seconds",)})
+def test_lines_of_entries_dotted_keys_and_texts_over_several_lines(tmp_path: Path) -> None:
+    text = "[[a]]\nk = '''\nk = 3\n[b]\n'''\n[[a]]\nx.'y z' = 1\n[c.d]\nk = 2\n"
+    file = read(tmp_path, text)
+    assert [file.line("a", 0, "k"), file.line("a", 1), file.line("a", 1, "x", "y z")] == [2, 6, 7]
+    assert [file.line("c", "d", "k"), file.line("b")] == [9, 1]
 
 
-def test_a_table_that_is_none_and_a_file_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="line 1: 'lease' must be a table, written as"):
-        read(tmp_path, "lease = 3\n").tables({"lease": ("seconds",)})
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "[lease]\nsecnds = 3\n",
+            "line 2: 'secnds' is no key in [lease]; did you mean 'seconds'? choose seconds, kind",
+        ),
+        ("[leese]\n", "line 1: 'leese' is no key at the top; did you mean 'lease'?"),
+        ("lease = 3\n", "line 1: 'lease' is 3; give a table, written as [lease]"),
+        ("[lease]\nseconds = nan\n", "line 2: 'seconds' is nan; give a number, above 0"),
+        ("[lease]\nseconds = 13\n", "line 2: 'seconds' is 13; choose a luckier number"),
+        ("[lease]\nkind = 'lung'\n", "line 2: 'kind' names 'lung', which is not there; did you mean 'long'?"),
+        ("[lease]\nkind = 3\n", "line 2: 'kind' is 3; give one of long, short"),
+        ("ids = [1,\n true]\n", "line 1: 'ids' has True; give a whole number such as 10"),
+        ("entries = {}\n", "line 1: 'entries' is {}; give tables, each written as [[entries]]"),
+        ("[[entries]]\nname = 'a'\n[[entries]]\n", "line 3: 'name' in [[entries]] is missing; give a text"),
+        ("[[entries]]\nname = 'a'\nof = { a = 1, b = 'x' }\n", "line 3: 'b' in of is 'x'; give a whole number"),
+        ("[named.one]\nname = 'a'\n[named.two]\nname = 1\n", "line 4: 'name' is 1; give a text in quotation marks"),
+        ("[named.one]\nname = 'a'\n[named.two]\nnaem = 1\n", "line 4: 'naem' is no key in [named.two]"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_line_and_the_remedy(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        read(tmp_path, text).read_as(File)
+    assert f"file.toml, {sentence}" in str(error.value)
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not valid TOML"):
         read(tmp_path, "lease = \n")
     with pytest.raises(InputError, match="there is no such file"):

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from dissensus_collect.site import Site
 
     T = TypeVar("T")
-    from dissensus_collect.project import Feedback, Project
+    from dissensus_collect.project import Gold, Project
 
 SCREENS: Final = {
     "arrived": ("/consent", "/screen"),
@@ -243,7 +243,7 @@ async def small_screen(request: Request) -> Response:
     session, annotator = await due(request)
     site = site_of(request)
     project, now = site.project, site.now()
-    if not project.least_width:
+    if not project.screen.least_width:
         return RedirectResponse("/consent" if annotator.state == "arrived" else SCREENS[annotator.state][0], 303)
     if request.method == "POST":
         await site.database.write(
@@ -322,7 +322,7 @@ async def consent(request: Request) -> Response:
         # The last place may have gone to somebody else while this page was read.
         return RedirectResponse("/door" if state == "arrived" else SCREENS[state][0], 303)
     (votes,) = await site.database.read(_vote_items)
-    items = min(project.items_per_annotator, votes) + len(project.gold)
+    items = min(project.items_per_annotator, votes) + len(project.gold_items)
     minutes = max(1, round(items * project.cost.seconds_per_item / 60))
     return page(
         request,
@@ -352,7 +352,7 @@ async def instructions(request: Request) -> Response:
         text=in_words(request, "instructions"),
         asked=project.asked,
         choices={each.name: choices_of(project, unsure=each.unsure) for each in project.asked},
-        reason=project.reason,
+        reason=project.reason.ask,
         back=project.back,
         shortcuts=project.shortcuts,
         kind=kind_of(project),
@@ -485,13 +485,13 @@ def practice_items(cursor: Cursor, site: Site, session: str, tongue: Language) -
     return [{"item": each, "feedback": None} for each in found]
 
 
-def _feedback(project: Project, feedback: Feedback | None) -> dict[str, Any] | None:
+def _feedback(project: Project, feedback: Gold | None) -> dict[str, Any] | None:
     """What the browser says after a practice item: the answers that are right, where it asks for yes and no."""
     if feedback is None:
         return None
     numeric = project.layout in ("rating", "points")
     right = {place: [RESPONSES[code] for code in sorted(codes)] for place, codes in enumerate(feedback.required)}
-    return {"right": {} if numeric else right, "text": feedback.text}
+    return {"right": {} if numeric else right, "text": feedback.feedback}
 
 
 def shown(site: Site, session: str, *, media: str | None, text: str | None) -> dict[str, Any]:
@@ -521,7 +521,7 @@ def screen(
     about = {
         "told": told,
         "layout": project.layout,
-        "values": worded(unsure=project.unsure),
+        "values": worded(unsure=project.classes.unsure),
         "classes": [{"id": each, "name": names[each]} for each in order],
         "questions": [
             {
@@ -533,10 +533,10 @@ def screen(
             }
             for asked, places in questions_of(project)
         ],
-        "reason": {"ask": project.reason, "question": project.reason_question},
+        "reason": {"ask": project.reason.ask, "question": project.reason.question},
         "shortcuts": project.shortcuts,
         "allNoKey": project.all_no_key,
-        "rendering": project.rendering,
+        "rendering": project.items.rendering,
         "back": project.back,
     }
     return page(
@@ -556,7 +556,7 @@ def screen(
 def choices_of(project: Project, *, unsure: bool) -> list[dict[str, str]]:
     """The buttons of a class: the value and the word on each."""
     values = ("yes", "no", "unsure") if unsure else ("yes", "no")
-    return [{"value": each, "word": project.words[each]} for each in values]
+    return [{"value": each, "word": project.classes.words[each]} for each in values]
 
 
 async def finish(request: Request) -> Response:
@@ -667,9 +667,9 @@ def as_json(site: Site, token: str, given: Assigned | Finished | Nothing | Elsew
             "item": shown(site, token, media=given.item.media, text=given.item.text),
             "classes": [{"id": each, "name": site.project.all_classes[each]} for each in given.classes],
             "layout": given.layout,
-            "heartbeat_seconds": site.project.heartbeat_seconds,
+            "heartbeat_seconds": site.project.lease.heartbeat,
             # A finished item has no lease; but the next item waits for whoever went back, for as long as this.
-            "expires_in": site.project.lease_seconds if given.done else max(0.0, given.expires - site.now()),
+            "expires_in": site.project.lease.seconds if given.done else max(0.0, given.expires - site.now()),
             "draft": given.draft,
             "preload": [],
         }

@@ -180,13 +180,13 @@ def _check_complete(asked: ItemQuestion, values: dict[int, int | float], places:
 
 
 def _reason(project: Project, given: Any) -> str | None:
-    if project.reason == "off" or given is None:
+    if project.reason.ask == "off" or given is None:
         given = ""
     if not isinstance(given, str) or len(given) > LONGEST_ANSWER:
         raise Refused("illegal", f"the reason must be text of at most {LONGEST_ANSWER} characters")
     # Databases take no NUL.
     said = given.replace("\0", "").strip()
-    if project.reason == "required" and not said:
+    if project.reason.ask == "required" and not said:
         raise Refused("incomplete", "please say why in a few words")
     return said or None
 

@@ -199,7 +199,7 @@ def next_item(
         expire_leases(cursor, now=now)
     if worker.state not in ("working", "finished"):
         raise Refused("closed", "this session is not at work; go to its first page")
-    if worker.tab not in (None, tab) and now - worker.seen_at < 2 * project.heartbeat_seconds:
+    if worker.tab not in (None, tab) and now - worker.seen_at < 2 * project.lease.heartbeat:
         return Elsewhere()
     resumed = _resumed(cursor, project, worker, now=now) if worker.has_lease else None
     found = resumed or _new_lease(cursor, project, worker, now=now)
@@ -220,7 +220,7 @@ def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int
     """The item that an annotator would get under a number if it were handed out now, so that it can be loaded ahead."""
     worker = _worker(cursor, project, annotator)
     item = None
-    if number in gold_places(project, worker.id, worker.quota + len(project.gold)):
+    if number in gold_places(project, worker.id, worker.quota + len(project.gold_items)):
         item = _unseen_gold(cursor, project, worker)
     item = item or _open_item(cursor, project, worker, number)
     return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
@@ -237,7 +237,7 @@ def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, a
     _seen(cursor, annotator, now=now, tab=tab)
     if state not in ("open", "expired"):
         # While somebody looks at an earlier item again, the lease of their next one is prolonged.
-        expires = now + project.lease_seconds
+        expires = now + project.lease.seconds
         cursor.execute("UPDATE assignment SET expires = ? WHERE annotator = ? AND state = 'open'", (expires, annotator))
         return Lease(expires=expires, mine=True, held=state == "done")
     busy = cursor.execute(
@@ -248,7 +248,7 @@ def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, a
         if not takes or take_slot(cursor, item):
             state, holds = "open", int(takes)
     if state == "open":
-        expires = now + project.lease_seconds
+        expires = now + project.lease.seconds
         cursor.execute(
             "UPDATE assignment SET state = 'open', holds = ?, expires = ? WHERE id = ?", (holds, expires, number)
         )
@@ -468,7 +468,7 @@ def _assigned(
         assignment=token,
         item=Shown(id=item, media=media, text=text),
         number=number,
-        of=worker.quota + len(project.gold),
+        of=worker.quota + len(project.gold_items),
         classes=tuple(json.loads(order)),
         layout=project.layout,
         expires=expires,
@@ -484,7 +484,7 @@ def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -
         "CASE WHEN assignment.state = 'open' THEN 0 ELSE 1 END, assignment.leased_at DESC",
         (worker.id,),
     ).fetchall()
-    expires = now + project.lease_seconds
+    expires = now + project.lease.seconds
     for row in rows:
         assignment, item, role, state, retired_at = row[0], row[6], row[9], row[10], row[11]
         if retired_at is not None:
@@ -505,8 +505,8 @@ def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -
 
 
 def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
-    number, total = worker.done + worker.gold_done + 1, worker.quota + len(project.gold)
-    gold_left = worker.gold_done < len(project.gold)
+    number, total = worker.done + worker.gold_done + 1, worker.quota + len(project.gold_items)
+    gold_left = worker.gold_done < len(project.gold_items)
     due = gold_left and number in gold_places(project, worker.id, total)
     takes = bool(worker.counts) and not due
     item = _open_item(cursor, project, worker, number, take=takes) if worker.done < worker.quota else None
@@ -521,7 +521,7 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
     token, order, expires = (
         secrets.token_urlsafe(16),
         class_order(project, worker.id, place),
-        now + project.lease_seconds,
+        now + project.lease.seconds,
     )
     cursor.execute(
         "INSERT INTO assignment (id, token, item, annotator, state, holds, number, class_order, version, leased_at, "
@@ -547,7 +547,7 @@ def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int, *
 
     With `take` it is leased in the same step.
     """
-    start = 0.0 if project.item_order == "fixed" else fraction(project.seed, "next", worker.id, number)
+    start = 0.0 if project.order.items == "fixed" else fraction(project.seed, "next", worker.id, number)
     from_start, before_start = _TAKE if take else _LOOK
     found = cursor.execute(from_start, (start, worker.id)).fetchone()
     return found or cursor.execute(before_start, (start, worker.id)).fetchone()
@@ -566,7 +566,7 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, n
     if worker.state == "finished":
         return Finished()
     since = now if worker.waiting_since is None else worker.waiting_since
-    if worker.done < worker.quota and now - since < project.patience_seconds:
+    if worker.done < worker.quota and now - since < project.lease.patience:
         may_come_back = cursor.execute(
             "SELECT 1 FROM item WHERE role = 'vote' AND leased > 0 AND retired_at IS NULL AND NOT EXISTS "
             "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) LIMIT 1",
@@ -574,7 +574,7 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, n
         ).fetchone()
         if may_come_back:
             cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
-            return Nothing(min(RETRY_SECONDS, project.patience_seconds))
+            return Nothing(min(RETRY_SECONDS, project.lease.patience))
     # Whoever was let in is paid, even if others took what was left. But reporting problems is not the task: whoever
     # reported more items than they answered ends with the code for technical problems, and a researcher decides.
     (reported,) = cursor.execute(

@@ -76,10 +76,10 @@ def init(
     )
     project = read_project(folder)
     found = check_setup(project)
-    told = {"file": str(path), "name": project.name, "classes": project.classes}
+    told = {"file": str(path), "name": project.name, "classes": project.classes.names}
     if json_alone(json, {**told, "findings": [asdict(each) for each in found]}):
         return
-    console().print(f"{plain(str(path))}: classes {plain(', '.join(project.classes))}; edit it as you like")
+    console().print(f"{plain(str(path))}: classes {plain(', '.join(project.classes.names))}; edit it as you like")
     _say_findings(found)
     next_step(f"dissensus collect serve {folder}")
 

@@ -256,19 +256,21 @@ def votes_of_judgements(
         said = np.column_stack([said, ~said.any(axis=1)])
     judgement, label = np.nonzero(said)
     unsure = None
-    if project.layout in ("rating", "points") or (project.layout in ("rows", "one-at-a-time") and project.unsure):
+    if project.layout in ("rating", "points") or (
+        project.layout in ("rows", "one-at-a-time") and project.classes.unsure
+    ):
         unsure = np.column_stack([found.response == UNSURE, np.zeros(len(found), dtype=np.bool_)])[judgement, label]
     return Votes(
         item=item[judgement],
         label=label.astype(np.int32),
         items=item_names,
-        classes=project.classes if single else (*project.classes, NONE),
+        classes=project.classes.names if single else (*project.classes.names, NONE),
         annotator=annotator[judgement],
         annotators=annotator_names,
         unsure=unsure,
         judgement=None if single else judgement.astype(np.int32),
         seconds=found.seconds,
-        none=None if single else len(project.classes),
+        none=None if single else len(project.classes.names),
     )
 
 

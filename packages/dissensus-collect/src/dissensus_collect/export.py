@@ -137,7 +137,7 @@ def _write_all(
         for kind in formats:
             # Made before it is written, so that nobody else can read it at any moment.
             (folder / f"identities.{kind}").touch(mode=0o600)
-    if project.reason != "off":
+    if project.reason.ask != "off":
         tables["reasons"] = _query(
             cursor,
             "SELECT n.pseudonym, i.name, j.reason FROM judgement j JOIN assignment a ON a.id = j.assignment "

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def gold_missed(project: Project, item: str, responses: Sequence[int]) -> bool:
     """Whether the responses to a gold item differ, for any class of the first question, from what is required."""
     # A gold item that was replaced has another name, and nothing is required of it any more.
-    required = next((gold.required for gold in project.gold if gold.item == item), ())
+    required = next((gold.required for gold in project.gold_items if gold.item == item), ())
     return any(response not in right for response, right in zip(responses, required, strict=False))
 
 
@@ -34,7 +34,7 @@ def apply_gold_rule(cursor: Cursor, project: Project, annotator: int, *, now: fl
     counts, kept, reason = cursor.execute(
         "SELECT counts, kept, reason FROM annotator WHERE id = ?", (annotator,)
     ).fetchone()
-    too_many = missed > project.misses_allowed
+    too_many = missed > project.gold.misses_allowed
     if too_many and counts and not kept:
         exclude(cursor, annotator, now=now, reason=GOLD_RULE, by=GOLD_RULE)
     elif not too_many and not counts and reason == GOLD_RULE:

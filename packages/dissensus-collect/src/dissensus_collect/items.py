@@ -53,7 +53,7 @@ def project_items(project: Project) -> list[ProjectItem]:
             raise InputError(f"{project.images}: there is no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
         return [ProjectItem(name=name, media=name) for name in names]
     assert project.table is not None
-    source = read_source(project.table, item=project.item_column, text=project.text_column)
+    source = read_source(project.table, item=project.items.item or None, text=project.items.text or None)
     if source.texts is None:
         raise InputError(f"{project.table}: holds images, not texts; give a table with a column of texts")
     asked = source.columns.get(WANTED)
@@ -152,7 +152,7 @@ def load_items(
     )
     # Evenly spaced, so that every item is equally likely to be the next one after a random place.
     order = [item.name for item in items]
-    if project.item_order == "random":
+    if project.order.items == "random":
         order.sort(key=lambda name: fraction(project.seed, "item", name))
     spread = {name: place / len(order) for place, name in enumerate(order)}
     new = [item for item in items if item.name not in there or item.name in renewed]
@@ -192,7 +192,7 @@ class _There:
 
 def _roles(project: Project, names: Collection[str]) -> dict[str, str]:
     """By name, what each item is for."""
-    gold, practice = {each.item for each in project.gold}, set(project.practice)
+    gold, practice = {each.item for each in project.gold_items}, set(project.practice_items)
     for table, listed in (("gold", gold), ("practice", practice)):
         unknown = sorted(listed - set(names))
         if unknown:

@@ -37,19 +37,19 @@ def class_order(project: Project, annotator: int, item: int) -> tuple[int, ...]:
 
 
 def _class_order(project: Project, n: int, annotator: int, item: int, *what: str) -> tuple[int, ...]:
-    if project.class_order == "fixed":
+    if project.order.classes == "fixed":
         return tuple(range(n))
-    if project.class_order == "rotated":
+    if project.order.classes == "rotated":
         first = int(n * fraction(project.seed, "rotation", annotator, *what))
         return (*range(first, n), *range(first))
-    if project.class_order == "shuffled-per-annotator":
+    if project.order.classes == "shuffled-per-annotator":
         return shuffled(n, project.seed, "classes", annotator, *what)
     return shuffled(n, project.seed, "classes", annotator, item, *what)
 
 
 def gold_places(project: Project, annotator: int, total: int) -> frozenset[int]:
     """Where, among the 1 to `total` items of an annotator, the gold items come: one at random in each equal part."""
-    n = len(project.gold)
+    n = len(project.gold_items)
     bounds = [place * total // n for place in range(n + 1)] if n else []
     return frozenset(
         first + 1 + int((last - first) * fraction(project.seed, "gold", annotator, first))

@@ -125,7 +125,7 @@ class Quota:
 
 def away_since(project: Project, *, now: float) -> tuple[float, float]:
     """Before when a last sign of life means that somebody who was reading, or at work, has left."""
-    return now - max(READING_SECONDS, project.lease_seconds), now - project.lease_seconds
+    return now - max(READING_SECONDS, project.lease.seconds), now - project.lease.seconds
 
 
 _INSIDE: Final = (
@@ -323,7 +323,7 @@ def practised(cursor: Cursor, project: Project, annotator: int, *, now: float, p
     if passed:
         state = "practised" if project.comprehension else "working"
     else:
-        state = "screened-out" if attempts >= project.practice_attempts else "consented"
+        state = "screened-out" if attempts >= project.practice.attempts else "consented"
     ended = now if state == "screened-out" else None
     cursor.execute(
         "UPDATE annotator SET state = ?, attempts = ?, finished_at = ?, seen_at = ? WHERE id = ?",
@@ -379,7 +379,7 @@ def misunderstood(cursor: Cursor, annotator: int) -> tuple[int, ...]:
 
 def reminded(cursor: Cursor, project: Project, annotator: int, *, now: float, seconds: float | None) -> bool:
     """Whether an item was answered so quickly that a reminder is due; everybody gets at most one."""
-    if seconds is None or seconds >= project.least_seconds_per_class * len(project.all_classes):
+    if seconds is None or seconds >= project.speed.least_seconds_per_class * len(project.all_classes):
         return False
     before = cursor.execute("SELECT 1 FROM event WHERE kind = 'reminded' AND annotator = ? LIMIT 1", (annotator,))
     if before.fetchone() is not None:

@@ -90,7 +90,7 @@ class Realised:
 
 def reward(project: Project, vote_items: int) -> float:
     """What a whole session pays, by the project's planned seconds and pay per hour, to the cent."""
-    items = min(project.items_per_annotator, vote_items) + len(project.gold)
+    items = min(project.items_per_annotator, vote_items) + len(project.gold_items)
     return round(items * project.cost.seconds_per_item / 3600 * project.cost.pay_per_hour, 2)
 
 
@@ -106,7 +106,7 @@ def pay_sheet(cursor: Cursor, project: Project, *, afresh: bool = False) -> list
         afresh: whether `pay` is what the project's settings make of it even where something was decided.
     """
     (vote_items,) = cursor.execute("SELECT count(*) FROM item WHERE role = 'vote' AND retired_at IS NULL").fetchone()
-    whole, of = reward(project, vote_items), min(project.items_per_annotator, vote_items) + len(project.gold)
+    whole, of = reward(project, vote_items), min(project.items_per_annotator, vote_items) + len(project.gold_items)
     rows = cursor.execute(
         "SELECT annotator.id, pseudonym, annotator.state, eligible, paid, annotator.counts, done + gold_done, "
         "gold_missed, finished_at - consented_at, coalesce(reported, 0), coalesce(active, 0.0), "

@@ -1,75 +1,51 @@
-"""A project that collects votes: collect.toml in a folder of its own, read and checked key by key."""
+"""A project that collects votes: collect.toml in a folder of its own, read strictly."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import re
 import secrets
-from dataclasses import dataclass, replace
+import tomllib
+from dataclasses import dataclass
 from functools import cached_property
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
+
+from msgspec import Meta, field
+from msgspec.structs import asdict, force_setattr, replace
 
 from dissensus.errors import InputError, choices
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
-from dissensus.toml_file import TomlFile
+from dissensus.toml_file import Table, TableError, TomlFile, known_keys, no_such
 from dissensus_collect.language import NAMES, language
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 FILE: Final = "collect.toml"
-LAYOUTS: Final = ("rows", "one-at-a-time", "select-all", "single-choice", "rating", "points")
-CLASS_ORDERS: Final = ("fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item")
-ITEM_ORDERS: Final = ("random", "fixed")
-RENDERINGS: Final = ("pixelated", "smooth")
-PLATFORMS: Final = ("plain", "prolific", "mturk")
+Layout = Literal["rows", "one-at-a-time", "select-all", "single-choice", "rating", "points"]
+LAYOUTS: Final = get_args(Layout)
 ENDINGS: Final = ("complete", "no-consent", "screened-out", "technical", "ineligible", "full")
 """How a session can end; each has a code of its own. `full` is also given where a project is paused or closed."""
-REASONS: Final = ("off", "optional", "required")
-"""Whether annotators are asked for a reason in words with every item."""
 LARGEST_SCALE: Final = 21
 """The most steps of a scale: more buttons than that are no longer told apart."""
-
 USUAL: Final = ("Yes", "No", "Unsure", "not at all", "completely", "Why did you answer like this?")
 """Words of a project that are ours where its file has none of its own."""
-
-KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "": (
-        "name", "language", "question", "layout", "k", "items_per_annotator", "seed", "back", "shortcuts", "all_no_key",
-        "items", "classes", "scale", "reason", "item_questions", "order", "gold", "practice", "eligibility", "quotas",
-        "comprehension", "questions", "lease", "screen", "speed", "texts", "translations", "recruitment",
-        "prescreening", "adaptive", "cost",
-    ),
-    "items": ("images", "texts", "item", "text", "rendering"),
-    "classes": ("names", "unsure", "words"),
-    "scale": ("least", "most", "step", "low", "high"),
-    "reason": ("ask", "question"),
-    "order": ("classes", "items"),
-    "gold": ("items", "misses_allowed"),
-    "practice": ("items", "attempts"),
-    "lease": ("seconds", "heartbeat", "patience"),
-    "screen": ("least_width",),
-    "speed": ("least_seconds_per_class",),
-    "texts": ("title", "consent", "instructions", "contact", "finish"),
-    "recruitment": ("kind", "study", "jwks", "return_url", "codes"),
-    "adaptive": ("on", "max_k", "budget"),
-    "cost": ("pay_per_hour", "currency", "seconds_per_item", "platform_fee"),
-}  # fmt: skip
-"""The keys of a project file, by table."""
-ENTRY_KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "item_questions": ("name", "question", "layout", "classes", "unsure", "scale"),
-    "eligibility": ("name", "question", "options", "eligible"),
-    "comprehension": ("question", "options", "right"),
-    "questions": ("name", "question", "options", "required"),
-}
-"""The keys of tables that may occur several times, as [[name]]."""
 MOST_QUESTIONS: Final = 20
 """The most questions on one page; more would be a questionnaire of its own."""
 LONGEST_ANSWER: Final = 1000
 """The most characters of a free-text answer."""
+
+Whole = Annotated[int, Meta(ge=0, lt=2**31)]
+Count = Annotated[int, Meta(ge=1, lt=2**31)]
+Step = Annotated[int, Meta(ge=-10_000, le=10_000)]
+Number = Annotated[float, Meta(ge=0, lt=1e12)]
+Above0 = Annotated[float, Meta(gt=0, lt=1e12)]
+Filled = Annotated[str, Meta(pattern=r"\S")]
+Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,39}(?![\s\S])", extra={"write": "a name such as 'age_group'"})]
+"""Of a question, in exports."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,30 +55,61 @@ class Gold:
     Attributes:
         item: the item's name.
         required: for each class, the codes of the responses that are right.
+        feedback: said after a practice item, whatever was answered.
     """
 
     item: str
     required: tuple[frozenset[int], ...]
+    feedback: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Feedback:
-    """What is said after a practice item.
+class Items(Table):
+    """What is shown: images, or texts.
 
     Attributes:
-        item: the item's name.
-        required: for each class, the codes of the responses that are right.
-        text: said in addition, whatever was answered.
+        images: the folder of images.
+        texts: the table of texts.
+        item: the table's column of item names, where it cannot be told.
+        text: the table's column of texts, where it cannot be told.
+        rendering: how a small image is enlarged.
     """
 
-    item: str
-    required: tuple[frozenset[int], ...]
-    text: str
+    images: str = ""
+    texts: str = ""
+    item: str = ""
+    text: str = ""
+    rendering: Literal["pixelated", "smooth"] = "pixelated"
+
+    def __post_init__(self) -> None:
+        if bool(self.images) == bool(self.texts):
+            raise TableError("images", "or texts must be given, but not both: a project shows one or the other")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scale:
-    """The steps of the layout `rating`.
+class Classes(Table):
+    """What annotators say of an item.
+
+    Attributes:
+        names: in class order.
+        unsure: whether "unsure" is a possible answer.
+        words: what is written on the button of each response.
+    """
+
+    names: tuple[str, ...]
+    unsure: bool = True
+    words: Annotated[
+        dict[str, Filled],
+        Meta(
+            extra={"write": 'words as { yes = "Yes", no = "No", unsure = "Unsure" }'},
+            extra_json_schema={"propertyNames": {"enum": list(RESPONSES)}},
+        ),
+    ] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known_keys("words", self.words, RESPONSES)
+
+
+class Scale(Table):
+    """The steps of the layout `rating`; more yes than no lies above the middle.
 
     Attributes:
         least: the lowest step.
@@ -112,11 +119,20 @@ class Scale:
         high: what the highest step means.
     """
 
-    least: int
-    most: int
-    step: int
-    low: str
-    high: str
+    least: Step = 1
+    most: Step = 5
+    step: Step = 1
+    low: str = "not at all"
+    high: str = "completely"
+
+    def __post_init__(self) -> None:
+        least, most, step = self.least, self.most, self.step
+        if step < 1 or most <= least or (most - least) % step:
+            raise TableError(
+                "most", f"goes from {least} to {most} by {step}; the steps must lead from the least to the most"
+            )
+        if (most - least) // step >= LARGEST_SCALE:
+            raise TableError("most", f"makes {(most - least) // step + 1} steps; give {LARGEST_SCALE} at most")
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -124,25 +140,36 @@ class Scale:
         return tuple(range(self.least, self.most + 1, self.step))
 
 
-@dataclass(frozen=True, kw_only=True)
-class ItemQuestion:
+class Reason(Table):
+    """A reason in words.
+
+    Attributes:
+        ask: whether annotators are asked for one with every item.
+        question: how it is asked for.
+    """
+
+    ask: Literal["off", "optional", "required"] = "off"
+    question: str = "Why did you answer like this?"
+
+
+class ItemQuestion(Table):
     """A question that is asked about every item.
 
     Attributes:
         name: in exports; empty for the first question of a project.
         question: as it is asked.
-        layout: one of `LAYOUTS`.
-        classes: names, in class order.
+        layout: how it is answered.
+        classes: names, in class order; those of the project where none are given.
         unsure: whether "unsure" is a possible answer.
         scale: of the layout `rating`.
     """
 
-    name: str
-    question: str
-    layout: str
-    classes: tuple[str, ...]
-    unsure: bool
-    scale: Scale
+    name: Name
+    question: Filled
+    layout: Layout = "single-choice"
+    classes: Annotated[tuple[str, ...], Meta(min_length=1)] = ()
+    unsure: bool = True
+    scale: Annotated[Scale, Meta(extra={"write": "a table such as { least = 0, most = 10 }"})] = Scale()
 
     @property
     def is_choice(self) -> bool:
@@ -150,8 +177,69 @@ class ItemQuestion:
         return self.layout == "single-choice" or (self.layout == "rating" and len(self.classes) == 1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Eligibility:
+class Order(Table):
+    """In which order classes and items are shown."""
+
+    classes: Literal["fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item"] = "fixed"
+    items: Literal["random", "fixed"] = "random"
+
+
+class GoldItem(Table):
+    """An item with its answer: { item = "three.png", yes = ["3"] }; no other class may be yes."""
+
+    item: str
+    yes: tuple[str, ...] = ()
+    no: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+
+class PracticeItem(GoldItem):
+    """An item with its answer, and what is said afterwards."""
+
+    feedback: str = ""
+
+
+class GoldTable(Table):
+    """Items whose answers are known, shown to everybody; they do not count towards k.
+
+    Attributes:
+        items: such as { item = "three.png", yes = ["3"] }; no other class may be yes.
+        misses_allowed: how many may be missed before an annotator, who is paid, no longer counts.
+    """
+
+    items: Annotated[
+        tuple[GoldItem, ...], Meta(extra={"write": 'a list of entries such as { item = "a.png", yes = ["3"] }'})
+    ] = ()
+    misses_allowed: Whole = 0
+
+
+class Practice(Table):
+    """Items that are shown for practice and never voted on.
+
+    Attributes:
+        items: their names; with feedback: { item = "a.png", yes = ["3"], feedback = "Look at the upper half." }.
+        attempts: how many an annotator has before being screened out.
+    """
+
+    items: tuple[str | PracticeItem, ...] = ()
+    attempts: Count = 2
+
+
+class Options(Table, kw_only=True):
+    """What a question has to choose from."""
+
+    question: Filled
+    options: tuple[Filled, ...] = ()
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "options", tuple(each.strip() for each in self.options))
+        if len(self.options) == 1 or len(set(self.options)) < len(self.options):
+            raise TableError("options", f"is {list(self.options)!r}; give two or more that differ")
+        if not self.options and not isinstance(self, Question):
+            raise TableError("options", "is missing; give the answers to choose from")
+
+
+class Eligibility(Options, kw_only=True):
     """A question before consent that decides who may take part.
 
     Attributes:
@@ -161,23 +249,28 @@ class Eligibility:
         eligible: the options that let somebody in.
     """
 
-    name: str
-    question: str
-    options: tuple[str, ...]
+    name: Name
     eligible: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.eligible or not set(self.eligible) <= set(self.options):
+            raise TableError("eligible", f"is {list(self.eligible)!r}; give the options that let somebody in")
 
-@dataclass(frozen=True, kw_only=True)
-class Comprehension:
+
+class Comprehension(Options, kw_only=True):
     """A question about the task, asked before the first item; one option is right."""
 
-    question: str
-    options: tuple[str, ...]
     right: str
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        force_setattr(self, "right", self.right.strip())
+        if self.right not in self.options:
+            raise TableError("right", f"is '{self.right}', which is not one of its options")
 
-@dataclass(frozen=True, kw_only=True)
-class Question:
+
+class Question(Options, kw_only=True):
     """A question about the annotator or the project, asked after the last item.
 
     Attributes:
@@ -187,177 +280,243 @@ class Question:
         required: whether it must be answered.
     """
 
-    name: str
-    question: str
-    options: tuple[str, ...]
-    required: bool
+    name: Name
+    required: bool = False
 
     def takes(self, answer: str) -> bool:
         """Whether a text is a legal answer."""
         return answer in self.options if self.options else 0 < len(answer) <= LONGEST_ANSWER
 
 
-@dataclass(frozen=True, kw_only=True)
-class Texts:
+class Lease(Table):
+    """How long an item waits for somebody.
+
+    Attributes:
+        seconds: without a sign of life, before an item goes to somebody else.
+        heartbeat: seconds between two signs of life.
+        patience: seconds that an annotator waits for an item before the session ends early.
+    """
+
+    seconds: Above0 = 600.0
+    heartbeat: Above0 = 30.0
+    patience: Number = 60.0
+
+
+class Screen(Table):
+    """The window.
+
+    Attributes:
+        least_width: the narrowest, in CSS pixels; 0 for any.
+    """
+
+    least_width: Whole = 0
+
+
+class Speed(Table):
+    """Haste.
+
+    Attributes:
+        least_seconds_per_class: whoever is quicker is reminded once to take their time, and not stopped; 0 for never.
+    """
+
+    least_seconds_per_class: Number = 0.0
+
+
+class Texts(Table):
     """What annotators read; a blank line begins a paragraph."""
 
-    title: str
-    consent: str
-    instructions: str
-    contact: str
-    finish: str
+    title: str = ""
+    consent: str = ""
+    instructions: str = ""
+    contact: str = ""
+    finish: str = "Thank you. Your answers are saved."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recruitment:
+class Recruitment(Table):
     """Where annotators come from.
 
     Attributes:
-        kind: the platform, one of `PLATFORMS`.
+        kind: the platform.
         study: the platform's id of the study, which a signed link must name.
         jwks: a file with the platform's public keys; if given, links must be signed.
         return_url: where the finish page leads; "{code}" in it stands for the code.
         codes: the code for each ending.
     """
 
-    kind: str
-    study: str | None
-    jwks: Path | None
-    return_url: str | None
-    codes: Mapping[str, str]
+    kind: Literal["plain", "prolific", "mturk"] = "plain"
+    study: str | None = None
+    jwks: str | None = None
+    return_url: str | None = None
+    codes: Annotated[
+        dict[str, Annotated[str, Meta(min_length=1)]],
+        Meta(
+            extra={"write": 'codes as { complete = "C1", technical = "T1" }'},
+            extra_json_schema={"propertyNames": {"enum": list(ENDINGS)}},
+        ),
+    ] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known_keys("codes", self.codes, ENDINGS)
+        # Endings without a code get one each: a code that means two things tells the platform nothing.
+        force_setattr(self, "codes", {ending: ending.upper() for ending in ENDINGS} | self.codes)
+        if len(set(self.codes.values())) < len(self.codes):
+            raise TableError("codes", "gives two endings the same code; give each its own")
+        for key in ("study", "jwks", "return_url"):
+            force_setattr(self, key, getattr(self, key) or None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Adaptive:
+class Adaptive(Table):
     """Votes beyond k, for the items that gain most.
 
     Attributes:
         on: whether any are bought.
-        max_k: the most votes that an item may get.
-        budget: the most votes beyond k, over all items.
+        max_k: the most votes that an item may get; twice k where it is not given.
+        budget: votes beyond k, over all items.
     """
 
-    on: bool
-    max_k: int
-    budget: int
+    on: bool = False
+    max_k: Count = 12
+    budget: Whole = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cost:
+class Cost(Table):
     """What a vote costs: pay in currency per hour, time in seconds, the platform's fee as a share of the pay."""
 
-    pay_per_hour: float
-    currency: str
-    seconds_per_item: float
-    platform_fee: float
+    pay_per_hour: Number = 12.0
+    currency: str = "GBP"
+    seconds_per_item: Above0 = 12.5
+    platform_fee: Number = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Project:
-    """What is asked, about which items, and how many votes are wanted from whom.
+class ProjectFile(Table, kw_only=True):
+    """Items, classes and rules with which votes are collected on the web.
 
     Attributes:
         name: of the project.
+        language: of the interface and of the texts.
         question: what annotators are asked about every class.
-        layout: one of `LAYOUTS`.
-        classes: names, in class order.
-        unsure: whether "unsure" is a possible answer.
-        scale: of the layout `rating`.
-        words: what is written on the button of each response.
-        further: more questions about every item, after the first one above.
-        reason: whether a reason in words is asked for with every item, one of `REASONS`.
-        reason_question: how it is asked for.
+        layout: how it is answered.
         k: votes that every item gets.
         items_per_annotator: the most items that one annotator is asked about, not including gold items.
-        class_order: one of `CLASS_ORDERS`.
-        item_order: one of `ITEM_ORDERS`.
-        gold: items shown to everybody that do not count towards k.
-        misses_allowed: how many gold items may be missed before an annotator no longer counts.
-        practice: names of items that are shown for practice and never voted on.
-        practice_attempts: how many an annotator has before being screened out.
-        feedback: what is said after practice items.
+        seed: of random orders.
+        back: whether an annotator may go back one item, until the next is saved.
+        shortcuts: whether questions can be answered with single keys.
+        all_no_key: whether one key answers No for all classes that are left, which makes it like select-all.
+        item_questions: more questions about every item, after the first one.
         eligibility: questions before consent that decide who may take part.
         quotas: by attribute and group, the most people; the attribute is the name of an eligibility question or of a
             parameter of the link.
-        prescreening: by name, whom the recruitment platform was told to invite; kept on record only.
         comprehension: questions about the task, before the first item.
         questions: to the annotator, after the last item.
-        lease_seconds: how long without a heartbeat before an item is given to somebody else.
-        heartbeat_seconds: time between two signs of life.
-        patience_seconds: how long an annotator waits for an item before the session ends early.
-        least_width: the narrowest window in CSS pixels; 0 for any.
-        least_seconds_per_class: time per class below which one friendly reminder is shown, once; 0 for none.
-        texts: what annotators read.
-        language: of the interface and of the texts, one of `NAMES`.
         translations: by code of a language, the texts of the project in it; those of `texts` are below their own names,
             all others below the text as it is in the project's language.
-        recruitment: where they come from.
-        adaptive: votes beyond k.
-        cost: what a vote costs.
-        back: whether an annotator may go back one item.
-        shortcuts: whether questions can be answered with single keys.
-        all_no_key: whether one key answers No for all classes that are left.
-        rendering: how a small image is enlarged.
-        images: the folder of images; None for texts.
-        table: the table of texts; None for images.
-        item_column: the table's column of item names, if given.
-        text_column: the table's column of texts, if given.
-        seed: of random orders.
+        prescreening: by name, whom the recruitment platform was told to invite; kept on record only.
+    """
+
+    name: str = ""
+    language: Annotated[str, Meta(extra_json_schema={"enum": list(NAMES)})] = "en"
+    question: str = "Could this show the following?"
+    layout: Layout = "rows"
+    k: Count = 6
+    items_per_annotator: Count = 70
+    seed: Whole = 0
+    back: bool = True
+    shortcuts: bool = True
+    all_no_key: bool = False
+    items: Annotated[Items, Meta(extra={"write": "a table [items] with images, a folder, or texts, a table"})]
+    classes: Classes
+    scale: Scale = Scale()
+    reason: Reason = Reason()
+    item_questions: tuple[ItemQuestion, ...] = ()
+    order: Order = Order()
+    gold: GoldTable = GoldTable()
+    practice: Practice = Practice()
+    eligibility: tuple[Eligibility, ...] = ()
+    quotas: dict[
+        str, Annotated[dict[str, Whole], Meta(min_length=1, extra={"write": 'groups as { "Under 30" = 20 }'})]
+    ] = field(default_factory=dict)
+    comprehension: tuple[Comprehension, ...] = ()
+    questions: tuple[Question, ...] = ()
+    lease: Lease = Lease()
+    screen: Screen = Screen()
+    speed: Speed = Speed()
+    texts: Texts = Texts()
+    translations: dict[str, dict[str, Filled]] = field(default_factory=dict)
+    recruitment: Recruitment = Recruitment()
+    prescreening: dict[str, str | int | float] = field(default_factory=dict)
+    adaptive: Adaptive = Adaptive()
+    cost: Cost = Cost()
+
+    def __post_init__(self) -> None:
+        if self.language not in NAMES:
+            raise no_such("language", self.language, NAMES)
+        _check_classes(("classes", "names"), self.classes.names, self.layout)
+        for place, each in enumerate(self.item_questions):
+            _check_classes(("item_questions", place, "classes"), each.classes or self.classes.names, each.layout)
+        for table, listed in (("gold", self.gold.items), ("practice", self.practice.items)):
+            for place, entry in enumerate(listed):
+                if isinstance(entry, GoldItem):
+                    _known_answer(entry, self.classes, (table, "items", place))
+        for table in ("item_questions", "eligibility", "comprehension", "questions"):
+            if len(getattr(self, table)) > MOST_QUESTIONS:
+                raise TableError(
+                    table, f"is written {len(getattr(self, table))} times; ask {MOST_QUESTIONS} questions at most"
+                )
+        _check_names("item_questions", [each.name for each in self.item_questions], set())
+        asked = {each.name for each in self.questions}
+        _check_names("eligibility", [each.name for each in self.eligibility], asked)
+        _check_names("questions", [each.name for each in self.questions], set())
+        options = {each.name: each.options for each in self.eligibility}
+        for name, groups in self.quotas.items():
+            for group in groups:
+                if group not in options.get(name, (group,)):
+                    raise no_such(("quotas", name), group, options[name])
+
+
+class Project(ProjectFile, kw_only=True, dict=True):
+    """What is asked, about which items, and how many votes are wanted from whom: the keys of the file, and its place.
+
+    Attributes:
         folder: the project's folder.
         toml: the text of the project file.
     """
 
-    name: str
-    question: str
-    layout: str
-    classes: tuple[str, ...]
-    unsure: bool
-    scale: Scale
-    words: Mapping[str, str]
-    further: tuple[ItemQuestion, ...]
-    reason: str
-    reason_question: str
-    k: int
-    items_per_annotator: int
-    class_order: str
-    item_order: str
-    gold: tuple[Gold, ...]
-    misses_allowed: int
-    practice: tuple[str, ...]
-    practice_attempts: int
-    feedback: tuple[Feedback, ...]
-    eligibility: tuple[Eligibility, ...]
-    quotas: Mapping[str, Mapping[str, int]]
-    prescreening: Mapping[str, str]
-    comprehension: tuple[Comprehension, ...]
-    questions: tuple[Question, ...]
-    lease_seconds: float
-    heartbeat_seconds: float
-    patience_seconds: float
-    least_width: int
-    least_seconds_per_class: float
-    texts: Texts
-    language: str
-    translations: Mapping[str, Mapping[str, str]]
-    recruitment: Recruitment
-    adaptive: Adaptive
-    cost: Cost
-    back: bool
-    shortcuts: bool
-    all_no_key: bool
-    rendering: str
-    images: Path | None
-    table: Path | None
-    item_column: str | None
-    text_column: str | None
-    seed: int
     folder: Path
     toml: str
+
+    def __post_init__(self) -> None:
+        """A file is checked when it is read; `about` asks less than a file could."""
+
+    @property
+    def images(self) -> Path | None:
+        """The folder of images; None for texts."""
+        return (self.folder / self.items.images).resolve() if self.items.images else None
+
+    @property
+    def table(self) -> Path | None:
+        """The table of texts; None for images."""
+        return (self.folder / self.items.texts).resolve() if self.items.texts else None
 
     @property
     def values(self) -> tuple[str, ...]:
         """The responses that may be given to a class, in the order of the buttons."""
-        return ("yes", "no", "unsure") if self.unsure else ("yes", "no")
+        return ("yes", "no", "unsure") if self.classes.unsure else ("yes", "no")
+
+    @cached_property
+    def gold_items(self) -> tuple[Gold, ...]:
+        """Items shown to everybody that do not count towards k."""
+        return tuple(_known_answer(each, self.classes, ()) for each in self.gold.items)
+
+    @property
+    def practice_items(self) -> tuple[str, ...]:
+        """Names of items that are shown for practice and never voted on."""
+        return tuple(each if isinstance(each, str) else each.item for each in self.practice.items)
+
+    @cached_property
+    def feedback(self) -> tuple[Gold, ...]:
+        """What is said after practice items."""
+        listed = (each for each in self.practice.items if isinstance(each, PracticeItem))
+        return tuple(_known_answer(each, self.classes, ()) for each in listed)
 
     @cached_property
     def asked(self) -> tuple[ItemQuestion, ...]:
@@ -366,11 +525,11 @@ class Project:
             name="",
             question=self.question,
             layout=self.layout,
-            classes=self.classes,
-            unsure=self.unsure,
+            classes=self.classes.names,
+            unsure=self.classes.unsure,
             scale=self.scale,
         )
-        return (first, *self.further)
+        return (first, *self.item_questions)
 
     @cached_property
     def all_classes(self) -> tuple[str, ...]:
@@ -384,10 +543,9 @@ class Project:
             self,
             question=asked.question,
             layout=asked.layout,
-            classes=asked.classes,
-            unsure=asked.unsure,
+            classes=replace(self.classes, names=asked.classes, unsure=asked.unsure),
             scale=asked.scale,
-            further=(),
+            item_questions=(),
         )
 
     @cached_property
@@ -425,7 +583,107 @@ def read_project(folder: str | Path) -> Project:
     path = Path(folder) / FILE
     if not path.is_file():
         raise InputError(f"{path}: there is no project here; make one with 'dissensus collect init {folder}'")
-    return _ProjectFile(path, kind="project").project()
+    file = TomlFile(path, kind="project")
+    read = file.read_as(ProjectFile)
+    project = Project(**asdict(read) | _said(read, file.given, path), folder=path.parent, toml=file.text)
+    if project.images is not None and not project.images.is_dir():
+        raise file.refuse(("items", "images"), f"is '{read.items.images}', where there is no folder")
+    if project.table is not None and not project.table.is_file():
+        raise file.refuse(("items", "texts"), f"is '{read.items.texts}', where there is no file")
+    if len(set(project.classes.words.values())) < len(project.classes.words):
+        raise file.refuse(("classes", "words"), "writes two values alike; give each its own word")
+    if read.adaptive.on and project.adaptive.max_k < read.k:
+        raise file.refuse(("adaptive", "max_k"), f"is {project.adaptive.max_k}, less than k = {read.k}; give k or more")
+    _check_translations(file, read)
+    return project
+
+
+def _said(read: ProjectFile, given: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """What a file leaves to its folder, its language or its other keys."""
+    own, name = language(read.language), read.name if "name" in given else path.resolve().parent.name
+
+    def filled(table: Table, written: Mapping[str, Any], **usual: Any) -> Any:
+        return replace(table, **{key: value for key, value in usual.items() if key not in written})
+
+    def scale(table: Scale, written: Mapping[str, Any]) -> Any:
+        return filled(table, written, low=own.say("not at all"), high=own.say("completely"))
+
+    words = {"yes": own.say("Yes"), "no": own.say("No"), "unsure": own.say("Unsure"), **read.classes.words}
+    jwks = read.recruitment.jwks
+    return {
+        "name": name,
+        "classes": replace(read.classes, words=words),
+        "scale": scale(read.scale, given.get("scale", {})),
+        "reason": filled(read.reason, given.get("reason", {}), question=own.say("Why did you answer like this?")),
+        "item_questions": tuple(
+            replace(each, classes=each.classes or read.classes.names, scale=scale(each.scale, written.get("scale", {})))
+            for each, written in zip(read.item_questions, given.get("item_questions", ()), strict=True)
+        ),
+        "texts": filled(read.texts, given.get("texts", {}), title=name),
+        "recruitment": replace(read.recruitment, jwks=str(path.parent / jwks) if jwks else None),
+        "adaptive": filled(read.adaptive, given.get("adaptive", {}), max_k=2 * read.k),
+        "prescreening": {key: str(value) for key, value in read.prescreening.items()},
+    }
+
+
+def _check_translations(file: TomlFile, read: ProjectFile) -> None:
+    """Refuses [translations.de] of texts that are not in the file."""
+    others = [code for code in NAMES if code != read.language]
+    texts = set(Texts.__struct_fields__) | set(
+        _texts_in({key: inside for key, inside in file.given.items() if key != "translations"})
+    )
+    for code, inside in read.translations.items():
+        if code not in others:
+            raise file.refuse(
+                "translations", f"has '{code}'; write [translations.CODE] with one of {', '.join(others)}"
+            )
+        for text in inside:
+            if text not in texts:
+                known = choices(text, sorted(each for each in texts if 0 < len(each) <= 60))
+                raise file.refuse(
+                    ("translations", code, text), f"is translated, and is not a text of this project{known}"
+                )
+
+
+def _texts_in(given: Any) -> Iterator[str]:
+    """Every text in a parsed file."""
+    if isinstance(given, str):
+        yield given.strip()
+    elif isinstance(given, dict | list):
+        for each in given.values() if isinstance(given, dict) else given:
+            yield from _texts_in(each)
+
+
+def _check_names(table: str, names: Sequence[str], others: set[str]) -> None:
+    for place, name in enumerate(names):
+        if name in others or name in names[:place]:
+            raise TableError((table, place, "name"), f"is '{name}' again; name each question once")
+
+
+def _check_classes(place: tuple[str | int, ...], names: Sequence[str], layout: str) -> None:
+    if len(names) < (1 if layout == "rating" else 2):
+        raise TableError(place, f"must be a list of at least {'one class' if layout == 'rating' else 'two classes'}")
+    for name in names:
+        if not name.strip() or len(name) > 200:
+            raise TableError(place, f"has the name {name!r}; give 1 to 200 characters")
+        if names.count(name) > 1:
+            raise TableError(place, f"has '{name}' twice; name each class once")
+
+
+def _known_answer(entry: GoldItem, classes: Classes, place: tuple[str | int, ...]) -> Gold:
+    """An entry of gold or practice items with, for each class of the first question, the responses that are right."""
+    required = [frozenset({NO, UNSURE} if classes.unsure else {NO})] * len(classes.names)
+    seen: set[str] = set()
+    for code in (NO, YES, UNSURE):
+        for name in getattr(entry, RESPONSES[code]):
+            if name not in classes.names:
+                raise no_such((*place, RESPONSES[code]), name, classes.names)
+            if name in seen:
+                raise TableError((*place, RESPONSES[code]), f"requires two answers to '{name}' of '{entry.item}'")
+            seen.add(name)
+            required[classes.names.index(name)] = frozenset({code})
+    feedback = entry.feedback.strip() if isinstance(entry, PracticeItem) else ""
+    return Gold(item=entry.item, required=tuple(required), feedback=feedback)
 
 
 def init_project(
@@ -474,10 +732,11 @@ def init_project(
     what = "text" if texts is not None else "image"
     place = source.resolve()
     written = os.path.relpath(place, folder.resolve()) if place.is_relative_to(folder.resolve()) else str(place)
+    new = tomllib.loads(resources.files("dissensus_collect").joinpath("new_project.toml").read_text(encoding="utf-8"))
     # A layout that does not exist is refused below, with its line.
-    asks, how = _WORDED.get(layout, _WORDED["rows"])
+    asks, how = new["layouts"].get(layout, new["layouts"]["rows"])
     codes = {ending: secrets.token_hex(4).upper() for ending in ENDINGS}
-    text = _TEMPLATE.format(
+    text = new["file"].format(
         name=_toml(name or folder.resolve().name),
         question=_toml(question or asks.format(what=what)),
         layout=_toml(layout),
@@ -503,583 +762,6 @@ def init_project(
     return path
 
 
-_WORDED: Final = {
-    "rows": (
-        "Could this {what} show the following?",
-        "For every class, say whether the {what} could show it: yes, no, or unsure.",
-    ),
-    "one-at-a-time": (
-        "Could this {what} show the following?",
-        "For one class after the other, say whether the {what} could show it: yes, no, or unsure.",
-    ),
-    "select-all": (
-        "Which of these could this {what} show?",
-        "Tick every class that the {what} could show, or none of them.",
-    ),
-    "single-choice": ("Which of these fits this {what} best?", "Choose the one class that fits the {what} best."),
-    "rating": (
-        "How well does each of these fit this {what}?",
-        "For every class, rate how well it fits the {what}, from 1 (not at all) to 5 (completely).",
-    ),
-    "points": (
-        "How well does each of these fit this {what}?",
-        "Share out 100 points among the classes: the better a class fits the {what}, the more it gets.",
-    ),
-}
-"""By layout, the question and the instructions of a new project."""
-
-_TEMPLATE: Final = """\
-name = {name}
-question = {question}
-layout = {layout}            # rows, one-at-a-time, select-all, single-choice, rating, points
-k = {k}                      # votes that every item gets
-items_per_annotator = {items_per_annotator}
-seed = {seed}
-language = "en"              # of the pages: en, de, fr, es, ar; [translations.de] adds another (see docs/collect.md)
-back = true                  # annotators may go back one item, until the next is saved
-shortcuts = true
-all_no_key = false           # one key answers "no" to all classes that are left, which makes it like select-all
-
-[items]
-{source}
-rendering = "pixelated"      # or "smooth"
-
-[classes]
-names = {names}
-unsure = true
-words = {{ yes = "Yes", no = "No", unsure = "Unsure" }}
-
-[order]
-classes = {class_order}      # fixed, rotated, shuffled-per-annotator, shuffled-per-item
-items = "random"             # or "fixed"
-
-[gold]                       # shown to everybody; those who miss more than allowed are paid but do not count
-items = []                   # such as {{ item = "three.png", yes = ["3"] }}; no other class may be yes
-misses_allowed = 0
-
-[practice]
-items = []                   # names of items that are only for practice; with feedback: {{ item = "a.png", yes = ["3"],
-                             # feedback = "Look at the upper half." }}
-attempts = 2
-
-[scale]                      # of the layout rating; more yes than no lies above the middle
-least = 1
-most = 5
-step = 1
-low = "not at all"
-high = "completely"
-
-[reason]
-ask = "off"                  # or "optional", "required": a reason in words with every item
-question = "Why did you answer like this?"
-
-[lease]
-seconds = 600                # without a sign of life, before an item goes to somebody else
-heartbeat = 30
-patience = 60                # seconds that an annotator waits for an item before the session ends early
-
-[screen]
-least_width = 0              # of the window, in CSS pixels; 0 for any
-
-[speed]
-least_seconds_per_class = 0  # whoever is quicker is reminded once to take their time, and not stopped; 0 for never
-
-[texts]
-title = {name}
-consent = '''
-You are invited to take part in a research project on how people see {what}s. Taking part is voluntary, and you may
-stop at any time. Your answers are stored without your name.
-'''
-instructions = '''
-You will see one {what} at a time. {how} There is no right or
-wrong answer; say what you see.
-'''
-contact = ""
-finish = "Thank you. Your answers are saved."
-
-[recruitment]
-kind = {kind}                # plain, prolific, mturk
-codes = {codes}
-
-[adaptive]
-on = false
-max_k = 12
-budget = 0                   # votes beyond k, over all items
-
-[cost]
-pay_per_hour = 12.0
-currency = "GBP"
-seconds_per_item = 12.5
-platform_fee = 0.33
-
-# Asked before the first item; write it as often as you like. A second failed attempt ends with the code screened-out:
-# [[comprehension]]
-# question = "May you close the page and come back later?"
-# options = ["Yes, my answers are saved", "No, I would have to start again"]
-# right = "Yes, my answers are saved"
-
-# A further question about every item, with a layout of its own; write it as often as you like:
-# [[item_questions]]
-# name = "clear"
-# question = "How clear is it?"
-# layout = "rating"
-# classes = ["clear"]        # one class: every step of the scale becomes a class of the votes
-# scale = {{ least = 0, most = 10, step = 1, low = "not at all", high = "perfectly" }}
-
-# Asked before consent; whoever gives another answer ends with the code ineligible, and nothing is stored:
-# [[eligibility]]
-# name = "age_group"
-# question = "How old are you?"
-# options = ["Under 18", "18 to 39", "40 or older"]
-# eligible = ["18 to 39", "40 or older"]
-
-# The most people of each group, by an eligibility question or a parameter of the link:
-# [quotas]
-# age_group = {{ "18 to 39" = 20, "40 or older" = 20 }}
-
-# Whom the recruitment platform was told to invite, for the record:
-# [prescreening]
-# first_language = "English"
-# approval_rate = "at least 95 %"
-
-# Asked after the last item, before the code; the answers become attributes of the annotator:
-# [[questions]]
-# name = "feedback"
-# question = "Was anything unclear?"
-# options = ["No", "Yes"]    # leave this out for free text
-# required = false
-"""
-
-
-def _wrong_classes(names: Any, *, least: int) -> str:
-    """What is wrong with a list of class names; empty if nothing is."""
-    if not isinstance(names, list) or len(names) < least:
-        return f"must be a list of at least {'two classes' if least == 2 else 'one class'}"
-    for name in names:
-        if not isinstance(name, str) or not name.strip() or len(name) > 200:
-            return f"has the name {name!r}; give 1 to 200 characters"
-        if names.count(name) > 1:
-            return f"has '{name}' twice; name each class once"
-    return ""
-
-
 def _toml(text: str) -> str:
     """A basic string of TOML, which has all the escapes of JSON."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _texts_in(given: Any) -> Iterator[str]:
-    """Every text in a parsed file."""
-    if isinstance(given, str):
-        yield given.strip()
-    elif isinstance(given, dict | list):
-        for each in given.values() if isinstance(given, dict) else given:
-            yield from _texts_in(each)
-
-
-class _ProjectFile(TomlFile):
-    """Checks a parsed project against its text, so that every refusal names the line."""
-
-    def project(self) -> Project:
-        self.tables(KEYS)
-        layout = self.one_of("", "layout", LAYOUTS)
-        classes = self.class_names(least=1 if layout == "rating" else 2)
-        k = self.whole("", "k", 6, least=1)
-        unsure = self.truth("classes", "unsure", True)
-        images, table = self.source()
-        practice = self.listed("practice", "items")
-        for each in practice:
-            if not isinstance(each, str | dict):
-                raise self.refuse("practice", "items", f"has {each!r}; write every name in quotes")
-        own = self.one_of("", "language", tuple(NAMES))
-        return Project(
-            name=self.words("", "name", self.path.resolve().parent.name),
-            question=self.words("", "question", "Could this show the following?"),
-            layout=layout,
-            classes=classes,
-            unsure=unsure,
-            scale=self.scale(self.table("scale"), lambda what: self.refuse("", "scale", what)),
-            words=self.word_of_value(),
-            further=self.item_questions(classes),
-            reason=self.one_of("reason", "ask", REASONS),
-            reason_question=self.words("reason", "question", language(own).say("Why did you answer like this?")),
-            k=k,
-            items_per_annotator=self.whole("", "items_per_annotator", 70, least=1),
-            class_order=self.one_of("order", "classes", CLASS_ORDERS),
-            item_order=self.one_of("order", "items", ITEM_ORDERS),
-            gold=tuple(self.gold(each, classes, unsure=unsure) for each in self.listed("gold", "items")),
-            misses_allowed=self.whole("gold", "misses_allowed", 0),
-            practice=tuple(
-                each["item"] if isinstance(each, dict) and isinstance(each.get("item"), str) else str(each)
-                for each in practice
-            ),
-            practice_attempts=self.whole("practice", "attempts", 2, least=1),
-            feedback=tuple(self.feedback(each, classes, unsure=unsure) for each in practice if isinstance(each, dict)),
-            eligibility=self.eligibility(),
-            quotas=self.quotas(),
-            prescreening=self.prescreening(),
-            comprehension=self.comprehension(),
-            questions=self.questions(),
-            lease_seconds=self.number("lease", "seconds", 600.0, above=0),
-            heartbeat_seconds=self.number("lease", "heartbeat", 30.0, above=0),
-            patience_seconds=self.number("lease", "patience", 60.0),
-            least_width=self.whole("screen", "least_width", 0),
-            least_seconds_per_class=self.number("speed", "least_seconds_per_class", 0.0),
-            language=own,
-            translations=self.translations(own),
-            texts=Texts(
-                title=self.words("texts", "title", self.words("", "name", self.path.resolve().parent.name)),
-                consent=self.words("texts", "consent", ""),
-                instructions=self.words("texts", "instructions", ""),
-                contact=self.words("texts", "contact", ""),
-                finish=self.words("texts", "finish", "Thank you. Your answers are saved."),
-            ),
-            recruitment=self.recruitment(),
-            adaptive=self.adaptive(k),
-            cost=Cost(
-                pay_per_hour=self.number("cost", "pay_per_hour", 12.0),
-                currency=self.words("cost", "currency", "GBP"),
-                seconds_per_item=self.number("cost", "seconds_per_item", 12.5, above=0),
-                platform_fee=self.number("cost", "platform_fee", 0.0),
-            ),
-            back=self.truth("", "back", True),
-            shortcuts=self.truth("", "shortcuts", True),
-            all_no_key=self.truth("", "all_no_key", False),
-            rendering=self.one_of("items", "rendering", RENDERINGS),
-            images=images,
-            table=table,
-            item_column=self.words("items", "item", "") or None,
-            text_column=self.words("items", "text", "") or None,
-            seed=self.whole("", "seed", 0),
-            folder=self.path.parent,
-            toml=self.text,
-        )
-
-    def source(self) -> tuple[Path | None, Path | None]:
-        images, texts = self.words("items", "images", ""), self.words("items", "texts", "")
-        if bool(images) == bool(texts):
-            raise self.refuse(
-                "items", "images", "or texts must be given, but not both: a project shows one or the other"
-            )
-        place = (self.path.parent / (images or texts)).resolve()
-        if images and not place.is_dir():
-            raise self.refuse("items", "images", f"is '{images}', where there is no folder")
-        if texts and not place.is_file():
-            raise self.refuse("items", "texts", f"is '{texts}', where there is no file")
-        return (place, None) if images else (None, place)
-
-    def translations(self, own: str) -> dict[str, dict[str, str]]:
-        """The tables that are written as [translations.de], for texts that are in the file."""
-        given = self.table("translations")
-        texts = set(KEYS["texts"]) | set(
-            _texts_in({key: inside for key, inside in self.given.items() if inside is not given})
-        )
-        short = sorted(each for each in texts if 0 < len(each) <= 60)
-        for code, inside in given.items():
-            if code not in NAMES or code == own or not isinstance(inside, dict):
-                others = ", ".join(each for each in NAMES if each != own)
-                raise self.refuse("", "translations", f"has '{code}'; write [translations.CODE] with one of {others}")
-            for text, said in inside.items():
-                if text not in texts:
-                    raise self.refuse(
-                        "",
-                        "translations",
-                        f"translates '{text}' into {code}, which is not a text of this project{choices(text, short)}",
-                    )
-                if not isinstance(said, str) or not said.strip():
-                    raise self.refuse("", "translations", f"writes {said!r} for '{text}' in {code}; give a text")
-        return {str(code): dict(inside) for code, inside in given.items()}
-
-    def class_names(self, *, least: int) -> tuple[str, ...]:
-        names = self.names("classes", "names")
-        wrong = _wrong_classes(names, least=least)
-        if wrong:
-            raise self.refuse("classes", "names", wrong)
-        return tuple(names)
-
-    def item_questions(self, classes: tuple[str, ...]) -> tuple[ItemQuestion, ...]:
-        found: dict[str, ItemQuestion] = {}
-        for place, given in enumerate(self.entries("item_questions")):
-            name = self.entry_name("item_questions", place, given)
-            if name in found:
-                raise self.refuse_entry("item_questions", place, f"has the name '{name}' again; name each once")
-            layout, unsure = given.get("layout", "single-choice"), given.get("unsure", True)
-            if layout not in LAYOUTS:
-                raise self.refuse_entry(
-                    "item_questions", place, f"has the layout {layout!r}, which is not there{choices(layout, LAYOUTS)}"
-                )
-            if not isinstance(unsure, bool):
-                raise self.refuse_entry("item_questions", place, f"has unsure = {unsure!r}; it must be true or false")
-            names = given.get("classes", list(classes))
-            wrong = _wrong_classes(names, least=1 if layout == "rating" else 2)
-            if wrong:
-                raise self.refuse_entry("item_questions", place, f"'classes' {wrong}")
-
-            def refuse(what: str, place: int = place) -> InputError:
-                return self.refuse_entry("item_questions", place, f"'scale' {what}")
-
-            written = given.get("scale", {})
-            if not isinstance(written, dict):
-                raise refuse("must be written as { least = 0, most = 10 }")
-            found[name] = ItemQuestion(
-                name=name,
-                question=given["question"],
-                layout=layout,
-                classes=tuple(names),
-                unsure=unsure,
-                scale=self.scale(written, refuse),
-            )
-        return tuple(found.values())
-
-    def scale(self, given: Mapping[str, Any], refuse: Callable[[str], InputError]) -> Scale:
-        for key in given:
-            if key not in KEYS["scale"]:
-                raise refuse(f"has '{key}', which is not one of its keys{choices(key, KEYS['scale'])}")
-        numbers = {"least": 1, "most": 5, "step": 1} | {key: given[key] for key in given if key not in ("low", "high")}
-        for key, value in numbers.items():
-            if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 10_000:
-                raise refuse(f"has {key} = {value!r}; give a whole number")
-        least, most, step = numbers["least"], numbers["most"], numbers["step"]
-        if step < 1 or most <= least or (most - least) % step:
-            raise refuse(f"goes from {least} to {most} by {step}; the steps must lead from the least to the most")
-        if (most - least) // step >= LARGEST_SCALE:
-            raise refuse(f"has {(most - least) // step + 1} steps; give {LARGEST_SCALE} at most")
-        own = language(self.one_of("", "language", tuple(NAMES)))
-        ends = {"low": own.say("not at all"), "high": own.say("completely")} | {
-            key: given[key] for key in ("low", "high") if key in given
-        }
-        for key, end in ends.items():
-            if not isinstance(end, str):
-                raise refuse(f"has {key} = {end!r}; write it in quotes")
-        return Scale(least=least, most=most, step=step, **ends)
-
-    def word_of_value(self) -> dict[str, str]:
-        given = self.table("classes").get("words", {})
-        if not isinstance(given, dict):
-            raise self.refuse("classes", "words", 'must be written as { yes = "Yes", no = "No", unsure = "Unsure" }')
-        for key, word in given.items():
-            self.known(key, RESPONSES, "classes", beside="words")
-            if not isinstance(word, str) or not word.strip():
-                raise self.refuse("classes", "words", f"writes {word!r} for {key}; give a word")
-        own = language(self.one_of("", "language", tuple(NAMES)))
-        words = {"yes": own.say("Yes"), "no": own.say("No"), "unsure": own.say("Unsure"), **given}
-        if len(set(words.values())) < len(words):
-            raise self.refuse("classes", "words", "writes two values alike; give each its own word")
-        return words
-
-    def gold(self, given: Any, classes: tuple[str, ...], *, unsure: bool) -> Gold:
-        required = self.required("gold", given, classes, unsure=unsure)
-        return Gold(item=given["item"], required=required)
-
-    def feedback(self, given: Any, classes: tuple[str, ...], *, unsure: bool) -> Feedback:
-        text = given.get("feedback", "")
-        if not isinstance(text, str):
-            raise self.refuse("practice", "items", f"has feedback = {text!r}; write it in quotes")
-        entry = {key: value for key, value in given.items() if key != "feedback"}
-        required = self.required("practice", entry, classes, unsure=unsure)
-        return Feedback(item=given["item"], required=required, text=text.strip())
-
-    def required(self, table: str, given: Any, classes: tuple[str, ...], *, unsure: bool) -> tuple[frozenset[int], ...]:
-        """For each class of the first question, the responses that an entry of gold or practice items calls right."""
-        if not isinstance(given, dict) or not isinstance(given.get("item"), str):
-            raise self.refuse(table, "items", f'has {given!r}; write an entry as {{ item = "a.png", yes = ["3"] }}')
-        for key in given:
-            self.known(key, ("item", "yes", "no", "unsure"), table, beside="items")
-        required = [frozenset({NO, UNSURE} if unsure else {NO})] * len(classes)
-        seen: set[str] = set()
-        for code in (NO, YES, UNSURE):
-            value = RESPONSES[code]
-            named = given.get(value, [])
-            if not isinstance(named, list):
-                raise self.refuse(
-                    table, "items", f"has {value} = {named!r} for '{given['item']}'; give a list of classes"
-                )
-            for name in named:
-                if name not in classes:
-                    raise self.no_such(table, "items", name, classes)
-                if name in seen:
-                    raise self.refuse(table, "items", f"requires two answers to '{name}' of '{given['item']}'")
-                seen.add(name)
-                required[classes.index(name)] = frozenset({code})
-        return tuple(required)
-
-    def comprehension(self) -> tuple[Comprehension, ...]:
-        found = []
-        for place, given in enumerate(self.entries("comprehension")):
-            options = self.options(place, given, "comprehension")
-            if not options:
-                raise self.refuse_entry("comprehension", place, "has no options; give the answers to choose from")
-            right = given.get("right")
-            if not isinstance(right, str) or right.strip() not in options:
-                raise self.refuse_entry(
-                    "comprehension", place, f"has right = {right!r}, which is not one of its options"
-                )
-            found.append(Comprehension(question=given["question"], options=options, right=right.strip()))
-        return tuple(found)
-
-    def eligibility(self) -> tuple[Eligibility, ...]:
-        found: dict[str, Eligibility] = {}
-        asked_later = {entry.get("name") for entry in self.entries("questions")}
-        for place, given in enumerate(self.entries("eligibility")):
-            name = self.entry_name("eligibility", place, given)
-            if name in found or name in asked_later:
-                raise self.refuse_entry("eligibility", place, f"has the name '{name}' again; name each question once")
-            options, eligible = self.options(place, given, "eligibility"), given.get("eligible", [])
-            if not options:
-                raise self.refuse_entry("eligibility", place, "has no options; give the answers to choose from")
-            if not isinstance(eligible, list) or not eligible or not set(eligible) <= set(options):
-                raise self.refuse_entry(
-                    "eligibility", place, f"has eligible = {eligible!r}; give the options that let somebody in"
-                )
-            found[name] = Eligibility(name=name, question=given["question"], options=options, eligible=tuple(eligible))
-        return tuple(found.values())
-
-    def quotas(self) -> dict[str, dict[str, int]]:
-        """By attribute and group, the most people."""
-        options = {entry.get("name"): entry.get("options", []) for entry in self.entries("eligibility")}
-        for name, groups in self.table("quotas").items():
-            if not isinstance(groups, dict) or not groups:
-                raise self.refuse("quotas", name, 'must be written as { "Under 30" = 20, "60 or older" = 20 }')
-            for group, people in groups.items():
-                if not isinstance(people, int) or isinstance(people, bool) or people < 0:
-                    raise self.refuse("quotas", name, f"has {people!r} people for '{group}'; give a whole number")
-                if name in options and group not in options[name]:
-                    raise self.no_such("quotas", name, group, options[name])
-        return self.table("quotas")
-
-    def prescreening(self) -> dict[str, str]:
-        given = self.table("prescreening")
-        for name, value in given.items():
-            if not isinstance(value, str | int | float) or isinstance(value, bool):
-                raise self.refuse("prescreening", name, f"is {value!r}; write down what the platform was told")
-        return {name: str(value) for name, value in given.items()}
-
-    def entry_name(self, table: str, place: int, given: Mapping[str, Any]) -> str:
-        name = given.get("name")
-        if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name):
-            raise self.refuse_entry(table, place, f"has the name {name!r}; write it like 'age_group'")
-        return name
-
-    def questions(self) -> tuple[Question, ...]:
-        found: dict[str, Question] = {}
-        for place, given in enumerate(self.entries("questions")):
-            name, required = self.entry_name("questions", place, given), given.get("required", False)
-            if name in found:
-                raise self.refuse_entry("questions", place, f"has the name '{name}' again; name each question once")
-            if not isinstance(required, bool):
-                raise self.refuse_entry("questions", place, f"has required = {required!r}; it must be true or false")
-            options = self.options(place, given, "questions")
-            found[name] = Question(name=name, question=given["question"], options=options, required=required)
-        return tuple(found.values())
-
-    def entries(self, name: str) -> list[dict[str, Any]]:
-        """The tables that are written as [[name]], each with a question."""
-        given = self.of("", name, [])
-        if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given):
-            raise self.refuse("", name, f"must be written as [[{name}]] with its keys below")
-        if len(given) > MOST_QUESTIONS:
-            raise self.refuse("", name, f"is written {len(given)} times; ask {MOST_QUESTIONS} questions at most")
-        for place, entry in enumerate(given):
-            for key in entry:
-                if key not in ENTRY_KEYS[name]:
-                    known = choices(key, ENTRY_KEYS[name])
-                    raise self.refuse_entry(name, place, f"has '{key}', which is not one of its keys{known}")
-            asked = entry.get("question")
-            if not isinstance(asked, str) or not asked.strip():
-                raise self.refuse_entry(name, place, "has no question; write question in quotes")
-        return given
-
-    def options(self, place: int, given: Mapping[str, Any], name: str) -> tuple[str, ...]:
-        options = given.get("options", [])
-        if not isinstance(options, list) or not all(isinstance(each, str) and each.strip() for each in options):
-            raise self.refuse_entry(name, place, f"has options = {options!r}; give a list of texts")
-        written = tuple(each.strip() for each in options)
-        if len(written) == 1 or len(set(written)) < len(written):
-            raise self.refuse_entry(name, place, f"has options = {options!r}; give two or more that differ")
-        return written
-
-    def refuse_entry(self, name: str, place: int, what: str) -> InputError:
-        """The refusal of one of the tables that are written as [[name]], by its place from 0."""
-        headers = [
-            number
-            for number, line in enumerate(self.text.splitlines(), start=1)
-            if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line)
-        ]
-        line = headers[place] if place < len(headers) else self.line("", name)
-        return InputError(f"{self.path}, line {line}: [[{name}]] {what}")
-
-    def recruitment(self) -> Recruitment:
-        codes = self.table("recruitment").get("codes", {})
-        if not isinstance(codes, dict) or not all(isinstance(code, str) and code for code in codes.values()):
-            raise self.refuse("recruitment", "codes", 'must be written as { complete = "C1", technical = "T1" }')
-        for ending in codes:
-            self.known(ending, ENDINGS, "recruitment", beside="codes")
-        # Endings without a code get one each: a code that means two things tells the platform nothing.
-        full = {ending: ending.upper() for ending in ENDINGS} | codes
-        if len(set(full.values())) < len(full):
-            raise self.refuse("recruitment", "codes", "gives two endings the same code; give each its own")
-        jwks = self.words("recruitment", "jwks", "")
-        return Recruitment(
-            kind=self.one_of("recruitment", "kind", PLATFORMS),
-            study=self.words("recruitment", "study", "") or None,
-            jwks=self.path.parent / jwks if jwks else None,
-            return_url=self.words("recruitment", "return_url", "") or None,
-            codes=full,
-        )
-
-    def adaptive(self, k: int) -> Adaptive:
-        adaptive = Adaptive(
-            on=self.truth("adaptive", "on", False),
-            max_k=self.whole("adaptive", "max_k", 2 * k, least=1),
-            budget=self.whole("adaptive", "budget", 0),
-        )
-        if adaptive.on and adaptive.max_k < k:
-            raise self.refuse("adaptive", "max_k", f"is {adaptive.max_k}, less than k = {k}; give k or more")
-        return adaptive
-
-    def of(self, table: str, key: str, default: Any) -> Any:
-        return (self.table(table) if table else self.given).get(key, default)
-
-    def words(self, table: str, key: str, default: str) -> str:
-        given = self.of(table, key, default)
-        if not isinstance(given, str):
-            raise self.refuse(table, key, f"is {given!r}; write it in quotes")
-        return given
-
-    def one_of(self, table: str, key: str, names: Sequence[str]) -> str:
-        given = self.of(table, key, names[0])
-        if given not in names:
-            raise self.no_such(table, key, given, names)
-        return str(given)
-
-    def truth(self, table: str, key: str, default: bool) -> bool:
-        given = self.of(table, key, default)
-        if not isinstance(given, bool):
-            raise self.refuse(table, key, f"is {given!r}; it must be true or false")
-        return given
-
-    def whole(self, table: str, key: str, default: int, *, least: int = 0) -> int:
-        given = self.of(table, key, default)
-        if not isinstance(given, int) or isinstance(given, bool) or not least <= given < 2**31:
-            raise self.refuse(table, key, f"is {given!r}; it must be a whole number from {least}")
-        return given
-
-    def number(self, table: str, key: str, default: float, *, above: float | None = None) -> float:
-        given = self.of(table, key, default)
-        if not isinstance(given, int | float) or isinstance(given, bool) or not 0 <= given < 1e12 or given == above:
-            least = "0 or more" if above is None else f"more than {above:g}"
-            raise self.refuse(table, key, f"is {given!r}; it must be a number, {least}")
-        return float(given)
-
-    def listed(self, table: str, key: str) -> list[Any]:
-        given = self.of(table, key, [])
-        if not isinstance(given, list):
-            raise self.refuse(table, key, f"is {given!r}; it must be a list")
-        return given
-
-    def names(self, table: str, key: str) -> list[str]:
-        names = self.listed(table, key)
-        for name in names:
-            if not isinstance(name, str):
-                raise self.refuse(table, key, f"has {name!r}; write every name in quotes")
-        return names

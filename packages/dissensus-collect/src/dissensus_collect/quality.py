@@ -208,7 +208,7 @@ def item_quality(cursor: Any, project: Project, *, draws: int = 200, seed: int =
     found = read_judgements(cursor, project)
     ids = np.array([row[0] for row in rows], dtype=np.int64)
     place = np.searchsorted(ids, found.item)
-    shape = (len(rows), len(project.classes), 3)
+    shape = (len(rows), len(project.classes.names), 3)
     answers = np.zeros(shape, dtype=np.int64)
     for column, value in enumerate((YES, NO, UNSURE)):
         np.add.at(answers[:, :, column], place, found.response == value)
@@ -256,14 +256,14 @@ def class_agreement(cursor: Any, project: Project, *, resamples: int = 200, seed
         seed: of the resamples.
     """
     found = read_judgements(cursor, project)
-    nothing = [ClassAgreement(label=name, alpha=None, without_unsure=None) for name in project.classes]
+    nothing = [ClassAgreement(label=name, alpha=None, without_unsure=None) for name in project.classes.names]
     if not len(found) or np.unique(found.item).size == len(found):
         return nothing
     votes = votes_of_judgements(found, project, items=names_of_items(cursor), annotators=pseudonyms(cursor))
     alphas = class_alpha(votes, resamples=resamples, seed=seed)
     return [
         ClassAgreement(label=name, alpha=alphas[name].alpha, without_unsure=alphas[name].without_unsure)
-        for name in project.classes
+        for name in project.classes.names
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -14,7 +15,6 @@ from dissensus_collect.security import MTURK_FRAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from dissensus_collect.project import Recruitment
 
@@ -193,4 +193,4 @@ def key_set_of(recruitment: Recruitment, *, base_url: str | None) -> KeySet | No
         return None
     if base_url is None:
         raise InputError("Signed Prolific links name the address that they are for: give the server its base URL.")
-    return read_key_set(recruitment.jwks, audience=base_url.rstrip("/"))
+    return read_key_set(Path(recruitment.jwks), audience=base_url.rstrip("/"))

@@ -53,7 +53,7 @@ class Budget:
 
 def project_budget(project: Project) -> Budget:
     """Time and money that a project takes, from its seconds per item and its pay."""
-    apart = {gold.item for gold in project.gold} | set(project.practice)
+    apart = {gold.item for gold in project.gold_items} | set(project.practice_items)
     wanted = [item.wanted or project.k for item in project_items(project) if item.name not in apart]
     items = len(wanted)
     extra = min(project.adaptive.budget, items * (project.adaptive.max_k - project.k)) if project.adaptive.on else 0
@@ -62,13 +62,13 @@ def project_budget(project: Project) -> Budget:
     most = max(project.adaptive.max_k if extra else 0, *wanted, project.k)
     annotators = max(-(-votes // each), most) if each else 0
     seconds = project.cost.seconds_per_item
-    hours = (votes + annotators * len(project.gold)) * seconds / 3600
+    hours = (votes + annotators * len(project.gold_items)) * seconds / 3600
     return Budget(
         items=items,
         votes=votes,
         annotators=annotators,
         invited=-(-annotators * 100 // round(100 * (1 - ABANDONED))),
-        minutes=(each + len(project.gold)) * seconds / 60,
+        minutes=(each + len(project.gold_items)) * seconds / 60,
         hours=hours,
         money=hours * project.cost.pay_per_hour * (1 + project.cost.platform_fee),
         currency=project.cost.currency,
@@ -131,20 +131,25 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
         named = [
             name for name in ("title", "consent", "instructions", "finish") if getattr(project.texts, name).strip()
         ]
-        words = [project.words[each] for each in project.values] if project.layout in ("rows", "one-at-a-time") else []
-        missing = [each for each in (*named, project.question, *project.classes, *words) if each not in told]
+        words = (
+            [project.classes.words[each] for each in project.values]
+            if project.layout in ("rows", "one-at-a-time")
+            else []
+        )
+        missing = [each for each in (*named, project.question, *project.classes.names, *words) if each not in told]
         if missing:
             yield Finding(
                 kind="warning",
                 sentence=f"[translations.{code}] leaves {len(missing)} texts as they are, such as '{missing[0]}'",
             )
-    if not project.gold:
+    if not project.gold_items:
         yield Finding(kind="warning", sentence="no gold item: nobody's attention is checked; name some under [gold]")
-    elif project.misses_allowed >= len(project.gold):
+    elif project.gold.misses_allowed >= len(project.gold_items):
         yield Finding(
             kind="warning",
             sentence=(
-                f"{project.misses_allowed} of {len(project.gold)} gold items may be missed: nobody can be excluded"
+                f"{project.gold.misses_allowed} of {len(project.gold.items)} gold items may be missed: nobody can be "
+                "excluded"
             ),
         )
     yield from _taught(project)
@@ -154,11 +159,11 @@ def _findings(project: Project, budget: Budget, annotators: int | None) -> Itera
         yield Finding(kind="warning", sentence="there is no consent text; write one under [texts]")
     if not project.texts.contact.strip():
         yield Finding(kind="warning", sentence="there is no contact; annotators need one when something fails")
-    if project.lease_seconds < 3 * project.heartbeat_seconds:
+    if project.lease.seconds < 3 * project.lease.heartbeat:
         yield Finding(
             kind="warning",
             sentence=(
-                f"a lease of {project.lease_seconds:g} s with a heartbeat every {project.heartbeat_seconds:g} s: two "
+                f"a lease of {project.lease.seconds:g} s with a heartbeat every {project.lease.heartbeat:g} s: two "
                 "lost heartbeats give the item away; make the lease three heartbeats or longer"
             ),
         )
@@ -189,9 +194,9 @@ def _taught(project: Project) -> Iterator[Finding]:
                     "how unsure to be; practise with items that are clear"
                 ),
             )
-    word = project.words["unsure"]
+    word = project.classes.words["unsure"]
     for asked in project.comprehension:
-        if project.unsure and asked.right.strip().casefold() == word.casefold():
+        if project.classes.unsure and asked.right.strip().casefold() == word.casefold():
             yield Finding(
                 kind="warning",
                 sentence=(

@@ -41,9 +41,9 @@ def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
     simulated = "Simulated: bots gave the answers. " if is_simulated(cursor) else ""
     checks = [
         f"{len(project.comprehension)} questions about the task before the first item" if project.comprehension else "",
-        f"{len(project.practice)} items for practice" if project.practice else "",
-        f"{len(project.gold)} items with a known answer, of which {project.misses_allowed} may be missed"
-        if project.gold
+        f"{len(project.practice_items)} items for practice" if project.practice_items else "",
+        f"{len(project.gold_items)} items with a known answer, of which {project.gold.misses_allowed} may be missed"
+        if project.gold_items
         else "",
     ]
     measured = realised(pay_sheet(cursor, project))

@@ -246,7 +246,7 @@ def page(request: Request, name: str, *, session: str | None = None, status: int
         "contact": told.get("contact", project.texts.contact),
         "csrf": csrf_token(session) if session else "",
         "checked": bool(project.comprehension),
-        "least_width": project.least_width,
+        "least_width": project.screen.least_width,
     }
     return HTMLResponse(draw(name, **about, **words), status)
 

@@ -76,7 +76,7 @@ def more_answers(project: Project) -> list[str]:
     """Legal answers to the questions after the first, which are single choices or ratings."""
     return [
         str(each.scale.least) if each.layout == "rating" else "no" if place else "yes"
-        for each in project.further
+        for each in project.item_questions
         for place in range(len(each.classes))
     ]
 

@@ -87,7 +87,7 @@ def judge_all(
                 return False
             (name,) = cursor.execute("SELECT name FROM item WHERE id = ?", (shown.item.id,)).fetchone()
             number = int(name.removeprefix("item"))
-            values = {str(project.classes.index(label)): value for label, value in answer(number).items()}
+            values = {str(project.classes.names.index(label)): value for label, value in answer(number).items()}
             raw = {
                 "values": values,
                 "first": {each: 100.0 * (int(each) + 1) for each in values},

@@ -98,7 +98,7 @@ def test_an_abandoned_lease_returns_and_a_heartbeat_keeps_it(collecting: Make) -
     held = project.write(heartbeat, leaves, assignment=lease.assignment, tab="tab")
     assert held.mine
     assert held.held
-    assert held.expires == project.now + project.project.lease_seconds
+    assert held.expires == project.now + project.project.lease.seconds
     project.now += 599
     assert project.write(expire_leases) == 0
     project.now += 2
@@ -219,7 +219,7 @@ def test_a_tab_that_fell_silent_does_not_block_the_next(collecting: Make) -> Non
     project = collecting()
     annotator = project.worker()
     lease = project.lease(annotator, "closed")
-    project.now += 2 * project.project.heartbeat_seconds
+    project.now += 2 * project.project.lease.heartbeat
     assert project.lease(annotator, "new").assignment == lease.assignment
 
 

@@ -213,7 +213,7 @@ def test_the_set_up_check_warns_of_what_people_regret(tmp_path: Path) -> None:
 def test_status_says_who_shut_the_door_and_export_needs_no_folder(tmp_path: Path) -> None:
     project = text_project(tmp_path / "project", items=2, k=1)
     with open_database(project) as database:
-        judge_all(database, project, lambda item: dict.fromkeys(project.classes, "no"))
+        judge_all(database, project, lambda item: dict.fromkeys(project.classes.names, "no"))
         run = CliRunner()
         assert "door        all places are taken" in run.invoke(app, ["status", str(project.folder)]).output
         for kind in ("paused", "closed"):

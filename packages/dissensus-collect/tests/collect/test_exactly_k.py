@@ -145,7 +145,7 @@ class Crowd:
         self.saved = [each for each in self.saved if each[0] != who]
 
     def is_abandoned(self) -> None:
-        self.project.now += self.project.project.lease_seconds + 1
+        self.project.now += self.project.project.lease.seconds + 1
 
     def time_passes(self) -> None:
         self.project.now += 1 + self.pick(400)

@@ -44,7 +44,7 @@ def fill(database: Database, project: Project, *, people: int, first: int = 0) -
             database,
             project,
             lambda item, p=person: {  # type: ignore[misc]
-                label: WORDS[(item * (k + 1) + p) % 3] for k, label in enumerate(project.classes)
+                label: WORDS[(item * (k + 1) + p) % 3] for k, label in enumerate(project.classes.names)
             },
             external=f"PROLIFIC-{person}",
         )
@@ -177,7 +177,7 @@ def test_the_order_that_was_shown_is_in_the_answers(project: Project, tmp_path: 
     answers = pl.read_parquet(tmp_path / "out" / "answers.parquet")
     for name, order in orders:
         rows = answers.filter(pl.col("item") == name).sort("position")
-        assert rows["class"].to_list() == [project.classes[k] for k in json.loads(order)]
+        assert rows["class"].to_list() == [project.classes.names[k] for k in json.loads(order)]
 
 
 def test_a_deleted_person_is_gone_from_the_export(project: Project, tmp_path: Path) -> None:

@@ -274,7 +274,7 @@ def old_database(path: Path, project: Project) -> None:
     """A database of the first version: two items, one of them judged."""
     connection = sqlite3.connect(path)
     connection.executescript(schema("schema.sql") + schema("triggers.sql"))
-    names = json.dumps(project.classes)
+    names = json.dumps(project.classes.names)
     connection.execute("INSERT INTO instrument VALUES ('v1', ?, 'rows', 3, ?, 2, 2, 1.0)", (project.toml, names))
     connection.executemany(
         "INSERT INTO item VALUES (?, ?, 'vote', NULL, ?, 2, ?, 0, ?, 0, ?)",

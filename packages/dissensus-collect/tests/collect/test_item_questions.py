@@ -92,9 +92,9 @@ def test_a_rating_above_the_middle_is_yes_and_the_middle_unsure(tmp_path: Path, 
     [
         ("{ least = 3, most = 1 }", "goes from 3 to 1 by 1"),
         ("{ least = 0, most = 5, step = 2 }", "goes from 0 to 5 by 2"),
-        ("{ least = 0, most = 100 }", "has 101 steps; give 21 at most"),
-        ("{ lowest = 1 }", "has 'lowest', which is not one of its keys"),
-        ("{ low = 3 }", "has low = 3; write it in quotes"),
+        ("{ least = 0, most = 100 }", "'most' in scale makes 101 steps; give 21 at most"),
+        ("{ lowest = 1 }", "'lowest' is no key in scale"),
+        ("{ low = 3 }", "'low' in scale is 3; give a text in quotation marks"),
     ],
 )
 def test_a_scale_that_leads_nowhere_is_refused_with_its_line(tmp_path: Path, scale: str, sentence: str) -> None:
@@ -177,8 +177,8 @@ def test_instructions_of_a_new_project_fit_its_layout(tmp_path: Path) -> None:
 def test_feedback_that_would_teach_uncertainty_is_warned_of(tmp_path: Path) -> None:
     clear = '[{ item = "t0", yes = ["a"], feedback = "Look at the end." }, "t1"]'
     project = make_project(tmp_path / "clear", practice__items=clear)
-    assert project.practice == ("t0", "t1")
-    assert [(each.item, each.text) for each in project.feedback] == [("t0", "Look at the end.")]
+    assert project.practice_items == ("t0", "t1")
+    assert [(each.item, each.feedback) for each in project.feedback] == [("t0", "Look at the end.")]
     assert not [each for each in check_setup(project) if "teaches" in each.sentence]
     unsure = make_project(tmp_path / "unsure", practice__items='[{ item = "t0", unsure = ["a"] }]')
     assert [each.kind for each in check_setup(unsure) if "how unsure to be" in each.sentence] == ["warning"]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scipy import stats
 
 from dissensus_collect.orders import class_order, fraction, gold_places, shuffled
+from dissensus_collect.project import GoldTable, Order
 from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def test_all_shuffles_are_equally_likely() -> None:
 def test_class_orders(tmp_path: Path) -> None:
     project = make_project(tmp_path)
 
-    def orders(kind: str) -> list[list[tuple[int, ...]]]:
-        setting = replace(project, class_order=kind)
+    def orders(kind: Any) -> list[list[tuple[int, ...]]]:
+        setting = replace(project, order=Order(classes=kind))
         return [[class_order(setting, annotator, item) for item in range(5)] for annotator in range(30)]
 
     assert {order for each in orders("fixed") for order in each} == {(0, 1, 2)}
@@ -57,4 +58,4 @@ def test_gold_items_come_at_different_places(tmp_path: Path) -> None:
     assert all(1 <= min(each) <= 5 < max(each) <= 10 for each in places)
     assert len(set(places)) > 15
     assert gold_places(project, 0, 2) == {1, 2}
-    assert gold_places(replace(project, gold=()), 0, 10) == frozenset()
+    assert gold_places(replace(project, gold=GoldTable()), 0, 10) == frozenset()

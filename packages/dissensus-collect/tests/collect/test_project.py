@@ -35,11 +35,11 @@ def test_a_folder_of_images_becomes_a_project_in_place(tmp_path: Path) -> None:
     assert path == folder / "collect.toml"
     assert project.images == folder.resolve()
     assert (project.name, project.layout, project.k, project.items_per_annotator) == ("digits", "rows", 6, 70)
-    assert project.classes == tuple("0123456789")
-    assert project.class_order == "rotated"
+    assert project.classes.names == tuple("0123456789")
+    assert project.order.classes == "rotated"
     assert project.values == ("yes", "no", "unsure")
     assert not project.all_no_key
-    assert (project.lease_seconds, project.heartbeat_seconds) == (600.0, 30.0)
+    assert (project.lease.seconds, project.lease.heartbeat) == (600.0, 30.0)
     assert (project.cost.seconds_per_item, project.adaptive.on) == (12.5, False)
     assert len({project.recruitment.codes[ending] for ending in ENDINGS}) == len(ENDINGS)
 
@@ -47,8 +47,8 @@ def test_a_folder_of_images_becomes_a_project_in_place(tmp_path: Path) -> None:
 def test_classes_are_the_names_of_sub_folders(tmp_path: Path) -> None:
     folder = images(tmp_path / "pets", "dog/1.png", "cat/1.png", "cat/2.png")
     project = read_project(init_project(folder).parent)
-    assert project.classes == ("cat", "dog")
-    assert project.class_order == "shuffled-per-annotator"
+    assert project.classes.names == ("cat", "dog")
+    assert project.order.classes == "shuffled-per-annotator"
 
 
 def test_images_and_texts_may_lie_elsewhere(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_images_and_texts_may_lie_elsewhere(tmp_path: Path) -> None:
     table.write_text("text,label\nhello,joy\nbye,grief\n")
     init_project(tmp_path / "two", texts=table)
     project = read_project(tmp_path / "two")
-    assert (project.table, project.images, project.classes) == (table.resolve(), None, ("grief", "joy"))
+    assert (project.table, project.images, project.classes.names) == (table.resolve(), None, ("grief", "joy"))
 
 
 def test_a_project_is_never_overwritten_and_nothing_is_left_of_one_that_cannot_be_made(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_any_name_survives_being_written(tmp_path_factory: pytest.TempPathFactor
     init_project(folder, images=images(folder, "a.png"), classes=[name, name + "!"], name=name)
     project = read_project(folder)
     assert project.name == name
-    assert project.classes == (name, name + "!")
+    assert project.classes.names == (name, name + "!")
 
 
 def test_the_version_changes_with_the_instrument(tmp_path: Path) -> None:
@@ -105,37 +105,40 @@ def test_the_version_changes_with_the_instrument(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"k": '"six"'}, "line 4: 'k' is 'six'; it must be a whole number from 1"),
-        ({"k": "0"}, "'k' is 0; it must be a whole number from 1"),
+        ({"k": '"six"'}, "line 4: 'k' is 'six'; give a whole number, 1 or more"),
+        ({"k": "0"}, "'k' is 0; give a whole number, 1 or more"),
         ({"k": "true"}, "'k' is True"),
-        ({"layout": '"grid"'}, "layout names 'grid', which is not there"),
-        ({"back": "1"}, "'back' is 1; it must be true or false"),
-        ({"name": "3"}, "'name' is 3; write it in quotes"),
+        ({"layout": '"grid"'}, "'layout' names 'grid', which is not there"),
+        ({"back": "1"}, "'back' is 1; give true or false"),
+        ({"name": "3"}, "'name' is 3; give a text in quotation marks"),
         ({"names": '["a"]'}, "'names' must be a list of at least two classes"),
         ({"names": '["a", "a"]'}, "'names' has 'a' twice"),
-        ({"names": '["a", 2]'}, "'names' has 2; write every name in quotes"),
+        ({"names": '["a", 2]'}, "'names' has 2; give a text in quotation marks"),
         ({"names": '["a", " "]'}, "give 1 to 200 characters"),
-        ({"words": '{ yes = "Ja", nope = "Nein" }'}, "'nope' is no key in words; did you mean 'no'?"),
+        (
+            {"words": '{ yes = "Ja", nope = "Nein" }'},
+            "'words' has 'nope', which is not one of its keys; did you mean 'no'?",
+        ),
         ({"words": '{ yes = "Ja", no = "Ja" }'}, "'words' writes two values alike"),
-        ({"words": '{ yes = "" }'}, "'words' writes '' for yes"),
+        ({"words": '{ yes = "" }'}, "'yes' in words is ''; give a text"),
         ({"order__classes": '"rotate"'}, "did you mean 'rotated'?"),
-        ({"gold__items": '[{ item = "t0", yes = ["z"] }]'}, "items names 'z', which is not there"),
-        ({"gold__items": '[{ yes = ["a"] }]'}, "write an entry as"),
+        ({"gold__items": '[{ item = "t0", yes = ["z"] }]'}, "'yes' in items names 'z', which is not there"),
+        ({"gold__items": '[{ yes = ["a"] }]'}, "'item' in items is missing; give a text"),
         ({"gold__items": '[{ item = "t0", yes = ["a"], no = ["a"] }]'}, "requires two answers to 'a'"),
-        ({"gold__items": '[{ item = "t0", yes = "a" }]'}, "give a list of classes"),
+        ({"gold__items": '[{ item = "t0", yes = "a" }]'}, "'yes' in items is 'a'; give a list"),
         ({"gold__items": '[{ item = "t0", maybe = ["a"] }]'}, "'maybe' is no key in items"),
-        ({"gold__items": "3"}, "'items' is 3; it must be a list"),
-        ({"misses_allowed": "-1"}, "must be a whole number from 0"),
-        ({"lease__seconds": "0"}, "'seconds' is 0; it must be a number, more than 0"),
-        ({"lease__seconds": "nan"}, "it must be a number"),
+        ({"gold__items": "3"}, "'items' is 3; give a list of entries such as { item ="),
+        ({"misses_allowed": "-1"}, "give a whole number, 0 or more"),
+        ({"lease__seconds": "0"}, "'seconds' is 0; give a number, above 0"),
+        ({"lease__seconds": "nan"}, "give a number, above 0"),
         ({"kind": '"prolifik"'}, "did you mean 'prolific'?"),
-        ({"codes": '{ done = "X" }'}, "'done' is no key in codes"),
+        ({"codes": '{ done = "X" }'}, "'codes' has 'done', which is not one of its keys"),
         ({"codes": '{ complete = "X", technical = "X" }'}, "gives two endings the same code"),
-        ({"codes": '"X"'}, "'codes' must be written as"),
+        ({"codes": '"X"'}, "'codes' is 'X'; give codes as { complete"),
         ({"adaptive__on": "true", "max_k": "1"}, "less than k = 2"),
         ({"texts": '"nowhere.csv"'}, "where there is no file"),
-        ({"rendering": '"blurred"'}, "rendering names 'blurred'"),
-        ({"least_width": "-1"}, "'least_width' is -1; it must be a whole number from 0"),
+        ({"rendering": '"blurred"'}, "'rendering' names 'blurred'"),
+        ({"least_width": "-1"}, "'least_width' is -1; give a whole number, 0 or more"),
         ({"least_seconds_per_class": '"fast"'}, "'least_seconds_per_class' is 'fast'"),
     ],
 )
@@ -152,8 +155,11 @@ def test_what_cannot_be_meant_is_refused_with_its_line(tmp_path: Path, change: d
         ("\x00", "not valid TOML"),
         ("kk = 3", "line 1: 'kk' is no key at the top; did you mean 'k'?"),
         ("[lease]\nsecond = 3", "line 2: 'second' is no key in [lease]; did you mean 'seconds'?"),
-        ("items = 3", "line 1: 'items' must be a table, written as [items]"),
-        ('[classes]\nnames = ["a", "b"]', "'images' or texts must be given"),
+        ("items = 3", "line 1: 'items' is 3; give a table [items] with images"),
+        (
+            '[classes]\nnames = ["a", "b"]',
+            "'items' is missing; give a table [items] with images, a folder, or texts, a table",
+        ),
         ('[classes]\nnames = ["a", "b"]\n[items]\nimages = "x"', "line 4: 'images' is 'x', where there is no folder"),
     ],
 )
@@ -167,7 +173,12 @@ def test_malformed_files_are_refused_in_one_sentence(tmp_path: Path, text: str, 
 
 def test_questions_before_and_after_the_items_are_off_until_they_are_written(tmp_path: Path) -> None:
     bare = make_project(tmp_path / "bare")
-    assert (bare.comprehension, bare.questions, bare.least_width, bare.least_seconds_per_class) == ((), (), 0, 0.0)
+    assert (bare.comprehension, bare.questions, bare.screen.least_width, bare.speed.least_seconds_per_class) == (
+        (),
+        (),
+        0,
+        0.0,
+    )
     project = make_project(
         tmp_path / "full", more=CHECKED + ASKED, screen__least_width="900", least_seconds_per_class="0.25"
     )
@@ -175,7 +186,7 @@ def test_questions_before_and_after_the_items_are_off_until_they_are_written(tmp
     age, feedback = project.questions
     assert (age.name, age.required, len(age.options)) == ("age_group", True, 3)
     assert (feedback.required, feedback.options) == (False, ())
-    assert (project.least_width, project.least_seconds_per_class) == (900, 0.25)
+    assert (project.screen.least_width, project.speed.least_seconds_per_class) == (900, 0.25)
     assert age.takes("30 to 59")
     assert not age.takes("29")
     assert feedback.takes("x" * 1000)
@@ -189,7 +200,7 @@ def test_the_examples_in_a_new_collect_file_work_when_their_marks_are_taken_away
     path.write_text(before + "# Asked before" + re.sub(r"(?m)^# (?=\[|\w+ = )", "", examples))
     project = read_project(tmp_path)
     assert [each.right for each in project.comprehension] == ["Yes, my answers are saved"]
-    assert [(each.name, each.is_choice, each.scale.most) for each in project.further] == [("clear", True, 10)]
+    assert [(each.name, each.is_choice, each.scale.most) for each in project.item_questions] == [("clear", True, 10)]
     assert project.eligibility[0].eligible == ("18 to 39", "40 or older")
     assert project.quotas == {"age_group": {"18 to 39": 20, "40 or older": 20}}
     assert project.prescreening == {"first_language": "English", "approval_rate": "at least 95 %"}
@@ -199,25 +210,34 @@ def test_the_examples_in_a_new_collect_file_work_when_their_marks_are_taken_away
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ("[comprehension]\nright = 'a'", "'comprehension' must be written as [[comprehension]]"),
+        (
+            "[comprehension]\nright = 'a'",
+            "'comprehension' is {{'right': 'a'}}; give tables, each written as [[comprehension]]",
+        ),
         ("comprehension = 3", "'comprehension' is no key in [cost]"),
-        ("[[comprehension]]\nright = 'a'", "line {line}: [[comprehension]] has no question"),
-        ("[[comprehension]]\nquestion = 'q'", "line {line}: [[comprehension]] has no options"),
+        ("[[comprehension]]\nright = 'a'", "line {line}: 'question' in [[comprehension]] is missing"),
+        ("[[comprehension]]\nquestion = 'q'\nright = 'a'", "line {line}: 'options' in [[comprehension]] is missing"),
         ("[[comprehension]]\nquestion = 'q'\noptions = ['a']\nright = 'a'", "give two or more that differ"),
         ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 'a ']\nright = 'a'", "give two or more that differ"),
         (
             "[[comprehension]]\nquestion = 'q'\noptions = ['a', 'b']\nright = 'c'",
-            "has right = 'c', which is not one of its options",
+            "'right' is 'c', which is not one of its options",
         ),
-        ("[[comprehension]]\nquestion = 'q'\noptions = ['a', 2]\nright = 'a'", "give a list of texts"),
+        (
+            "[[comprehension]]\nquestion = 'q'\noptions = ['a', 2]\nright = 'a'",
+            "'options' has 2; give a text in quotation marks",
+        ),
         (
             "[[comprehension]]\nquestion = 'q'\nwrong = 'b'",
-            "has 'wrong', which is not one of its keys; choose question",
+            "'wrong' is no key in [[comprehension]]; choose question",
         ),
-        ("[[questions]]\nquestion = 'q'", "has the name None; write it like 'age_group'"),
-        ("[[questions]]\nname = 'Age group'\nquestion = 'q'", "has the name 'Age group'"),
-        ("[[questions]]\nname = 'a'\nquestion = 'q'\n" * 2, "line {later}: [[questions]] has the name 'a' again"),
-        ("[[questions]]\nname = 'a'\nquestion = 'q'\nrequired = 1", "it must be true or false"),
+        ("[[questions]]\nquestion = 'q'", "'name' in [[questions]] is missing; give a name such as 'age_group'"),
+        ("[[questions]]\nname = 'Age group'\nquestion = 'q'", "'name' is 'Age group'; give a name such as 'age_group'"),
+        (
+            "[[questions]]\nname = 'a'\nquestion = 'q'\n" * 2,
+            "line {later}: 'name' is 'a' again; name each question once",
+        ),
+        ("[[questions]]\nname = 'a'\nquestion = 'q'\nrequired = 1", "'required' is 1; give true or false"),
         ("[[questions]]\nname = 'a'\nquestion = 'q'\n" * 21, "ask 20 questions at most"),
     ],
 )
@@ -225,7 +245,7 @@ def test_questions_that_cannot_be_asked_are_refused_with_their_line(tmp_path: Pa
     lines = len(make_project(tmp_path / "bare").toml.splitlines())
     with pytest.raises(InputError, match=r"collect\.toml, line \d+: ") as error:
         make_project(tmp_path / "full", more=more)
-    assert sentence.format(line=lines + 1, later=lines + 4) in str(error.value)
+    assert sentence.format(line=lines + 1, later=lines + 5) in str(error.value)
 
 
 def test_no_project_and_no_text_are_told(tmp_path: Path) -> None:

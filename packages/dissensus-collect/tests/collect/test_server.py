@@ -312,7 +312,7 @@ def test_nothing_a_browser_gets_tells_the_file_or_that_an_item_is_gold(tmp_path:
         text.replace("items = []                   # such", 'items = [{ item = "item0.png", yes = ["cat"] }] # such')
     )
     project = read_project(tmp_path)
-    assert project.gold
+    assert project.gold_items
     with visited(project) as site:
         visitor = site.annotator()
         told = visitor.next()

@@ -143,7 +143,7 @@ class Visitor:
         """Answer until there is nothing left; how many items that were."""
         told, done = self.next(), 0
         while told["state"] == "item":
-            answer = self.save(told, {str(each): said for each in range(len(project.classes))})
+            answer = self.save(told, {str(each): said for each in range(len(project.classes.names))})
             assert answer.status_code == 201, answer.text
             told, done = answer.json()["next"], done + 1
         assert told["state"] == "finished", told
@@ -152,7 +152,7 @@ class Visitor:
 
 def legal_values(project: Project) -> dict[str, Any]:
     """A complete answer in the layout of a project."""
-    names = [str(each) for each in range(len(project.classes))]
+    names = [str(each) for each in range(len(project.classes.names))]
     if project.layout == "rating":
         return dict.fromkeys(names, 3)
     if project.layout == "points":
@@ -165,7 +165,7 @@ def legal_values(project: Project) -> dict[str, Any]:
 def practice_answers(project: Project) -> str:
     import json
 
-    return json.dumps([{"values": legal_values(project)}] * max(1, len(project.practice)))
+    return json.dumps([{"values": legal_values(project)}] * max(1, len(project.practice_items)))
 
 
 def right_answers(project: Project) -> dict[str, str]:

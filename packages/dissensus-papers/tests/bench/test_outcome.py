@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from dissensus_papers.bench.outcome import standings
 from dissensus_papers.bench.protocol import BenchSet, Protocol, read_protocol

@@ -162,7 +162,7 @@ def test_a_set_whose_splits_are_official_is_split_otherwise_where_asked(tmp_path
     path.write_text('[dataset]\nname = "hs-brexit"\n[splits]\ntrain = 0.7\nvalidation = 0.15\ntest = 0.15\n')
     assert read_study(path).splits == SHARES
     path.write_text('[dataset]\nname = "cifar-10n"\n[splits]\nvalidation = 1.5\n')
-    with pytest.raises(InputError, match=r"give the share of training items it takes, as 0\.1"):
+    with pytest.raises(InputError, match=r"give a number, 0 or more and 1 or less"):
         read_study(path)
 
 

@@ -109,14 +109,14 @@ def test_deliveries_that_need_votes_are_refused_before_training(file: Path, tmp_
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        ('"original", ', '"orignal", ', r"line 6: targets names 'orignal', .* did you mean 'original'\?"),
-        ('"original", ', '"dawid-skene", ', "line 6: targets names 'dawid-skene', which is not there"),
+        ('"original", ', '"orignal", ', r"line 6: 'targets' names 'orignal', .* did you mean 'original'\?"),
+        ('"original", ', '"dawid-skene", ', "line 6: 'targets' names 'dawid-skene', which is not there"),
         (
             '["mnist"]',
             '["mnits"]',
-            r"line 3: sources names 'mnits', .* did you mean 'mnist'\? choose mnist, mukhoti",
+            r"line 3: 'sources' names 'mnits', .* did you mean 'mnist'\? choose mnist, mukhoti",
         ),
-        ('["mnist"]', '"mnist"', "line 3: 'sources' is 'mnist'; it must be a list"),
+        ('["mnist"]', '"mnist"', "line 3: 'sources' is 'mnist'; give a list"),
         ('["mnist"]', '["mnist", "mnist"]', "line 3: 'sources' names a source twice"),
         (
             '"original", ',
@@ -132,7 +132,7 @@ def test_a_wrong_word_is_refused_with_its_line(tmp_path: Path, before: str, afte
 
 
 def test_other_datasets_have_no_sources_and_no_original_target(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="sources names 'mnist', which is not there"):
+    with pytest.raises(InputError, match="'sources' names 'mnist', which is not there"):
         read_study(written(tmp_path, '[dataset]\nname = "words"\nsources = ["mnist"]\n'))
-    with pytest.raises(InputError, match="targets names 'original', which is not there"):
+    with pytest.raises(InputError, match="'targets' names 'original', which is not there"):
         read_study(written(tmp_path, '[dataset]\nname = "words"\n[grid]\ntargets = ["original"]\n'))

@@ -15,13 +15,16 @@ from dissensus_train.basins import BasinSettings
 from dissensus_train.delivery import DELIVERIES
 from dissensus_train.ood.settings import OodSettings
 from dissensus_train.studies import Study, read_study, shipped_studies, study_toml
-from dissensus_train.studies.spec import KEYS, SHARES, Method, Target
+from dissensus_train.studies.spec import SHARES, Method, StudyFile, Target
 from dissensus_train.studies.writing import toml_value
 from dissensus_train.training.models import MODELS
 from dissensus_train.training.settings import REGIMES
+from tests.test_schemas import keys_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+KEYS = keys_of(StudyFile)
 
 OWN = '[dataset]\nvotes = "votes.csv"\nfeatures = "x.npz"\n'
 
@@ -96,9 +99,17 @@ def test_no_value_of_any_key_ends_in_a_traceback(tmp_path: Path, table: str) -> 
         ("splits", "folds = 1", "'folds' is 1; give a whole number, 2 or more"),
         ("splits", "folds = 2", "the best epoch is chosen on a fold of its own; give 3 or more"),
         ("splits", "folds = 5\ntrain = 1.0", "a fold is the test split: leave shares out"),
-        ("grid", 'targets = [{ scheme = "frequency", votes = 3, seed = "a" }]', "has the seed 'a'"),
-        ("grid", 'targets = [{ scheme = "frequency", votes = true }]', "keeps True votes an item"),
-        ("grid", 'targets = ["original"]', "targets names 'original', which is not there"),
+        (
+            "grid",
+            'targets = [{ scheme = "frequency", votes = 3, seed = "a" }]',
+            "'seed' in targets is 'a'; give a whole number, 0 or more",
+        ),
+        (
+            "grid",
+            'targets = [{ scheme = "frequency", votes = true }]',
+            "'votes' in targets is True; give a whole number, 1 or more",
+        ),
+        ("grid", 'targets = ["original"]', "'targets' names 'original', which is not there"),
         (
             "grid",
             'deliveries = [{ name = "stale-sls", keep = "3" }]',

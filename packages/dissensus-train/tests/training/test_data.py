@@ -106,7 +106,7 @@ def test_settings_that_make_no_sense_are_refused(given: dict[str, Any], sentence
 def test_a_regime_is_a_starting_point(tmp_path: Path) -> None:
     settings = regime_of(tmp_path, 'regime = "sgd-cosine"\nepochs = 3')
     assert (settings.optimiser, settings.momentum, settings.epochs) == ("sgd", 0.9, 3)
-    with pytest.raises(InputError, match=r"regime names 'sgd-sine', .* choose early-stopping"):
+    with pytest.raises(InputError, match=r"'regime' names 'sgd-sine', .* choose early-stopping"):
         regime_of(tmp_path, 'regime = "sgd-sine"')
 
 

@@ -315,7 +315,7 @@ class Crowd:
         shape = self.truth.shape
         said: Any = np.zeros(shape, dtype=np.int64)
         if careless:
-            said = np.random.default_rng(seed).integers(0, 3 if self.project.unsure else 2, shape)
+            said = np.random.default_rng(seed).integers(0, 3 if self.project.classes.unsure else 2, shape)
         elif self.project.layout == "single-choice":
             said[np.arange(shape[0]), simulate_votes(self.truth, 1, annotators=1, seed=seed).label] = YES
         else:
@@ -323,7 +323,7 @@ class Crowd:
             assert votes.unsure is not None
             asked = votes.label < shape[1]
             said[votes.item[asked], votes.label[asked]] = np.where(votes.unsure[asked], UNSURE, YES)
-            if not self.project.unsure:
+            if not self.project.classes.unsure:
                 said[said == UNSURE] = NO
         if not careless:
             for row, right in self.gold.items():
@@ -336,11 +336,11 @@ def make_crowd(project: Project, *, truth: Table | None = None, seed: int = 0) -
     items = project_items(project)
     if truth is None:
         generator = np.random.default_rng(seed)
-        truth = generator.dirichlet(np.full(len(project.classes), 0.15), len(items))
-    if truth.shape != (len(items), len(project.classes)):
+        truth = generator.dirichlet(np.full(len(project.classes.names), 0.15), len(items))
+    if truth.shape != (len(items), len(project.classes.names)):
         raise InputError(
             f"simulate: truth has shape {truth.shape}; give one row for each of {len(items)} items and one column for "
-            f"each of {len(project.classes)} classes"
+            f"each of {len(project.classes.names)} classes"
         )
     place = {item.name: row for row, item in enumerate(items)}
     key = [
@@ -352,7 +352,7 @@ def make_crowd(project: Project, *, truth: Table | None = None, seed: int = 0) -
         truth=truth,
         items=tuple(place),
         row={each: row for row, each in enumerate(key)},
-        gold={place[gold.item]: tuple(min(right) for right in gold.required) for gold in project.gold},
+        gold={place[gold.item]: tuple(min(right) for right in gold.required) for gold in project.gold_items},
         seed=seed,
     )
 
@@ -457,8 +457,8 @@ class _Bot:
                 for place, asked in enumerate(project.eligibility)
             }
             await self._ask(partial(self.browser.submit, "/eligibility", {"csrf": self.browser.csrf, **told}))
-        nothing = np.zeros(len(project.classes), dtype=np.int64)
-        screens = [answers_of(project, nothing, milliseconds=1000.0)] * max(len(project.practice), 1)
+        nothing = np.zeros(len(project.classes.names), dtype=np.int64)
+        screens = [answers_of(project, nothing, milliseconds=1000.0)] * max(len(project.practice_items), 1)
         right = {f"answer-{place}": asked.right for place, asked in enumerate(project.comprehension)}
         forms = {
             "/consent": {"agreed": "yes"},
@@ -561,7 +561,7 @@ class _Bot:
     async def _leave(self, shown: dict[str, Any]) -> str:
         if not self.comes_late:
             return "left"
-        await asyncio.sleep(1.2 * self.crowd.project.lease_seconds / self.pace)
+        await asyncio.sleep(1.2 * self.crowd.project.lease.seconds / self.pace)
         reply = await self._save(shown)
         if reply.status != 201:
             self._complain(f"a late save was answered {reply.status}", reply)

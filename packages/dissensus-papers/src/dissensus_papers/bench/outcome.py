@@ -116,7 +116,7 @@ class Standings:
             "comparisons": {
                 each.slug: {
                     "title": each.title,
-                    "metric": self.protocol.metric,
+                    "metric": self.protocol.comparison.metric,
                     "ranking": None if each.ranking is None else each.ranking.to_dict(),
                     "why": each.why,
                     "left_out": list(each.left_out),
@@ -161,8 +161,14 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
     whole = [each for each in sets if not each.cut]
     groups = {
         "all": ("all sets", whole),
-        "few": (f"few votes (fewer than {protocol.few} an item)", [s for s in sets if s.votes < protocol.few]),
-        "many": (f"many votes ({protocol.few} an item or more)", [s for s in sets if s.votes >= protocol.few]),
+        "few": (
+            f"few votes (fewer than {protocol.comparison.few} an item)",
+            [s for s in sets if s.votes < protocol.comparison.few],
+        ),
+        "many": (
+            f"many votes ({protocol.comparison.few} an item or more)",
+            [s for s in sets if s.votes >= protocol.comparison.few],
+        ),
     }
     known = [each for each in whole if any(kind in each.rows for kind in protocol.people)]
     if known:
@@ -200,7 +206,7 @@ def _set_result(protocol: Protocol, bench_set: BenchSet, summaries: Mapping[str,
 
 
 def _rows(protocol: Protocol, summary: StudySummary, method: str = "") -> dict[str, Row]:
-    shown = (protocol.metric, *protocol.others)
+    shown = (protocol.comparison.metric, *protocol.comparison.others)
     kept = [row for row in summary.scores if row["stratum"] == ALL and row["metric"] in shown]
     found: dict[str, Row] = {}
     for system in dict.fromkeys(str(row["system"]) for row in kept):
@@ -228,7 +234,7 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
         for row in each.rows.values()
         if not row.baseline or row.method in protocol.baselines
     )
-    whole = [name for name in found if all(_mean(each, name, protocol.metric) is not None for each in sets)]
+    whole = [name for name in found if all(_mean(each, name, protocol.comparison.metric) is not None for each in sets)]
     left_out = tuple(name for name in found if name not in whole)
     if len(sets) < 2 or len(whole) < 3:
         why = f"too little to rank (sets: {len(sets)}; methods that are on all of them: {len(whole)})"
@@ -240,17 +246,19 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
             methods=methods,
             sets=[each.name for each in sets],
             higher_is_better=METRICS[metric].better == "higher",
-            alpha=protocol.alpha,
+            alpha=protocol.comparison.alpha,
         )
 
     others = {}
-    for metric in protocol.others:
+    for metric in protocol.comparison.others:
         # A constant has no correlation with anything, and is not ranked by it.
         having = [name for name in whole if all(_mean(each, name, metric) is not None for each in sets)]
         if len(having) > 2:
             ranking = ranked(metric, having)
             others[metric] = dict(zip(ranking.methods, ranking.mean_ranks, strict=True))
-    return Comparison(slug=slug, title=title, ranking=ranked(protocol.metric, whole), left_out=left_out, others=others)
+    return Comparison(
+        slug=slug, title=title, ranking=ranked(protocol.comparison.metric, whole), left_out=left_out, others=others
+    )
 
 
 def _mean(result: SetResult, method: str, metric: str) -> float | None:
@@ -272,8 +280,8 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     near = [name for name in others if name not in behind]
     ahead = [name for name in others if ranking.rank(name) < ranking.rank(best)]
     measured = (
-        f"mean rank {ranking.rank(best):.2f} of {len(ranking.methods)} by {METRICS[protocol.metric].short} over "
-        f"{len(ranking.sets)} sets"
+        f"mean rank {ranking.rank(best):.2f} of {len(ranking.methods)} by "
+        f"{METRICS[protocol.comparison.metric].short} over {len(ranking.sets)} sets"
     )
     thin = thin_reasons(protocol, ranking, sets, quick=quick)
     if thin:
@@ -292,9 +300,10 @@ def thin_reasons(protocol: Protocol, ranking: Ranking, sets: Sequence[SetResult]
     seeds = min((row.seeds for each in sets for row in each.rows.values() if not row.baseline), default=0)
     reasons = {
         "the runs were cut short": quick,
-        f"only {len(ranking.sets)} sets (the protocol asks for {protocol.least_sets})": len(ranking.sets)
-        < protocol.least_sets,
-        f"Friedman's test does not tell the methods apart (p = {ranking.p:.2g})": ranking.p >= protocol.alpha,
+        f"only {len(ranking.sets)} sets (the protocol asks for {protocol.comparison.least_sets})": len(ranking.sets)
+        < protocol.comparison.least_sets,
+        f"Friedman's test does not tell the methods apart (p = {ranking.p:.2g})": ranking.p
+        >= protocol.comparison.alpha,
         f"only {seeds} seeds": seeds < FEWEST_SEEDS,
     }
     return [reason for reason, holds in reasons.items() if holds]

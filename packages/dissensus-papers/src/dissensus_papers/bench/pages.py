@@ -71,8 +71,8 @@ def page(found: Standings, summaries: Mapping[str, StudySummary], drawn: Mapping
     blocks += [Block("heading", "Over sets")]
     for each in found.comparisons:
         blocks += _comparison(found, each, drawn.get(each.slug, ""))
-    metric = METRICS[protocol.metric].short
-    blocks += [Block("text", HOW.format(metric=metric, alpha=protocol.alpha))]
+    metric = METRICS[protocol.comparison.metric].short
+    blocks += [Block("text", HOW.format(metric=metric, alpha=protocol.comparison.alpha))]
     blocks += [Block("heading", "On each set"), table(found)]
     if found.not_run:
         blocks += [Block("heading", "Not run"), Block("list", rows=tuple((each,) for each in found.not_run))]
@@ -95,7 +95,10 @@ def _comparison(found: Standings, comparison: Comparison, svg: str) -> list[Bloc
     title = Block("text", f"{_capital(comparison.title)}.")
     if ranking is None:
         return [title, Block("text", f"{_capital(comparison.why)}.")]
-    metrics = (protocol.metric, *(metric for metric in protocol.others if metric in comparison.others))
+    metrics = (
+        protocol.comparison.metric,
+        *(metric for metric in protocol.comparison.others if metric in comparison.others),
+    )
     header = ("method", *(f"mean rank: {METRICS[metric].short}" for metric in metrics))
     rows = tuple(
         (name, f"{mean:.2f}", *(_rank(comparison.others[metric].get(name)) for metric in metrics[1:]))
@@ -118,12 +121,12 @@ def _comparison(found: Standings, comparison: Comparison, svg: str) -> list[Bloc
 def table(found: Standings) -> Block:
     """The one table: every set by every method."""
     protocol = found.protocol
-    metrics = (protocol.metric, *protocol.others)
+    metrics = (protocol.comparison.metric, *protocol.comparison.others)
     shown = [f"{METRICS[metric].short} {arrow(metric)}" for metric in metrics]
     header = ("set", "votes an item", "method", "rank", shown[0], "worth in people", *shown[1:])
     rows = []
     for each in found.sets:
-        ranks = _ranks(each, protocol.metric)
+        ranks = _ranks(each, protocol.comparison.metric)
         for row in sorted(each.rows.values(), key=lambda row: ranks.get(row.method, float("inf"))):
             cells = [_interval(row, metric) for metric in metrics]
             rank = f"{ranks[row.method]:g}" if row.method in ranks else DASH

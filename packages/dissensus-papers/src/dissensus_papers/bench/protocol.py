@@ -5,27 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec.structs import asdict
 
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.toml_file import TomlFile
+from dissensus.toml_file import Table, TomlFile, no_such
 from dissensus_train.studies.writing import toml_value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "": (
-        *("title", "question", "deliveries", "people", "baselines", "controls"),
-        *("comparison", "kinds", "sets"),
-    ),
-    "comparison": ("metric", "others", "test", "alpha", "few", "least_sets"),
-}
-"""The keys of a protocol, by table."""
-
-TEST: Final = "friedman-nemenyi"
-"""The comparison over sets; `ranking` says why."""
 
 OFFICIAL: Final = "official"
 """The splits of a set that brings its own."""
@@ -34,8 +22,7 @@ WITH: Final = "--"
 """Between set and method in the name of a study of one method."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kind:
+class Kind(Table):
     """What items of one kind are learnt by.
 
     Attributes:
@@ -48,15 +35,14 @@ class Kind:
     """
 
     model: str
-    training: Mapping[str, Any]
+    training: dict[str, Any]
     seeds: int
     encoder: str = ""
-    quick: Mapping[str, Any] | None = None
+    quick: dict[str, Any] | None = None
     leave_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class BenchSet:
+class BenchSet(Table, kw_only=True):
     """One set of votes.
 
     Attributes:
@@ -72,16 +58,40 @@ class BenchSet:
 
     name: str
     kind: str
-    dataset: Mapping[str, Any]
-    splits: Mapping[str, Any] | str
+    dataset: dict[str, Any]
+    splits: dict[str, Any] | str
     votes: int = 0
-    training: Mapping[str, Any]
+    training: dict[str, Any] = msgspec.field(default_factory=dict)
     people: bool = False
     quick: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Protocol:
+class Comparing(Table):
+    """How methods are compared over sets; `ranking` says why.
+
+    Attributes:
+        metric: that methods are ranked by.
+        others: metrics whose mean ranks are shown beside.
+        test: the comparison over sets.
+        alpha: the level of the comparison.
+        few: votes are few below this number an item.
+        least_sets: a comparison of fewer sets is called thin.
+    """
+
+    metric: str = "soft_nll"
+    others: tuple[str, ...] = ()
+    test: Literal["friedman-nemenyi"] = "friedman-nemenyi"
+    alpha: float = 0.05
+    few: int = 10
+    least_sets: int = 6
+
+    def __post_init__(self) -> None:
+        for name in (self.metric, *self.others):
+            if name not in METRICS:
+                raise no_such("metric" if name == self.metric else "others", name, METRICS)
+
+
+class ProtocolFile(Table):
     """Everything that decides a number of the benchmark.
 
     Attributes:
@@ -91,29 +101,34 @@ class Protocol:
         people: kinds of models with an annotator side.
         baselines: that are ranked.
         controls: what explains others, and is never the answer.
-        metric: that methods are ranked by.
-        others: metrics whose mean ranks are shown beside.
-        alpha: the level of the comparison.
-        few: votes are few below this number an item.
-        least_sets: a comparison of fewer sets is called thin.
+        comparison: how methods are compared.
         kinds: by name.
         sets: in the order that they are run in.
+    """
+
+    title: str = ""
+    question: str = ""
+    deliveries: tuple[Any, ...] = ("majority", "soft")
+    people: tuple[str, ...] = ()
+    baselines: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    comparison: Comparing = Comparing()
+    kinds: dict[str, Kind] = msgspec.field(default_factory=dict)
+    sets: tuple[BenchSet, ...] = ()
+
+    def __post_init__(self) -> None:
+        for place, each in enumerate(self.sets):
+            if each.kind not in self.kinds:
+                raise no_such(("sets", place, "kind"), each.kind, self.kinds)
+
+
+class Protocol(ProtocolFile, kw_only=True):
+    """A protocol as its file has it.
+
+    Attributes:
         path: of the file.
     """
 
-    title: str
-    question: str
-    deliveries: tuple[Any, ...]
-    people: tuple[str, ...]
-    baselines: tuple[str, ...]
-    controls: tuple[str, ...]
-    metric: str
-    others: tuple[str, ...]
-    alpha: float
-    few: int
-    least_sets: int
-    kinds: Mapping[str, Kind]
-    sets: tuple[BenchSet, ...]
     path: Path
 
     def chosen(self, names: tuple[str, ...]) -> tuple[BenchSet, ...]:
@@ -146,49 +161,9 @@ class Entry:
 
 def read_protocol(path: Path | None = None) -> Protocol:
     """The protocol that comes with the package, or one's own."""
-    return _ProtocolFile(
-        path or Path(str(resources.files("dissensus_papers.bench"))) / "protocol.toml", kind="protocol"
-    ).protocol()
-
-
-class _ProtocolFile(TomlFile):
-    def protocol(self) -> Protocol:
-        self.tables(KEYS)
-        kinds = {name: self.made(Kind, given, f"kinds.{name}") for name, given in self.table("kinds").items()}
-        sets = tuple(self.made(BenchSet, {"training": {}, **each}, "sets") for each in self.typed("", "sets", list, []))
-        for each in sets:
-            if each.kind not in kinds:
-                raise self.no_such("", "sets", each.kind, kinds)
-        metric = self.typed("comparison", "metric", str, "soft_nll")
-        others = tuple(self.typed("comparison", "others", tuple[str, ...], []))
-        for name in (metric, *others):
-            if name not in METRICS:
-                raise self.no_such("comparison", "metric", name, METRICS)
-        test = self.typed("comparison", "test", str, TEST)
-        if test != TEST:
-            raise self.no_such("comparison", "test", test, (TEST,))
-        return Protocol(
-            title=self.typed("", "title", str, self.path.stem),
-            question=self.typed("", "question", str, ""),
-            deliveries=tuple(self.typed("", "deliveries", list, ["majority", "soft"])),
-            people=tuple(self.typed("", "people", tuple[str, ...], [])),
-            baselines=tuple(self.typed("", "baselines", tuple[str, ...], [])),
-            controls=tuple(self.typed("", "controls", tuple[str, ...], [])),
-            metric=metric,
-            others=others,
-            alpha=self.typed("comparison", "alpha", float, 0.05),
-            few=self.typed("comparison", "few", int, 10),
-            least_sets=self.typed("comparison", "least_sets", int, 6),
-            kinds=kinds,
-            sets=sets,
-            path=self.path,
-        )
-
-    def made(self, kind: type[Any], given: Any, where: str) -> Any:
-        try:
-            return kind(**given)
-        except TypeError as error:
-            raise InputError(f"{self.path}: [{where}] is not as it should be ({error})") from error
+    path = path or Path(str(resources.files("dissensus_papers.bench"))) / "protocol.toml"
+    read = TomlFile(path, kind="protocol").read_as(ProtocolFile)
+    return Protocol(**asdict(read) | {"title": read.title or path.stem}, path=path)
 
 
 def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: bool) -> str:

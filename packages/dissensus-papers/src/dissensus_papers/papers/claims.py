@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import resources
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+from msgspec.structs import asdict, replace
 
 from dissensus.errors import InputError, choices
-from dissensus.toml_file import TomlFile, fits, in_words
+from dissensus.toml_file import Table, TableError, TomlFile, fits, known_keys, no_such
 from dissensus_papers.papers.quantities import QUANTITIES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dissensus_papers.papers.quantities import Quantity
 
 MARKS: Final = {
     "verified": "read in the paper's own text or in its authors' files",
@@ -25,14 +23,16 @@ MARKS: Final = {
 }
 """Where a claim is from."""
 
-KEYS: Final = ("title", "authors", "link", "question", "tested_by", "differs", "not_run", "studies", "claims")
-STUDY_KEYS: Final = ("name", "instead", "quick", "audit_selection")
 QUICK_KEYS: Final = ("models", "seeds", "epochs", "learning_rate", "items", "folds")
-CLAIM_KEYS: Final = ("id", "says", "mark", "study", "quantity", "paper", "reproduced", "in_direction", "note", "why")
+"""What `--quick` may change of a study."""
+
+Filled = Annotated[str, Meta(min_length=1)]
+Range = Annotated[
+    tuple[float, float], Meta(extra={"write": "the lowest and the highest value, as [-0.5, 0.0] or -inf"})
+]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Claim:
+class Claim(Table, kw_only=True):
     """Something that a paper says, and how it is judged.
 
     Attributes:
@@ -50,15 +50,15 @@ class Claim:
         percent: whether its values are shares that are told in per cent.
     """
 
-    id: str
-    says: str
+    id: Filled
+    says: Filled
     mark: str
     quantity: str
-    about: Mapping[str, Any]
+    about: dict[str, Any]
     study: str = ""
-    paper: float | None = None
-    reproduced: tuple[float, float] = (-inf, inf)
-    in_direction: tuple[float, float] = (-inf, inf)
+    paper: int | float | None = None
+    reproduced: Range = (-inf, inf)
+    in_direction: Range = (-inf, inf)
     note: str = ""
     why: str = ""
     percent: bool = False
@@ -75,8 +75,7 @@ class Claim:
         return {"quantity": self.quantity, **self.about}
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudyUse:
+class StudyUse(Table):
     """A study whose runs judge claims.
 
     Attributes:
@@ -89,16 +88,17 @@ class StudyUse:
 
     name: str
     instead: str = ""
-    quick: Mapping[str, Any] | None = None
+    quick: dict[str, Any] | None = None
     audit_selection: bool = False
 
+    def __post_init__(self) -> None:
+        known_keys("quick", self.quick or (), QUICK_KEYS)
 
-@dataclass(frozen=True, kw_only=True)
-class Paper:
-    """A paper as its claims file has it.
+
+class ClaimsFile(Table, kw_only=True):
+    """A claims file.
 
     Attributes:
-        name: of the file.
         title: of the paper.
         authors: and the year.
         link: where it is.
@@ -108,24 +108,34 @@ class Paper:
         not_run: what would be worth a run and was not.
         studies: the most telling first.
         claims: in order.
+    """
+
+    title: str = ""
+    authors: str = ""
+    link: str = ""
+    question: str = ""
+    tested_by: str = ""
+    differs: tuple[str, ...] = ()
+    not_run: tuple[str, ...] = ()
+    studies: Annotated[tuple[StudyUse, ...], Meta(min_length=1)]
+    claims: Annotated[tuple[Claim, ...], Meta(min_length=1)]
+
+
+class Paper(ClaimsFile, kw_only=True, dict=True):
+    """A paper as its claims file has it.
+
+    Attributes:
+        name: of the file.
         path: of the file.
     """
 
     name: str
-    title: str
-    authors: str
-    link: str
-    question: str
-    studies: tuple[StudyUse, ...]
-    claims: tuple[Claim, ...]
     path: Path
-    tested_by: str = ""
-    differs: tuple[str, ...] = ()
-    not_run: tuple[str, ...] = ()
-    by_id: Mapping[str, Claim] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by_id", {claim.id: claim for claim in self.claims})
+    @cached_property
+    def by_id(self) -> dict[str, Claim]:
+        """The claims by their ids."""
+        return {claim.id: claim for claim in self.claims}
 
 
 def shipped_papers() -> dict[str, Path]:
@@ -142,114 +152,66 @@ def read_paper(source: str | Path) -> Paper:
         if str(source) not in known:
             raise InputError(f"'{source}' is no paper{choices(source, known)}, or give a .toml file of claims")
         path = known[str(source)]
-    return _ClaimsFile(path, kind="claims file").paper()
-
-
-class _ClaimsFile(TomlFile):
-    """Checks parsed claims, so that every refusal names the line or the claim."""
-
-    def paper(self) -> Paper:
-        for key in self.given:
-            self.known(key, KEYS, "")
-        studies = tuple(self.study(given) for given in self.listed("studies"))
-        claims = tuple(self.claim(given) for given in self.listed("claims"))
-        seen: set[str] = set()
-        for claim in claims:
-            if claim.id in seen:
-                raise self.wrong(claim.id, "id", "stands for another claim too; give each its own")
-            seen.add(claim.id)
-        for claim in claims:
-            for other in claim.about.get("of", ()):
-                if other not in seen:
-                    raise self.wrong(claim.id, "of", f"names '{other}', which is no claim here")
-        shares = {claim.id for claim in claims if claim.percent}
-        claims = tuple(
-            replace(each, percent=True) if each.quantity == "average" and shares.issuperset(each.about["of"]) else each
-            for each in claims
-        )
+    file = TomlFile(path, kind="claims file")
+    # What a claim's quantity asks for stands among the keys that every claim has.
+    listed = file.given.get("claims")
+    for claim in (each for each in listed if isinstance(each, dict)) if isinstance(listed, list) else ():
+        claim["about"] = {key: claim.pop(key) for key in list(claim) if key not in _CLAIM_KEYS}
+    read = file.read_as(ClaimsFile)
+    with file.refusals():
         return Paper(
-            name=self.path.stem,
-            studies=studies,
-            claims=claims,
-            path=self.path,
-            differs=tuple(self.typed("", "differs", tuple[str, ...], ())),
-            not_run=tuple(self.typed("", "not_run", tuple[str, ...], ())),
-            **{key: self.typed("", key, str, "") for key in ("title", "authors", "link", "question", "tested_by")},
+            name=path.stem, path=path, **asdict(read) | {"claims": _checked(read.claims, file.given["claims"])}
         )
 
-    def listed(self, key: str) -> list[dict[str, Any]]:
-        given = self.given.get(key, [])
-        if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
-            raise self.refuse("", key, f"must be tables, each written as [[{key}]], one at least")
-        return given
 
-    def study(self, given: dict[str, Any]) -> StudyUse:
-        for key in given:
-            self.known(key, STUDY_KEYS, "", beside="studies")
-        quick = given.get("quick")
-        if not isinstance(given.get("name"), str) or not isinstance(quick, dict | None):
-            raise self.refuse("", "studies", "needs a name in quotation marks, and quick = { seeds = 2 } where it is")
-        for key in quick or ():
-            self.known(key, QUICK_KEYS, "", beside="quick")
-        audit = given.get("audit_selection", False)
-        if not isinstance(audit, bool):
-            raise self.refuse("", "studies", f"has audit_selection = {audit!r}; give true or false")
-        return StudyUse(name=given["name"], instead=given.get("instead", ""), quick=quick, audit_selection=audit)
+_CLAIM_KEYS: Final = set(Claim.__struct_fields__) - {"about", "percent"}
 
-    def claim(self, given: dict[str, Any]) -> Claim:
-        name = given.get("id")
-        if not isinstance(name, str) or not name:
-            raise self.refuse("", "claims", 'has a claim without an id; give each one, as id = "main-order"')
-        quantity = QUANTITIES.get(given.get("quantity", ""))
-        if quantity is None:
-            raise self.wrong(name, "quantity", f"is '{given.get('quantity')}'; choose {', '.join(QUANTITIES)}")
-        if given.get("mark") not in MARKS:
-            raise self.wrong(name, "mark", f"is '{given.get('mark')}'; choose {', '.join(MARKS)}")
-        about = {key: value for key, value in given.items() if key not in CLAIM_KEYS}
-        self.fitting(name, quantity, about)
-        if quantity.of_study and not given.get("study"):
-            raise self.wrong(name, "study", "is missing; name the study that is measured")
-        told: dict[str, Any] = {key: given[key] for key in ("paper", "note", "why", "study") if key in given}
-        if given["quantity"] == "unmeasured":
-            if not given.get("why"):
-                raise self.wrong(name, "why", "is missing; say why it is not measured")
-        else:
-            told |= {key: self.range(name, key, given) for key in ("reproduced", "in_direction")}
-            (least, most), (lowest, highest) = told["reproduced"], told["in_direction"]
-            if not lowest <= least <= most <= highest:
-                raise self.wrong(name, "reproduced", "must lie within in_direction")
-        return Claim(
-            id=name,
-            says=self.said(name, given),
-            mark=given["mark"],
-            quantity=given["quantity"],
-            about=about,
-            percent=quantity.percent,
-            **told,
-        )
 
-    def said(self, claim: str, given: dict[str, Any]) -> str:
-        says = given.get("says")
-        if not isinstance(says, str) or not says:
-            raise self.wrong(claim, "says", "is missing; say in one sentence what the paper claims")
-        return says
+def _checked(claims: tuple[Claim, ...], given: list[dict[str, Any]]) -> tuple[Claim, ...]:
+    """The claims, each as its quantity asks and about others of the file; averages of shares are shares."""
+    ids = [claim.id for claim in claims]
+    found = []
+    for place, claim in enumerate(claims):
+        try:
+            found.append(_fitting(claim, given[place]))
+            if claim.id in ids[:place]:
+                raise TableError("id", f"is '{claim.id}', which stands for another claim too; give each its own")
+            for other in claim.about.get("of", ()):
+                if other not in ids:
+                    raise TableError("of", f"names '{other}', which is no claim here")
+        except TableError as error:
+            raise TableError(("claims", place, *error.place), error.what) from error
+    shares = {claim.id for claim in found if claim.percent}
+    return tuple(
+        replace(each, percent=True) if each.quantity == "average" and shares.issuperset(each.about["of"]) else each
+        for each in found
+    )
 
-    def fitting(self, claim: str, quantity: Quantity, about: Mapping[str, Any]) -> None:
-        for key, value in about.items():
-            if key not in quantity.keys:
-                raise self.wrong(claim, key, f"is nothing that this quantity asks for; it asks for {quantity.asks}")
-            if not fits(value, quantity.keys[key]):
-                raise self.wrong(claim, key, f"is {value!r}; give {in_words(quantity.keys[key])}")
-        missing = [key for key in quantity.keys if key not in about and key not in quantity.defaults]
-        if missing:
-            raise self.wrong(claim, missing[0], f"is missing; this quantity asks for {quantity.asks}")
 
-    def range(self, claim: str, key: str, given: dict[str, Any]) -> tuple[float, float]:
-        ends: Any = given.get(key)
-        if not fits(ends, tuple[float, ...]) or len(ends) != 2 or not ends[0] <= ends[1]:
-            raise self.wrong(claim, key, f"is {ends!r}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
-        return float(ends[0]), float(ends[1])
-
-    def wrong(self, claim: str, key: str, what: str) -> InputError:
-        line = next((k for k, text in enumerate(self.text.splitlines(), 1) if f'"{claim}"' in text), 1)
-        return InputError(f"{self.path}, line {line}: claim {claim}: '{key}' {what}")
+def _fitting(claim: Claim, given: dict[str, Any]) -> Claim:
+    if claim.mark not in MARKS:
+        raise no_such("mark", claim.mark, MARKS)
+    if claim.quantity not in QUANTITIES:
+        raise no_such("quantity", claim.quantity, QUANTITIES)
+    quantity = QUANTITIES[claim.quantity]
+    for key, value in claim.about.items():
+        if key not in quantity.keys:
+            raise TableError(key, f"is nothing that this quantity asks for; it asks for {quantity.asks}")
+        if wanted := fits(value, quantity.keys[key]):
+            raise TableError(key, f"is {value!r}; give {wanted}")
+    needed = [key for key in quantity.keys if key not in claim.about and key not in quantity.defaults]
+    if needed:
+        raise TableError(needed[0], f"is missing; this quantity asks for {quantity.asks}")
+    if quantity.of_study and not claim.study:
+        raise TableError("study", "is missing; name the study that is measured")
+    if claim.quantity == "unmeasured":
+        if not claim.why:
+            raise TableError("why", "is missing; say why it is not measured")
+        return replace(claim, reproduced=(-inf, inf), in_direction=(-inf, inf), percent=quantity.percent)
+    for key in ("reproduced", "in_direction"):
+        least, most = getattr(claim, key)
+        if key not in given or not least <= most:
+            raise TableError(key, f"is {given.get(key)}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
+    if not claim.in_direction[0] <= claim.reproduced[0] <= claim.reproduced[1] <= claim.in_direction[1]:
+        raise TableError("reproduced", "must lie within in_direction")
+    return replace(claim, percent=quantity.percent)

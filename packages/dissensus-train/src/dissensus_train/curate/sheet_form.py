@@ -2,65 +2,34 @@
 
 from __future__ import annotations
 
+import tomllib
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.toml_file import TomlFile
+import msgspec
+
+from dissensus.toml_file import Table, TomlFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-QUESTIONS: Final[dict[str, dict[str, str]]] = {
-    "motivation": {
-        "purpose": "For what purpose was the set made",
-        "made_by": "Who made it",
-        "funded_by": "Who funded it",
-    },
-    "composition": {
-        "items": "What the items are",
-        "sampling": "How the items were chosen from all that there are",
-        "exclusions": "What was left out, and why",
-        "biases": "Known errors, noise and biases",
-        "sensitive": "What may be confidential, offensive, or tell who somebody is",
-    },
-    "collection": {
-        "how": "How and when the items were acquired",
-        "annotators": "Who the annotators are, and how they were recruited",
-        "instructions": "What annotators were asked and told",
-        "pay": "What annotators were paid",
-        "consent": "What annotators agreed to",
-        "checks": "How attention and understanding were checked",
-        "excluded": "Whose answers were left out, and why",
-        "review": "Ethical review",
-    },
-    "uses": {
-        "so_far": "What the set has been used for",
-        "meant_for": "What it may be used for",
-        "not_for": "What it should not be used for",
-    },
-    "distribution": {
-        "licence": "Licence of this set",
-        "where": "Where it is kept",
-        "cite": "How to cite it",
-    },
-    "maintenance": {
-        "by": "Who keeps it up",
-        "errors": "How errors are reported",
-        "updates": "Whether and how it will be updated",
-    },
-}
+QUESTIONS: Final[dict[str, dict[str, str]]] = tomllib.loads(
+    resources.files("dissensus_train.curate").joinpath("datasheet.toml").read_text(encoding="utf-8")
+)
 """By section and key of the answers file, what is asked."""
 
 
 def read_answers(path: Path) -> dict[str, dict[str, str]]:
     """Answers by section and key, from a TOML file with a table a section; a key that nobody asks for is refused."""
+    tables = [
+        (name, msgspec.defstruct(name, [(key, str, "") for key in asked], bases=(Table,)))
+        for name, asked in QUESTIONS.items()
+    ]
+    sheet = msgspec.defstruct("sheet", [(name, table | None, None) for name, table in tables], bases=(Table,))
     file = TomlFile(path, kind="file of answers")
-    file.tables({"": tuple(QUESTIONS), **{section: tuple(asked) for section, asked in QUESTIONS.items()}})
-    return {
-        section: {key: file.typed(section, key, str, "") for key in file.table(section)}
-        for section in QUESTIONS
-        if file.table(section)
-    }
+    file.read_as(sheet)
+    return {name: file.given[name] for name in QUESTIONS if file.given.get(name)}
 
 
 def merged(*sheets: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.report.chapters import Added, Chapter
-from dissensus.report.glossary import paragraph
+from dissensus.report.glossary import paragraph, terms
 from dissensus.report.subject import Subject, made_with
 from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 from dissensus_train.delivery.named import DELIVERIES
@@ -35,17 +35,6 @@ if TYPE_CHECKING:
 OF_DATA: Final = {"words": "hutto2014vader", "cifar-10h": "peterson2019human"}
 
 OF_DYNAMICS: Final = ("swayamdipta2020dataset", "toneva2019empirical")
-
-
-DYNAMICS: Final[dict[str, str]] = {
-    "data map": (
-        "Training items by confidence and variability (Swayamdipta et al. 2020): the mean and the standard deviation, "
-        "over epochs and seeds, of the probability that the model gives to the item's majority class."
-    ),
-    "correctness": "How often, over epochs and seeds, the model's top class was the majority class of people.",
-    "forgetting event": "An item was right after one epoch and wrong after the next (Toneva et al. 2019).",
-}
-"""Words of the training-dynamics part."""
 
 
 def study_subject(
@@ -102,7 +91,7 @@ def added_by_study(scored: ScoredStudy, subject: Subject, resamples: int, seed: 
             *_of_measures(scored),
         ],
         tables=[mode_shift_table(audits)] if audits else [],
-        words=DYNAMICS if scored.recorded else {},
+        words=terms()["dynamics"] if scored.recorded else {},
         schemes=[target.scheme for target in study.targets],
         cited=[*([] if data is None else [data]), *(OF_DYNAMICS if scored.recorded else ())],
         keys={system.name: [run.key for run in system.runs] for system in scored.systems.values()},

@@ -86,11 +86,7 @@ class People:
             raise InputError(f"people: shrinkage is {strength}; give a number of 0 or more")
         object.__setattr__(self, "shrinkage", float(strength))
         for name, shares in self.population.items():
-            if (
-                not fits(dict(shares), dict[str, float])
-                or abs(sum(shares.values()) - 1) > 1e-6
-                or min(shares.values()) < 0
-            ):
+            if fits(dict(shares), dict[str, float]) or abs(sum(shares.values()) - 1) > 1e-6 or min(shares.values()) < 0:
                 raise InputError(
                     f"people: the shares of '{name}' in the population are {dict(shares)}; give each value a share of "
                     "0 or more, together 1"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final, Literal, get_args, get_type_hints
+from typing import Any, Final, Literal, get_type_hints
 
 from dissensus.errors import InputError, choices
-from dissensus.toml_file import fits, in_words
+from dissensus.toml_file import fits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +67,8 @@ class Training:
 
     def __post_init__(self) -> None:
         for name, hint in _HINTS.items():
-            if not fits(getattr(self, name), hint):
-                raise InputError(f"training: {name} is {getattr(self, name)!r}; give {in_words(hint)}")
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"training: {name} is '{getattr(self, name)}'; choose {' or '.join(str(c) for c in allowed)}"
-                )
+            if wanted := fits(getattr(self, name), hint):
+                raise InputError(f"training: {name} is {getattr(self, name)!r}; give {wanted}")
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value is not None and not value >= least:
@@ -102,9 +97,6 @@ class Training:
         return self.keep == "best" or self.patience is not None or self.schedule == "plateau"
 
 
-_CHOICES: Final = {
-    name: get_args(hint) for name, hint in get_type_hints(Training).items() if str(hint).startswith("typing.Literal")
-}
 _HINTS: Final = get_type_hints(Training)
 _LEAST: Final = {
     "batch_size": 1,

@@ -1,10 +1,12 @@
-"""What the words of the page mean: metrics, deliveries and schemes from where they are defined, the others here."""
+"""What the words of the page mean: metrics, deliveries and schemes where they are defined, others in glossary.toml."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from functools import partial
+import tomllib
+from functools import cache, partial
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.evaluation.metrics.registry import METRICS
@@ -19,67 +21,22 @@ if TYPE_CHECKING:
 DELIVERY: Final = "how labels reach the loss, epoch by epoch"
 """A delivery in one line."""
 
-TERMS: Final[dict[str, str]] = {
-    "worth in people": (
-        "How many people's votes would forecast the other people's votes as well as the model does. For each item, n "
-        "of its votes make a forecast, which is scored on the item's other votes by soft NLL, and so is the model; "
-        "where the model's score meets the curve over n = 0, 1, 2, ..., that is its worth. Nobody (0 people) forecasts "
-        "by how often each class is chosen overall."
-    ),
-    "people ruler": "The scores of 0, 1, 2, ... people, on which a model's worth in people is read off.",
-    "best achievable": (
-        "What a perfect model, one that knew what everybody thinks of each item, would be expected to score against so "
-        "few votes: a handful of votes is a noisy picture even of a perfect model."
-    ),
-    "interval": (
-        "Where the number would lie with other items and other seeds of the same kind: 95 % of such intervals hold the "
-        "truth. An interval of a difference that excludes 0 is marked."
-    ),
-    "reference": "The system that the others are compared with: the one trained on majority labels where there is one.",
-    "baseline": "Predictions that take little or no learning; a model that does not beat them has learnt little.",
-    "stratum": "A part of the items that is scored by itself, such as the items on which all people agree (unanimous).",
-    "human entropy": (
-        "How divided people are over an item: H(p) = -sum_k p_k ln p_k of their shares, in nats; 0 where all agree, "
-        "and ln(classes) where every class has equally many votes."
-    ),
-    "gap": (
-        "The total variation distance between people's distribution and the model's: the share of probability that "
-        "would have to move from class to class, from 0 to 1."
-    ),
-    "p": (
-        "How often a difference at least so large would come up if the two systems were equally close to people in the "
-        "long run, from the same variance over items and seeds as the interval; Holm's correction is over the methods "
-        "that are compared with the reference. Only the headline metric is tested."
-    ),
-}
 
-PEOPLE: Final[dict[str, str]] = {
-    "map of annotators": (
-        "Annotators placed so that those who answer alike lie together. Two votes on an item are alike as far as they "
-        "lie on the same side of the mean of its votes, less what all pairs of its votes do, so that easy items bring "
-        "nobody together; only dimensions that votes dealt out at random do not have are drawn."
-    ),
-    "squared distance to a group": (
-        "The squared distance between the distribution of a group's answers and the model's, from pairs of different "
-        "people who judged the same item, which makes it right for any number of votes."
-    ),
-    "disadvantage of a group": (
-        "The score of the group's votes minus that of everybody's votes on the same items; above 0 the model predicts "
-        "them worse than others."
-    ),
-}
-"""Words of the part on people."""
+@cache
+def terms() -> dict[str, dict[str, str]]:
+    """What words of the report mean, by the part of the page that uses them: report, people, dynamics."""
+    return tomllib.loads(resources.files("dissensus.report").joinpath("glossary.toml").read_text(encoding="utf-8"))
 
 
 def glossary(subject: Subject, added: Added) -> list[tuple[str, str]]:
     """Every method and metric that the page names, and the words that it uses, in one alphabet."""
     from dissensus.labels.labelling import SCHEMES
 
-    found = dict(TERMS)
+    found = dict(terms()["report"])
     found |= {f"{METRICS[name].title}": metric_in_words(METRICS[name]) for name in subject.evaluation.metrics}
     found |= {name: baseline_in_words(name, subject.evaluation.notes) for name in subject.evaluation.baselines}
     if subject.votes is not None and subject.votes.annotators is not None:
-        found |= PEOPLE
+        found |= terms()["people"]
     if subject.deliveries:
         found["delivery"] = f"A delivery is {DELIVERY}."
         used = dict.fromkeys(subject.deliveries.values())
