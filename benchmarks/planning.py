@@ -26,9 +26,9 @@ from scipy.special import stdtrit
 from dissensus.datasets import DATASETS
 from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.labels.schemes import fit_concentration
+from dissensus.labels.mixture import fit_prior
 from dissensus.planning.allocation import panel_concentration
-from dissensus.planning.comparing import WORTH, forecasts, simulated_pair
+from dissensus.planning.comparing import WORTH, simulated_pair
 from dissensus.planning.fitted import FittedPanel, fit_panel
 from dissensus.planning.next_items import next_votes
 from dissensus.planning.planned import VOTES, Prices
@@ -134,8 +134,8 @@ def whole_panel(counts: Counts, rng: np.random.Generator) -> FittedPanel:
     return FittedPanel(
         points=some / some.sum(axis=1, keepdims=True),
         weights=np.full(items, 1 / items),
-        prior=fit_concentration(counts),
-        likelihood=np.ones((1, items)),
+        prior=fit_prior(counts.astype(np.float64)),
+        rows=some[:1],
         times=np.ones(1, dtype=np.int64),
     )
 
@@ -214,11 +214,11 @@ def fresh_power(panel: FittedPanel, pair: Pair, metric: str, items: int, k: int,
     per_item = METRICS[metric].per_item
     assert per_item is not None
     sign = 1 if METRICS[metric].better == "higher" else -1
-    nothing = panel.prior / panel.prior.sum()
+    nothing = panel.prior.forecast(np.zeros((1, panel.points.shape[1])))[0]
     hits = 0
     for _ in range(tests):
         p = panel.points[rng.choice(len(panel.points), items, p=panel.weights / panel.weights.sum())]
-        one, other = (forecasts(panel.prior, rng.multinomial(WORTH, p)) for _ in range(2))
+        one, other = (panel.prior.forecast(rng.multinomial(WORTH, p)) for _ in range(2))
         other[rng.random(items) < pair.share] = nothing
         shares = rng.multinomial(k, p) / k
         gain = sign * (per_item(shares, one) - per_item(shares, other))
