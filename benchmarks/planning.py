@@ -26,7 +26,7 @@ from scipy.special import stdtrit
 from dissensus.datasets import DATASETS
 from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.labels.mixture import fit_prior
+from dissensus.labels.mixture import Dirichlet, fit_prior
 from dissensus.planning.allocation import panel_concentration
 from dissensus.planning.comparing import WORTH, simulated_pair
 from dissensus.planning.fitted import FittedPanel, fit_panel
@@ -196,7 +196,7 @@ def adaptive() -> None:
             errors = []
             for wanted in (even, further):
                 seen = first + draw_votes(left, wanted, rng)
-                guess = forecasts(panel_concentration(first.astype(np.float64)), seen)
+                guess = Dirichlet(panel_concentration(first.astype(np.float64))).forecast(seen)
                 errors.append(float(((guess - truth) ** 2).sum(axis=1).mean()))
             gains.append(errors)
         table = np.array(gains)
