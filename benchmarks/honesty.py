@@ -95,8 +95,8 @@ def print_ruler(bars: Bars, trials: int) -> None:
                 )
                 told = bars.check(f"worth of {people}, {family}, {score}", [held for _, held in found], least=0.9)
                 cells.append(f"{people}: {np.median([value for value, _ in found]):.2f} {told}")
-            told = f"seeds {seeds}, learnt from {learnt:,} items"
-            print(f"  {family:10} {score:9} {told}   " + "   ".join(cells), flush=True)
+            about = f"{family:10} {score:9} seeds {seeds}, learnt from {learnt:,} items"
+            print(f"  {about}   " + "   ".join(cells), flush=True)
 
 
 def print_best(bars: Bars, trials: int, *, classes: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dissensus_papers.bench.outcome import standings
 from dissensus_papers.bench.protocol import BenchSet, Protocol, read_protocol
-from dissensus_papers.papers.summary import StudySummary
+from dissensus_papers.papers.summary import RULER, StudySummary, worth_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,7 @@ def summary(name: str, scores: Mapping[str, float], *, votes: float = 5.0, seeds
         if not (system == "marginal" and metric == "entropy_spearman")
     )
     worth = dict.fromkeys(scores, "2.0 people [1.0, 3.0]")
-    return StudySummary(name=name, study=name, votes=votes, items=100, scores=rows, worth=worth, **more)
+    return StudySummary(name=name, study=name, votes=votes, items=100, scores=rows, worth=worth, ruler=RULER, **more)
 
 
 def in_order(name: str, order: tuple[str, ...] = METHODS, **more: Any) -> StudySummary:
@@ -142,3 +142,11 @@ def test_sets_that_were_not_run_are_listed() -> None:
     )
     assert [each.name for each in found.sets] == ["set0"]
     assert {"set1: no.", "set2."} <= set(found.not_run)
+
+
+def test_what_an_earlier_ruler_said_is_not_printed() -> None:
+    old = StudySummary(name="a", study="a", worth={"soft": "2.3 people"})
+    assert worth_of(old, "soft") == "not yet rerun"
+    assert (
+        worth_of(StudySummary(name="a", study="a", worth={"soft": "0.9 people"}, ruler=RULER), "soft") == "0.9 people"
+    )

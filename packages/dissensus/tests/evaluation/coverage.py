@@ -59,7 +59,7 @@ def truths(family: str, items: int, rng: np.random.Generator) -> Table:
     return np.asarray(rng.dirichlet([2.0, 0.5, 0.3, 0.1, 0.1], items))
 
 
-def bayes(votes: Table, population: Table) -> Table:
+def bayes(votes: Any, population: Table) -> Table:
     """(items, classes) the posterior mean after these votes, with a large sample of the truth for a prior."""
     log = votes @ np.log(np.maximum(population, 1e-300)).T
     posterior = np.exp(log - log.max(axis=1, keepdims=True))

@@ -63,7 +63,7 @@ def counts_of(name: str) -> Counts:
     """(items, classes) votes of a set, of items with four or more."""
     counts = np.asarray(DATASETS[name].load().counts)
     counts = counts[counts.sum(axis=1) >= 4]
-    return counts[np.random.default_rng(0).permutation(len(counts))[:ITEMS]]
+    return np.asarray(counts[np.random.default_rng(0).permutation(len(counts))[:ITEMS]], dtype=np.int64)
 
 
 def possible(counts: Counts) -> list[int]:

@@ -12,6 +12,7 @@ from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus_papers.bench.protocol import WITH
 from dissensus_papers.bench.ranking import rank_methods
+from dissensus_papers.papers.summary import worth_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ class Row:
         baseline: whether it was fitted in closed form, not trained.
         seeds: how many runs.
         scores: by metric, mean and ends of the 95 % interval; None where they could not be had.
-        worth: in people, in words; empty where there is no ruler.
+        worth: in people, in words.
     """
 
     method: str
@@ -215,7 +216,7 @@ def _rows(protocol: Protocol, summary: StudySummary, method: str = "") -> dict[s
                 for metric in shown
                 if (row := its.get(metric)) is not None
             },
-            worth=summary.worth.get(system, ""),
+            worth=worth_of(summary, system),
         )
     return found
 

@@ -19,7 +19,7 @@ from dissensus.whole_file import whole_file
 from dissensus_papers.papers.claims import MARKS
 from dissensus_papers.papers.evidence import MOST_CONTESTED
 from dissensus_papers.papers.judging import NOT, REPRODUCED, VERDICTS, judge_paper
-from dissensus_papers.papers.summary import shown_strata
+from dissensus_papers.papers.summary import shown_strata, worth_of
 from dissensus_train.basins.summary import QUANTITIES
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _scores(summary: StudySummary, stratum: str) -> Block:
     cells = []
     for system in systems:
         shown = [_cell(table.get((system, metric))) for metric in metrics]
-        worth = summary.worth.get(system, DASH) if stratum == ALL else DASH
+        worth = worth_of(summary, system) if stratum == ALL else DASH
         cells.append((system, *shown, worth))
     return Block("table", header=header, rows=tuple(cells))
 

@@ -15,6 +15,7 @@ import numpy as np
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
+from dissensus.evaluation.comparison.tables import DASH
 from dissensus.whole_file import whole_file
 from dissensus_papers.papers.evidence import MOST_CONTESTED, NotMeasuredError
 from dissensus_papers.papers.measured import measured_of
@@ -35,6 +36,11 @@ STRATA_KEPT: Final = (ALL, "unanimous", "varied", MOST_CONTESTED)
 
 DIGITS: Final = 6
 """Significant digits of kept numbers."""
+
+
+RULER: Final = "mixture"
+"""The people ruler that worth is read off, on which a person is worth one person. A summary without a name for it is by
+the one before, a Dirichlet prior, which was not fair to people."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +64,7 @@ class StudySummary:
         machine_hours: of training: wall clock, divided among the runs that were trained together.
         scores: one for each stratum, metric and system: by_seed, mean, low, high.
         worth: by system, how many people it is worth, in words.
+        ruler: which people ruler said so (`RULER`); what an earlier one said is not printed.
         answers: by claim, what was asked and what was measured, or why it was not.
         measured: of basins and out-of-distribution detection, what the study asks for.
         unmeasured: why something that the study asks for was not measured, in sentences.
@@ -80,6 +87,7 @@ class StudySummary:
     machine_hours: float = 0.0
     scores: tuple[Mapping[str, Any], ...] = ()
     worth: Mapping[str, str] = field(default_factory=dict)
+    ruler: str = ""
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     measured: Mapping[str, Any] = field(default_factory=dict)
     unmeasured: tuple[str, ...] = ()
@@ -120,6 +128,7 @@ def summarise(
         machine_hours=hours,
         scores=tuple(_scores(evidence)),
         worth={system: str(worth) for system, worth in evaluation.worth.items()},
+        ruler=RULER,
         answers=answers,
         measured={} if folds else _rounded(measured_of(evidence.first)),
         selected_on_test=tuple(_rounded(selected_on_test(evidence.scored))) if audited else (),
@@ -234,6 +243,11 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
     if not found:
         raise InputError(f"{folder / paper}: no summaries of {paper} are here; run dissensus reproduce {paper} first")
     return found
+
+
+def worth_of(summary: StudySummary, system: str) -> str:
+    """How many people a system is worth, in words; of a summary by an earlier ruler, that it was not run again."""
+    return summary.worth.get(system, DASH) if summary.ruler == RULER else "not yet rerun"
 
 
 def shown_strata(summary: StudySummary) -> Sequence[str]:

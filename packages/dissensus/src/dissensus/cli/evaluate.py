@@ -65,6 +65,15 @@ def evaluate(
             "repeat for more.",
         ),
     ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            "--question",
+            metavar="COLUMN",
+            help="The column of the predictions, or attribute of the items, with the question of each item, so that "
+            "knowing the question is not worth people.",
+        ),
+    ] = None,
     metrics: Annotated[
         str | None, typer.Option("--metrics", help="Names separated by commas; --list-metrics shows them.")
     ] = None,
@@ -158,10 +167,13 @@ def evaluate(
     json: opt.JsonTo = None,
 ) -> None:
     """How close a model is to people: a verdict, and scores with intervals, baselines and worth in people."""
+    import numpy as np
+
+    from dissensus.arrays import places_of
     from dissensus.errors import InputError
     from dissensus.evaluation.evaluating import evaluate as score
     from dissensus.evaluation.model_outputs import read_answers
-    from dissensus.evaluation.predictions import align_predictions, read_predictions
+    from dissensus.evaluation.predictions import align_predictions, read_column, read_predictions
     from dissensus.labels.labelling import label as make
     from dissensus.labels.reading import labels_beside
     from dissensus.votes.kinds import people_alone
@@ -224,10 +236,16 @@ def evaluate(
     made = _strata(
         strata or ["agreement"], human, read, source=predictions, item=item, scheme=scheme, least=least_people
     )
+    asked = None
+    if question is not None:
+        kept = read.item_attributes.get(question)
+        column = read_column(predictions, question, human.items, item=item) if kept is None else None
+        asked = column if kept is None else np.asarray(kept)[places_of(human.items, read.items)]
     result = score(
         human,
         {name: aligned[name] for name in systems},
         votes=read,
+        question=asked,
         metrics=chosen,
         strata=made,
         majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,

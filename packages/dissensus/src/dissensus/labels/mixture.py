@@ -22,7 +22,7 @@ from scipy.special import gammaln
 from dissensus.labels.schemes import fit_concentration
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Floats, Ints, Table
+    from dissensus.arrays import Codes, Counts, Floats, Ints, Table
 
 SMOOTHINGS: Final = ((), (0.3,), (1.0,), (3.0,), (10.0,), (3.0, 10.0), (3.0, 30.0))
 """Candidates: the votes that points are smoothed by in each round, and four times as many; none is the Dirichlet."""
@@ -161,7 +161,7 @@ def cross_fitted(mass: Table, *, seed: int = 0, part: float = 1.0) -> tuple[tupl
     return tuple(_fit(each, chosen, seed=seed) for each in others), fold
 
 
-def by_group(prior: Mixture, mass: Table, group: Ints, *, groups: int, shrinkage: float) -> tuple[Mixture, ...]:
+def by_group(prior: Mixture, mass: Table, group: Codes | Ints, *, groups: int, shrinkage: float) -> tuple[Mixture, ...]:
     """The mixture of each group of items: the same points, with weights between the group's own and everybody's.
 
     Args:
@@ -179,7 +179,7 @@ def by_group(prior: Mixture, mass: Table, group: Ints, *, groups: int, shrinkage
     return tuple(out)
 
 
-def cross_fitted_by_group(mass: Table, group: Ints, *, seed: int = 0) -> tuple[tuple[Mixture, ...], Ints]:
+def cross_fitted_by_group(mass: Table, group: Codes | Ints, *, seed: int = 0) -> tuple[tuple[Mixture, ...], Ints]:
     """As `cross_fitted`, with a mixture for each fold and group; how far groups keep to everybody, held-out votes tell.
 
     Args:
@@ -231,7 +231,7 @@ def choose_smoothings(mass: Table, *, seed: int = 0, mixtures: bool = False) -> 
     return max((each for each in SMOOTHINGS if each or not mixtures), key=likelihood)
 
 
-def em_weights(prior: Mixture, rows: Table, times: Ints, *, steps: int, shrinkage: float = 0.0) -> Floats:
+def em_weights(prior: Mixture, rows: Table | Counts, times: Ints, *, steps: int, shrinkage: float = 0.0) -> Floats:
     """(points,) weights after some steps of EM; each raises the likelihood of the rows.
 
     Args:

@@ -195,8 +195,11 @@ def people_ruler(
     learning = np.zeros(most + 1)
     if question is None:
         some = np.random.default_rng(seed).permutation(len(panel))[:COMPARED]
-        half = (fit_prior(training, seed=seed, part=0.5),) if training is not None else None
-        half = half or cross_fitted(panel.mass, seed=seed, part=0.5)[0]
+        half: tuple[Prior, ...] = (
+            cross_fitted(panel.mass, seed=seed, part=0.5)[0]
+            if training is None
+            else (fit_prior(training, seed=seed, part=0.5),)
+        )
         lost = _scores(panel.take(some), most, half, prior_of[some], score, seed=seed)[0] - per_item[:, some]
         learning[1:] = np.maximum(lost[1:].mean(axis=1), 0.0)
     if nobody is not None:

@@ -60,7 +60,7 @@ def other_votes(votes: Votes, rows: Ints) -> Table:
     others = votes.counts[item].astype(np.float64)
     others[np.arange(len(rows)), label] -= 1
     of = fold[np.searchsorted(voted, item)]
-    out = np.empty(others.shape)
+    out = np.empty((len(rows), len(votes.classes)))
     for each, prior in enumerate(priors):
         distinct, back = np.unique(others[of == each], axis=0, return_inverse=True)
         out[of == each] = prior.forecast(distinct)[back.ravel()]
