@@ -18,6 +18,12 @@ settings.register_profile("house", deadline=None, max_examples=60, suppress_heal
 settings.load_profile("house")
 
 
+# The tests of all packages are one package, for programs that tests start as well.
+ROOT = Path(__file__).parent
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(ROOT), *map(str, sorted(ROOT.glob("packages/*"))), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
+
 # Workers of pytest-xdist are told a width of 80; commands are tested at the width that they choose themselves.
 os.environ.pop("COLUMNS", None)
 

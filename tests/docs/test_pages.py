@@ -192,7 +192,7 @@ def test_every_command_and_option_is_in_the_reference(generate: Any) -> None:
 def test_every_exported_name_is_in_the_api(generate: Any) -> None:
     pages = generate.api_pages()
     for room, names in generate.rooms().items():
-        page = pages[f"reference/api/{room}.md"]
+        page = pages[f"reference/api/{generate.page(room)}"]
         written = re.findall(r"^::: (\S+)", page, re.M)
         assert len(written) == len(names)
         for module, _, name in (each.rpartition(".") for each in written):

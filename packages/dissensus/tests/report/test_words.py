@@ -101,11 +101,13 @@ def test_where_nothing_speaks_against_it_the_answer_says_so() -> None:
 
 
 def test_methods_are_explained_at_their_first_use_and_only_there(plain: Subject) -> None:
-    told = replace(plain, deliveries={"far": "majority", "near": "sls"})
+    explained = {
+        "majority": "Only the most voted class.",
+        "sls": "Stochastic label sampling (SLS): in every epoch, one class drawn for each item; see there.",
+    }
+    told = replace(plain, deliveries={"far": "majority", "near": "sls"}, explained=explained)
     first, *rest = said(told)
-    assert "near (stochastic label sampling (SLS): in every epoch, one class drawn for each item" in first.replace(
-        "Stochastic", "stochastic"
-    )
+    assert "near (stochastic label sampling (SLS): in every epoch, one class drawn for each item)" in first
     assert first.count("only the most voted class") == 1
     assert any("a delivery, such as those in the answer, is how labels reach the loss" in each for each in rest)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from dissensus.evaluation.calibration import fit_calibrator
 from dissensus.evaluation.metrics.distances import FLOOR
@@ -176,6 +175,9 @@ def majority_with_smoothing(
 
 def fit_smoothing(human: Any, model: Any) -> float:
     """The share a in [0, 1] that minimises the soft NLL of (1 - a) q + a / K, which is convex in a."""
+    # Imported where it is used: SciPy's optimisers take longer to load than most evaluations.
+    from scipy.optimize import minimize_scalar
+
     p, q = checked_human(human), checked_human(model)
 
     def soft_nll(share: float) -> float:

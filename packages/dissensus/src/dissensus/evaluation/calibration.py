@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from dissensus.errors import InputError, choices
@@ -94,6 +93,9 @@ def fit_calibrator(
             worse than no calibration. On other items it may be: with few items for many classes, compare both.
         max_iterations: of L-BFGS.
     """
+    # Imported where it is used: SciPy's optimisers take longer to load than most evaluations.
+    from scipy.optimize import minimize
+
     if kind not in get_args(Kind):
         raise InputError(f"calibration: '{kind}' is not a kind of calibrator{choices(kind, get_args(Kind))}")
     p = checked_human(human)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from dissensus.labels.annotator_models import (
@@ -87,6 +86,9 @@ def glad(
         return posterior, float(told + _log_density(parameters.skill) + _log_density(parameters.ease))
 
     def m_step(posterior: Table, last: _Parameters) -> _Parameters:
+        # Imported where it is used: SciPy's optimisers take longer to load than most labelling.
+        from scipy.optimize import minimize
+
         right = posterior.ravel()[agreement.cell]
         odds, prior_odds = log_odds(last)
         # Steps are measured in prior-to-curvature units, or items with many votes would dictate the step of the others.

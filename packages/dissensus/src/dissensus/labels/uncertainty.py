@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from dissensus.bootstrap import Estimate, percentile_estimate
 from dissensus.labels.schemes import human_uncertainty, weighted
@@ -89,6 +88,8 @@ def _finite(estimate: Estimate) -> Estimate:
 
 def _spearman(table: Any) -> Any:
     """(measures, measures) Pearson's correlations of the ranks; NaN where a measure is the same for all items."""
+    from scipy.stats import rankdata
+
     ranks = rankdata(table, axis=1)
     ranks -= ranks.mean(axis=1, keepdims=True)
     length = np.sqrt((ranks**2).sum(axis=1))

@@ -21,8 +21,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.special import entr
-from scipy.stats import binom
+from scipy.special import entr, gammaln, xlog1py, xlogy
 
 from dissensus.bootstrap import Estimate
 from dissensus.evaluation.finite_panel.bracket import Bracket, fit_polynomials, jsd_of_cell
@@ -183,8 +182,14 @@ def expected_of_cell(function: Callable[[Any, Any], Any], p: Any, k: int) -> Any
     reach = math.ceil(4 * math.sqrt(k)) + 8
     first = np.clip(np.rint(k * flat) - reach, 0, max(0, k - 2 * reach)).astype(np.int64)
     c = first[:, None] + np.arange(min(k, 2 * reach) + 1)
-    values = binom.pmf(c, k, flat[:, None]) * function(c / k, flat[:, None])
+    values = _chance(c, k, flat[:, None]) * function(c / k, flat[:, None])
     return values.sum(axis=1)[place].reshape(np.shape(p))
+
+
+def _chance(c: Ints, k: int, p: Table) -> Table:
+    """The chance of c of k, as SciPy's `binom.pmf` has it, whose import alone takes longer than a small evaluation."""
+    log_ways = gammaln(k + 1) - gammaln(c + 1) - gammaln(k - c + 1)
+    return np.asarray(np.exp(log_ways + xlogy(c, p) + xlog1py(k - c, -p)))
 
 
 _OF_ENTROPY: Final = {"soft_nll": False, "kl": True, "entce": True}

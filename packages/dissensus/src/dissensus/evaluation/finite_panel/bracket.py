@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.optimize import nnls
 from scipy.special import betainc, entr, expit, gammaln, logit, ndtr, xlogy
 
 if TYPE_CHECKING:
@@ -258,6 +257,9 @@ def above(h: Floats, basis: Table, chance: Floats, *, gamma: float, mean: float)
     In y = g - mean + 1/gamma it is the least norm under inequalities, which is a non-negative least-squares problem
     (Lawson and Hanson 1974, chapter 23).
     """
+    # Imported where it is used: SciPy's optimisers take longer to load than most evaluations.
+    from scipy.optimize import nnls
+
     root = np.sqrt(chance)
     bound = h - mean + 1 / gamma
     scale = np.abs(bound).max()
