@@ -139,6 +139,9 @@ def _ruler(evaluation: Evaluation, *, apart: float) -> list[Any]:
             marked.append({"at": float(ruler.values[n]), "people": "1 person" if n == 1 else str(n)})
     if ruler.most > 1:
         marked[-1]["people"] += " people"
+    # The last label is the widest.
+    if len(marked) > 2 and abs(marked[-1]["at"] - marked[-2]["at"]) < 2 * apart:
+        marked.pop(-2)
     base = alt.Chart(alt.InlineData(values=marked)).encode(x=alt.X("at:Q"))
     return [
         base.mark_rule(color="#8C8C8C", strokeWidth=1, opacity=0.5),
