@@ -659,7 +659,7 @@ def main() -> None:
             print_paced(folder, max(asked.seconds, 10.0))
         if asked.only in (None, "postgres"):
             with own_postgres() as postgres:
-                print_speed(folder, asked.seconds, bar=250, postgres=postgres)
+                print_speed(folder, asked.seconds, bar=800, postgres=postgres)
         if asked.only in (None, "project"):
             print_project(folder, items=400, k=3, annotators=100)
             print_project(folder, items=5_000, k=6, annotators=200)
