@@ -112,9 +112,9 @@ def test_basins_of_different_items_are_not_put_together(opened: OpenStudy) -> No
     [
         ("[basins]\nprobs = 3", r"line 26: 'probs' is no key in \[basins\]; did you mean 'probes'"),
         ("[basins]\nitems = 1", r"line 26: 'items' is refused: .*2 or more"),
-        ("[ood]\nitems = 5", r"line 25: 'sets' must name out-of-distribution sets"),
+        ("[ood]\nitems = 5", r"line 25: 'sets' in \[ood\] is missing; give names and places"),
         ("[ood]\nsets = { a = 'a.npz' }\nscores = ['mps']", r"line 27: 'scores' is refused: .*'mps'"),
-        ("[ood]\nsets = 'a.npz'", r"line 26: 'sets' must name out-of-distribution sets"),
+        ("[ood]\nsets = 'a.npz'", r"line 26: 'sets' is 'a.npz'; give names and places"),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, tables: str, told: str) -> None:

@@ -147,10 +147,13 @@ def test_a_bundle_answers_for_a_person_and_for_the_panel(scored: ScoredStudy, tm
         ('{ name = "simple-ffn", people = "annotator-bais" }', "annotator-bias"),
         ('{ name = "simple-ffn", people = "group" }', "name the attribute"),
         ('{ name = "simple-ffn", peple = "group" }', "people"),
-        ('{ name = "simple-ffn", people = "annotator-bias", shrinkage = "much" }', "shrinkage = 1.0"),
+        (
+            '{ name = "simple-ffn", people = "annotator-bias", shrinkage = "much" }',
+            "'shrinkage' in models is 'much'; give a number",
+        ),
         ('{ name = "simple-ffn", people = "annotator-bias", shrinkage = -1 }', "0 or more"),
         ('{ name = "simple-ffn", people = "annotator-bias", population = { a = { b = 0.2 } } }', "together 1"),
-        ('{ people = "annotator-bias" }', "simple-ffn"),
+        ('{ people = "annotator-bias" }', "'name' in models is missing; give a network such as simple-ffn"),
     ],
 )
 def test_an_entry_that_means_nothing_is_refused_with_its_remedy(tmp_path: Path, entry: str, told: str) -> None:

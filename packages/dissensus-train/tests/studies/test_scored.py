@@ -165,8 +165,8 @@ def test_smaller_panels_of_other_seeds_are_systems_of_their_own(opened: OpenStud
         ('targets = ["frequency", "frequency"]', "'targets' names frequency twice"),
         ('targets = [{ scheme = "frequency", votes = 2 }, { scheme = "frequency", votes = 2, seed = 0 }]', "twice"),
         ('targets = [{ scheme = "frequency", seed = 1 }]', "gives 'frequency' a seed"),
-        ('targets = [{ scheme = "frequency", votes = 2, seed = "a" }]', "has the seed 'a'"),
-        ('targets = [{ scheme = "frequency", votes = true }]', "keeps True votes"),
+        ('targets = [{ scheme = "frequency", votes = 2, seed = "a" }]', "'seed' in targets is 'a'"),
+        ('targets = [{ scheme = "frequency", votes = true }]', "'votes' in targets is True"),
         ('models = ["linear", "linear"]', "'models' names linear twice"),
     ],
 )

@@ -232,7 +232,13 @@ class SplitsTable(Table):
 class ModelTable(Table):
     """A model with an annotator side: see `People`."""
 
-    name: Annotated[str, Meta(extra_json_schema={"anyOf": [{"enum": list(MODELS)}, OWN_CODE]})]
+    name: Annotated[
+        str,
+        Meta(
+            extra={"write": "a network such as simple-ffn"},
+            extra_json_schema={"anyOf": [{"enum": list(MODELS)}, OWN_CODE]},
+        ),
+    ]
     people: Annotated[str, Meta(extra_json_schema={"enum": [*SHRINKAGE, GROUP]})]
     by: str = ""
     shrinkage: Number | None = None
