@@ -314,7 +314,10 @@ def test_a_study_runs_from_the_command_line_and_resumes(tmp_path: Path) -> None:
 
 
 def test_import_and_help_are_quick_and_bring_no_torch() -> None:
-    """The bar is 0.3 s; CPU time is measured, since the wall clock of a busy machine says little."""
+    """The bar is 0.3 s of CPU time, or on a busy machine 2.5 times what Typer and Rich take there by themselves."""
+    alone = "import resource, typer.main, typer.rich_utils, rich.markdown\n"
+    alone += "used = resource.getrusage(resource.RUSAGE_SELF)\nprint(used.ru_utime + used.ru_stime)"
+    theirs = float(subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True, check=True).stdout)
     program = (
         "import resource, sys; sys.argv = ['dissensus', '--help']\nimport dissensus\nfrom dissensus.cli import main\n"
     )
@@ -328,4 +331,4 @@ def test_import_and_help_are_quick_and_bring_no_torch() -> None:
         line = done.stdout.splitlines()[-1]
         assert line.endswith("[]"), line
         best = min(best, float(line.split()[1]))
-    assert best < 0.3
+    assert best < max(0.3, 2.5 * theirs)

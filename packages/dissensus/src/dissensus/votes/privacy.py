@@ -5,8 +5,6 @@ The command line takes its defaults from here, so NumPy is imported when somethi
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
@@ -45,6 +43,10 @@ def pseudonyms_of(names: Sequence[str], key: str) -> list[str]:
     """
     if not key:
         raise InputError("pseudonyms: the key is empty, so that anybody could find the names; give a secret text")
+    # Not at the top, where the command line would load them for its help.
+    import hashlib
+    import hmac
+
     made = [f"person-{hmac.new(key.encode(), name.encode(), hashlib.sha256).hexdigest()[:_DIGITS]}" for name in names]
     if len(set(made)) < len(made):
         raise InputError("pseudonyms: two people would have the same under this key; give another key")
