@@ -114,3 +114,14 @@ def test_columns_that_do_not_fit_are_refused(change: dict[str, object], sentence
     }
     with pytest.raises(InputError, match=sentence):
         Votes(**{**given_fields, **change})  # type: ignore[arg-type]
+
+
+def test_a_scale_has_places_only_where_every_name_is_a_number() -> None:
+    def scale(*classes: str) -> list[float]:
+        return Votes(
+            item=np.zeros(1, dtype=np.int32), label=np.zeros(1, dtype=np.int32), items=np.arange(1), classes=classes
+        ).scale.tolist()
+
+    assert scale("1", "3", "10") == [1.0, 3.0, 10.0]
+    assert scale("1", "nan", "10") == [0.0, 1.0, 2.0]
+    assert scale("inf", "low", "2") == [0.0, 1.0, 2.0]
