@@ -113,6 +113,8 @@ def test_the_marginal_is_worth_nobody_by_construction_and_the_truth_more_than_th
     for ruler, known in ((ruler_of(panel, training=training), training / 5), (ruler_of(panel), None)):
         nobody = worth_in_people(ruler, marginal(panel.shares, training=known).runs)
         assert str(nobody) == "0.0 people [0.0, 0.0]"
+    few = panel_of(labels_of(true_distributions("flat", 20), 3))
+    assert str(worth_in_people(ruler_of(few), marginal(few.shares).runs)) == "0.0 people [0.0, 0.0]"
     ruler = ruler_of(panel, training=training)
     best = worth_in_people(ruler, np.clip(truth, 1e-6, 1))
     assert best.more

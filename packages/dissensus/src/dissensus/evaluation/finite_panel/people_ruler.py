@@ -416,7 +416,9 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
     low, middle, high = _gaps(ruler, runs, scores, resamples=resamples, seed=seed)
     # Forecasts that had nothing left to learn would score better, which brings the model's worth down.
     value, least, last = first_crossings(np.stack([middle, high + ruler.learning, -low[::-1]])).tolist()
-    most = ruler.most - last
+    # What says of every item what nobody's forecast says is worth nobody, however little tells people from nobody.
+    nobody = low[0] == middle[0] == high[0] == 0
+    least, most = (0.0, 0.0) if nobody else (least, ruler.most - last)
     end = float(ruler.most)
     notes = list(ruler.notes)
     if shared(panel) and not panel.single:
