@@ -196,7 +196,7 @@ def test_an_own_loss_beside_the_study_trains_and_is_in_the_key(tmp_path: Path) -
         ({"clip_norm": 0}, "clip_norm is 0; it must be a number above 0"),
         ({"warmup": -1}, "warmup is -1"),
         ({"warmup": 1, "warmup_steps": 3}, "both given"),
-        ({"class_weights": "even"}, "choose 'balanced'"),
+        ({"class_weights": "even"}, "give one of balanced"),
         ({"class_weights": {"a": -1}}, "gives 'a' -1"),
         ({"class_weights": {"a": 0}}, "every class 0"),
         ({"epochs": 2.5}, "epochs is 2.5; give a whole number"),

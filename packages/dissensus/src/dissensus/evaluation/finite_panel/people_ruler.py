@@ -417,8 +417,9 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
     # Forecasts that had nothing left to learn would score better, which brings the model's worth down.
     value, least, last = first_crossings(np.stack([middle, high + ruler.learning, -low[::-1]])).tolist()
     # What says of every item what nobody's forecast says is worth nobody, however little tells people from nobody.
-    nobody = low[0] == middle[0] == high[0] == 0
-    least, most = (0.0, 0.0) if nobody else (least, ruler.most - last)
+    # Equal scores may differ by rounding once they are summed.
+    nobody = max(abs(low[0]), abs(middle[0]), abs(high[0])) < 1e-9
+    value, least, most = (0.0, 0.0, 0.0) if nobody else (value, least, ruler.most - last)
     end = float(ruler.most)
     notes = list(ruler.notes)
     if shared(panel) and not panel.single:
