@@ -173,6 +173,22 @@ def test_knowing_the_question_is_not_worth_people() -> None:
     assert asked.values[1] < ruler_of(counted(counts)).values[1]
 
 
+def test_the_truth_of_a_question_of_which_items_tell_nothing_more_may_be_worth_nobody() -> None:
+    """It beats the mean of the other items by what that mean has left to learn, and the interval knows it."""
+    held = 0
+    for trial in range(12):
+        rng = np.random.default_rng(trial)
+        question = np.arange(150) % 3
+        truth = rng.dirichlet([3, 2, 1], 3)[question]
+        counts = rng.multinomial(5, truth)
+        ruler = ruler_of(
+            counted(counts), question=question, nobody=marginal(counts / 5, question=question).runs[0], seed=trial
+        )
+        found = worth_in_people(ruler, truth, resamples=200)
+        held += found.low_open or bool(found.estimate is not None and found.estimate.low == 0)
+    assert held >= 10
+
+
 def test_a_class_that_no_training_item_has_is_not_impossible() -> None:
     counts = np.array([[3, 0, 1], [2, 2, 0], [0, 1, 3]])
     training = np.array([[3.0, 1.0, 0.0], [1.0, 3.0, 0.0]])

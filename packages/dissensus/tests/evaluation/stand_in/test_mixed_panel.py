@@ -84,6 +84,8 @@ def test_few_votes_or_items_are_told() -> None:
     assert people_saved(panel, answers(truth, rng)) == (
         "8 items are too few to learn from the others what an answer is worth"
     )
+    of_one_mind = Panel(mass=np.eye(3)[[0] * 50] * 4, squares=np.eye(3)[[0] * 50] * 4, size=np.full(50, 4), single=True)
+    assert "for one class" in str(people_saved(of_one_mind, np.zeros(50, dtype=np.int32)))
     panel, truth, rng = drawn(50, 1)
     assert "single judgement" in str(people_saved(panel, answers(truth, rng)))
 

@@ -202,6 +202,7 @@ def people_ruler(
         )
         lost = _scores(panel.take(some), most, half, prior_of[some], score, seed=seed)[0] - per_item[:, some]
         learning[1:] = np.maximum(lost[1:].mean(axis=1), 0.0)
+    learning[0] = _lost_by_a_mean(panel, question, None if training is None else len(training))
     if nobody is not None:
         per_item[0] = _model_score(score, panel, nobody)
     if nobody is not None and without:
@@ -219,6 +220,18 @@ def people_ruler(
         learning=learning,
         without=without,
     )
+
+
+def _lost_by_a_mean(panel: Panel, question: Codes | Ints | None, items: int | None) -> float:
+    """What nobody's forecast loses, in nats, as a mean over N items: sum_k var_k / (2 N p_k), of each question."""
+    of = np.zeros(len(panel), dtype=np.int64) if question is None else np.asarray(question)
+    lost = 0.0
+    for each in np.unique(of).tolist():
+        shares = panel.shares[of == each]
+        mean = shares.mean(axis=0)
+        excess = np.divide(shares.var(axis=0), mean, out=np.zeros(len(mean)), where=mean > 0).sum()
+        lost += float(excess) / 2 / (items or max(len(shares) - 1, 1)) * len(shares) / len(panel)
+    return lost
 
 
 def _reach(panel: Panel, most: int) -> str:

@@ -76,6 +76,8 @@ def people_saved(
     """
     if len(panel) < 2 * FOLDS:
         return f"{len(panel)} items are too few to learn from the others what an answer is worth"
+    if (panel.mass.sum(axis=0) > 0).sum() < 2:
+        return "all votes are for one class, which nobody needs to be asked for"
     asked = None if question is None else np.unique(np.asarray(question), return_inverse=True)[1]
     alone = people_ruler(panel, question=asked, seed=seed)
     if isinstance(alone, str):
