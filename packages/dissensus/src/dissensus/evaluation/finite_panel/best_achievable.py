@@ -71,9 +71,19 @@ def best_achievable(names: Iterable[str], panel: Panel, *, resamples: int = 1000
     }
 
 
+PROPER: Final = ("soft_nll", "kl", "brier")
+"""By these the truth is best in the mean. By others one that is too sure may be better, as few votes look sure."""
+
+
 def knows_the_votes(name: str, score: Estimate | None, best: Finding) -> str:
     """The warning for a score that is better than a perfect model's by more than its interval; else nothing."""
-    if score is None or best.estimate is None or best.estimate.low is None or best.estimate.high is None:
+    if (
+        name not in PROPER
+        or score is None
+        or best.estimate is None
+        or best.estimate.low is None
+        or best.estimate.high is None
+    ):
         return ""
     better = METRICS[name].better
     beyond = {"lower": score.value < best.estimate.low, "higher": score.value > best.estimate.high}
