@@ -142,21 +142,32 @@ def fit_mixture(mass: Table, smoothings: tuple[float, ...], *, seed: int = 0) ->
     return found
 
 
-def fit_prior(mass: Table, *, seed: int = 0, part: float = 1.0) -> Prior:
-    """The candidate that forecasts held-out votes best, fitted to all items, or to a random part of them."""
-    return _fit(_part(mass, part, seed=seed), choose_smoothings(mass, seed=seed), seed=seed)
+def fit_prior(mass: Table, *, smoothings: tuple[float, ...] | None = None, seed: int = 0, part: float = 1.0) -> Prior:
+    """A candidate, fitted to all items, or to a random part of them.
+
+    Args:
+        mass: (items, classes) votes, or sums of judgements.
+        smoothings: the candidate; None for the one that forecasts held-out votes best.
+        seed: of everything random.
+        part: of the items.
+    """
+    chosen = choose_smoothings(mass, seed=seed) if smoothings is None else smoothings
+    return _fit(_part(mass, part, seed=seed), chosen, seed=seed)
 
 
-def cross_fitted(mass: Table, *, seed: int = 0, part: float = 1.0) -> tuple[tuple[Prior, ...], Ints]:
+def cross_fitted(
+    mass: Table, *, smoothings: tuple[float, ...] | None = None, seed: int = 0, part: float = 1.0
+) -> tuple[tuple[Prior, ...], Ints]:
     """A prior for each of some folds of the items, fitted to the others, and (items,) the fold of each.
 
     Args:
         mass: (items, classes) votes, or sums of judgements.
+        smoothings: the candidate; None for the one that forecasts held-out votes best.
         seed: of the folds.
         part: of the others' items, drawn at random, that each is fitted to.
     """
     fold = folds_of(len(mass), seed=seed)
-    chosen = choose_smoothings(mass, seed=seed)
+    chosen = choose_smoothings(mass, seed=seed) if smoothings is None else smoothings
     others = (_part(mass[fold != each], part, seed=seed) for each in range(FOLDS))
     return tuple(_fit(each, chosen, seed=seed) for each in others), fold
 

@@ -32,7 +32,7 @@ from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, clustered, shared, with_annotators
 from dissensus.evaluation.metrics.distances import FLOOR, soft_nll
-from dissensus.labels.mixture import FOLDS, cross_fitted, cross_fitted_by_group, fit_prior
+from dissensus.labels.mixture import FOLDS, choose_smoothings, cross_fitted, cross_fitted_by_group, fit_prior
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -179,13 +179,17 @@ def people_ruler(
     if training is None and len(panel) < 2 * FOLDS:
         raise InputError(f"people ruler: {len(panel)} items are too few to learn from; give training items")
     notes = [_reach(panel, most)]
-    priors: tuple[Prior, ...]
-    if question is not None:
-        priors, prior_of = cross_fitted_by_group(panel.mass, question, seed=seed)
-    elif training is not None:
-        priors, prior_of = (fit_prior(training, seed=seed),), np.zeros(len(panel), dtype=np.int64)
-    else:
-        priors, prior_of = cross_fitted(panel.mass, seed=seed)
+    known_votes = panel.mass if training is None else training
+    # Chosen once, for what is learnt from all items and from half of them.
+    chosen = choose_smoothings(known_votes, seed=seed) if question is None else ()
+
+    def learnt(part: float) -> tuple[tuple[Prior, ...], Ints]:
+        if training is None:
+            return cross_fitted(panel.mass, smoothings=chosen, seed=seed, part=part)
+        prior = fit_prior(training, smoothings=chosen, seed=seed, part=part)
+        return (prior,), np.zeros(len(panel), dtype=np.int64)
+
+    priors, prior_of = learnt(1.0) if question is None else cross_fitted_by_group(panel.mass, question, seed=seed)
     if training is None or question is not None:
         notes.append(f"people's forecasts are learnt from {FOLDS} folds of the scored items")
     if nobody is None and question is None:
@@ -195,14 +199,9 @@ def people_ruler(
     learning = np.zeros(most + 1)
     if question is None:
         some = np.random.default_rng(seed).permutation(len(panel))[:COMPARED]
-        half: tuple[Prior, ...] = (
-            cross_fitted(panel.mass, seed=seed, part=0.5)[0]
-            if training is None
-            else (fit_prior(training, seed=seed, part=0.5),)
-        )
-        lost = _scores(panel.take(some), most, half, prior_of[some], score, seed=seed)[0] - per_item[:, some]
+        lost = _scores(panel.take(some), most, learnt(0.5)[0], prior_of[some], score, seed=seed)[0] - per_item[:, some]
         learning[1:] = np.maximum(lost[1:].mean(axis=1), 0.0)
-    learning[0] = _lost_by_a_mean(panel, question, None if training is None else len(training))
+    learning[0] = _lost_by_a_mean(panel, question, None if training is None else len(training), score)
     if nobody is not None:
         per_item[0] = _model_score(score, panel, nobody)
     if nobody is not None and without:
@@ -222,15 +221,18 @@ def people_ruler(
     )
 
 
-def _lost_by_a_mean(panel: Panel, question: Codes | Ints | None, items: int | None) -> float:
-    """What nobody's forecast loses, in nats, as a mean over N items: sum_k var_k / (2 N p_k), of each question."""
+def _lost_by_a_mean(panel: Panel, question: Codes | Ints | None, items: int | None, score: Ruled) -> float:
+    """What nobody's forecast loses as a mean over N items, of each question.
+
+    By NLL sum_k var_k / (2 N p_k), by Brier sum_k var_k / N.
+    """
     of = np.zeros(len(panel), dtype=np.int64) if question is None else np.asarray(question)
     lost = 0.0
     for each in np.unique(of).tolist():
         shares = panel.shares[of == each]
-        mean = shares.mean(axis=0)
+        mean = shares.mean(axis=0) * 2 if score == "soft_nll" else np.ones(shares.shape[1])
         excess = np.divide(shares.var(axis=0), mean, out=np.zeros(len(mean)), where=mean > 0).sum()
-        lost += float(excess) / 2 / (items or max(len(shares) - 1, 1)) * len(shares) / len(panel)
+        lost += float(excess) / (items or max(len(shares) - 1, 1)) * len(shares) / len(panel)
     return lost
 
 
@@ -254,6 +256,7 @@ def _scores(
     at = _computed(most)
     found, without = np.empty((len(at), len(panel))), {}
     draws = max(2, min(MOST_DRAWS, DRAWN // len(panel)))
+    people_known = panel.single and shared(panel)
     for row, n in enumerate(at.tolist()):
         change = np.zeros(panel.mass.shape)
         for few in np.unique(np.minimum(n, panel.size - 1)).tolist():
@@ -263,10 +266,11 @@ def _scores(
                 if len(mine) and panel.single:
                     of = _moments(panel.counts[mine], draw)
                     found[row, mine] = _mean_score(of)
-                    change[mine] = _mean_score_without(of) - found[row, mine, None]
+                    if people_known:
+                        change[mine] = _mean_score_without(of) - found[row, mine, None]
                 elif len(mine):
                     found[row, mine] = _score_in_random_orders(panel.take(mine), draw)
-        if panel.single and shared(panel):
+        if people_known:
             without[n] = change
     out = np.empty((1 + most, len(panel)))
     for n in range(1 + most):
