@@ -505,7 +505,7 @@ def test_a_server_that_stumbles_is_asked_again_with_the_same_answer(browser: Any
         page.route("**/api/save", stumble)
         answer(page, site.project)
         page.keyboard.press("Enter")
-        # The page's clock stands still, the server's does not: an answer under way needs real time before the next attempt is due.
+        # The page's clock stands still, the server's does not: an answer under way needs real time, too.
         for _ in range(200):
             page.clock.run_for(2_000)
             if page.locator('body[data-number="2"]').count():
