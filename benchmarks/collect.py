@@ -33,16 +33,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus_collect.backup import file_integrity
-from dissensus_collect.collected import snapshot
-from dissensus_collect.project import init_project, read_project
+from dissensus_collect.project.reading import init_project, read_project
+from dissensus_collect.results.collected import snapshot
 from dissensus_collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
 from dissensus_collect.simulation.wire import Browser, ConnectionLost
+from dissensus_collect.store.backup import file_integrity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
 
 CLASSES = [str(digit) for digit in range(10)]
 GOLD = {"item0": "3", "item1": "4", "item2": "5"}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dissensus_collect.collected import collected_votes, snapshot
-from dissensus_collect.events import is_simulated
-from dissensus_collect.pay import pay_sheet, realised
-from dissensus_collect.project import read_project
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.results.collected import collected_votes, snapshot
+from dissensus_collect.results.pay import pay_sheet, realised
+from dissensus_collect.store.events import is_simulated
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.votes.table import Votes
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
 
 
 def of_project(folder: Path) -> tuple[dict[str, dict[str, str]], Votes]:

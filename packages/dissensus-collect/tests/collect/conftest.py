@@ -16,17 +16,17 @@ from uuid import uuid4
 
 import pytest
 
-from dissensus_collect.answers import check_answers
-from dissensus_collect.assignment import Assigned, Finished, Saved, expire_leases, next_item, save
-from dissensus_collect.database import open_database
-from dissensus_collect.participants import External, arrive, consent, practised
-from dissensus_collect.project import init_project, read_project
+from dissensus_collect.project.reading import init_project, read_project
+from dissensus_collect.store.database import open_database
+from dissensus_collect.work.answers import check_answers
+from dissensus_collect.work.assignment import Assigned, Finished, Saved, expire_leases, next_item, save
+from dissensus_collect.work.participants import External, arrive, consent, practised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dissensus_collect.database import Cursor, Database
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Cursor, Database
 
 POSTGRES = Path("/usr/lib/postgresql")
 CHECKED = """

@@ -6,17 +6,17 @@ import csv
 import re
 from typing import TYPE_CHECKING, Any
 
-from dissensus_collect.answers import check_answers
-from dissensus_collect.assignment import Assigned, next_item, save
-from dissensus_collect.participants import External, arrive, consent, practised
-from dissensus_collect.project import init_project, read_project
+from dissensus_collect.project.reading import init_project, read_project
+from dissensus_collect.work.answers import check_answers
+from dissensus_collect.work.assignment import Assigned, next_item, save
+from dissensus_collect.work.participants import External, arrive, consent, practised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus_collect.database import Database
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Database
 
 NOW = 1_800_000_000.0
 

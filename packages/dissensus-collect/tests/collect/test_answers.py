@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissensus_collect.answers import Refused, amounts_of, check_answers, check_values, responses_of
-from dissensus_collect.project import read_project
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.work.answers import Refused, amounts_of, check_answers, check_values, responses_of
 from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
 
 
 def project_with(tmp_path: Path, layout: str = "rows", **changes: Any) -> Project:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_collect.answers import Refused
-from dissensus_collect.assignment import (
+from dissensus_collect.store.slots import want
+from dissensus_collect.work.answers import Refused
+from dissensus_collect.work.assignment import (
     Elsewhere,
     Finished,
     Nothing,
@@ -22,8 +23,7 @@ from dissensus_collect.assignment import (
     status_of,
     take_over,
 )
-from dissensus_collect.participants import arrive, exclude
-from dissensus_collect.slots import want
+from dissensus_collect.work.participants import arrive, exclude
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_collect.backup import KEPT, back_up, backups, file_integrity, restore
-from dissensus_collect.database import open_database
+from dissensus_collect.store.backup import KEPT, back_up, backups, file_integrity, restore
+from dissensus_collect.store.database import open_database
 from tests.collect.panels import judge_all, text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
 
 ANSWER = {"cat": "yes", "dog": "no"}
 

@@ -14,11 +14,11 @@ from dissensus.errors import InputError
 from dissensus.labels.labelling import label
 from dissensus.report import write_report
 from dissensus.votes.simulate import simulate_responses
-from dissensus_collect.backup import file_integrity
-from dissensus_collect.collected import collected_votes, snapshot
-from dissensus_collect.export import export_project
-from dissensus_collect.project import LAYOUTS, init_project, read_project
+from dissensus_collect.project.reading import LAYOUTS, init_project, read_project
+from dissensus_collect.results.collected import collected_votes, snapshot
+from dissensus_collect.results.export import export_project
 from dissensus_collect.simulation.bots import Behaviour, answers_of, make_crowd, simulate, simulated_copy
+from dissensus_collect.store.backup import file_integrity
 from dissensus_train.studies import plan_study, read_study, run_plan, score_study
 from tests.collect.conftest import in_schema
 from tests.collect.panels import text_project
@@ -200,7 +200,7 @@ epochs = 5
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_bots_answer_every_layout_as_its_page_would(tmp_path: Path, layout: str) -> None:
-    from dissensus_collect.answers import check_answers
+    from dissensus_collect.work.answers import check_answers
 
     project = text_project(tmp_path / "project", items=5, classes=DIGITS, layout=f'layout = "{layout}"')
     crowd = make_crowd(project, seed=1)

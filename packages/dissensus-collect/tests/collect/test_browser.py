@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dissensus_collect.database import open_database
-from dissensus_collect.language import language
-from dissensus_collect.participants import arrive, consent, practised, understood
-from dissensus_collect.project import LAYOUTS
-from dissensus_collect.security import ANNOTATOR_COOKIE
-from dissensus_collect.server import create_app, one_time_link
-from dissensus_collect.site import ServerSettings
+from dissensus_collect.project.language import language
+from dissensus_collect.project.reading import LAYOUTS
+from dissensus_collect.store.database import open_database
+from dissensus_collect.web.security import ANNOTATOR_COOKIE
+from dissensus_collect.web.server import create_app, one_time_link
+from dissensus_collect.web.site import ServerSettings
+from dissensus_collect.work.participants import arrive, consent, practised, understood
 from tests.collect.conftest import ASKED, CHECKED
 from tests.collect.web import DIGITS, web_project
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
 
-    from dissensus_collect.database import Cursor, Database
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Cursor, Database
 
 READY = "#shown:not(.waiting) #frame > *"
 HOSTILE = (

@@ -16,18 +16,18 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from dissensus.errors import InputError
-from dissensus_collect.backup import backups
 from dissensus_collect.cli import app
-from dissensus_collect.database import open_database
-from dissensus_collect.events import log_event
-from dissensus_collect.project import read_project
-from dissensus_collect.setup_check import check_setup, project_budget
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.setup_check import check_setup, project_budget
+from dissensus_collect.store.backup import backups
+from dissensus_collect.store.database import open_database
+from dissensus_collect.store.events import log_event
 from tests.collect.panels import judge_all, text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
 
 
 def collect(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

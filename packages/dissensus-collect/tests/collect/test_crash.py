@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dissensus_collect.backup import file_integrity
-from dissensus_collect.collected import snapshot
-from dissensus_collect.project import read_project
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.results.collected import snapshot
 from dissensus_collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
 from dissensus_collect.simulation.wire import Browser, Reply
+from dissensus_collect.store.backup import file_integrity
 from tests.collect.panels import text_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
 
 
 def uuids(project: Project, url: str | None = None) -> list[str]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_collect.backup import file_integrity
-from dissensus_collect.database import DiskFull, open_database, write_beside
-from dissensus_collect.events import log_event
-from dissensus_collect.participants import arrive
+from dissensus_collect.store.backup import file_integrity
+from dissensus_collect.store.database import DiskFull, open_database, write_beside
+from dissensus_collect.store.events import log_event
+from dissensus_collect.work.participants import arrive
 from tests.collect.conftest import Collecting, make_project
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from dissensus_collect.database import Cursor, Database
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Cursor, Database
 
     Make = Callable[..., Collecting]
 
@@ -257,8 +257,9 @@ def test_one_process_alone_serves_where_the_system_has_no_fcntl(tmp_path: Path) 
     code = """
 import subprocess, sys
 sys.modules["fcntl"] = None  # as on Windows
-from dissensus_collect import open_database, read_project
-from dissensus_collect.backup import back_up, restore
+from dissensus_collect import open_database
+from dissensus_collect import read_project
+from dissensus_collect.store.backup import back_up, restore
 from dissensus.errors import InputError
 project = read_project(sys.argv[1])
 try:

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_collect.backup import back_up, file_integrity
-from dissensus_collect.database import open_database
-from dissensus_collect.deploy import SUBNET, write_deployment
-from dissensus_collect.doctor import examine
-from dissensus_collect.events import log_event
-from dissensus_collect.security import Logins
-from dissensus_collect.serving import checked_networks
+from dissensus_collect.hosting.deploy import SUBNET, write_deployment
+from dissensus_collect.hosting.doctor import examine
+from dissensus_collect.hosting.serving import checked_networks
+from dissensus_collect.store.backup import back_up, file_integrity
+from dissensus_collect.store.database import open_database
+from dissensus_collect.store.events import log_event
+from dissensus_collect.web.security import Logins
 from tests.collect.test_browser import served
 from tests.collect.web import visited, web_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
 
 
 def compose(project: Project, folder: Path) -> Any:
@@ -64,7 +64,7 @@ def test_what_lies_outside_of_the_folder_is_mounted_too(tmp_path: Path) -> None:
     project = web_project(tmp_path / "p", texts=["one"])
     path = project.folder / "collect.toml"
     path.write_text(path.read_text().replace('texts = "texts.csv"', f'texts = "{table}"'))
-    from dissensus_collect.project import read_project
+    from dissensus_collect.project.reading import read_project
 
     found = compose(read_project(project.folder), tmp_path / "out")
     assert f"{table}:{table}:ro" in found["services"]["project"]["volumes"]
@@ -183,7 +183,7 @@ def test_another_server_at_the_address_is_noticed(tmp_path: Path) -> None:
 
 
 def test_health_says_whether_the_proxy_is_trusted(tmp_path: Path) -> None:
-    from dissensus_collect.doctor import _proxy
+    from dissensus_collect.hosting.doctor import _proxy
 
     with visited(web_project(tmp_path, texts=["one"])) as site:
         person = site.visitor(address="172.18.0.2")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dissensus_collect.live import live, next_step
-from dissensus_collect.quality import AnnotatorQuality
-from dissensus_collect.researcher_pages import COLUMNS, PEOPLE_A_PAGE, in_order
+from dissensus_collect.results.live import live, next_step
+from dissensus_collect.results.quality import AnnotatorQuality
+from dissensus_collect.web.researcher_pages import COLUMNS, PEOPLE_A_PAGE, in_order
 from tests.collect.panels import judge_all, text_project
 from tests.collect.web import Visited, visited, web_project
 

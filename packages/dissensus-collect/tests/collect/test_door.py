@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dissensus_collect.answers import Refused
-from dissensus_collect.assignment import Finished, expire_leases, report_problem, status_of
-from dissensus_collect.events import log_event
-from dissensus_collect.participants import (
+from dissensus_collect.store.events import log_event
+from dissensus_collect.work.answers import Refused
+from dissensus_collect.work.assignment import Finished, expire_leases, report_problem, status_of
+from dissensus_collect.work.participants import (
     annotator_by_id,
     arrive,
     consent,

@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissensus.errors import InputError
-from dissensus_collect.answers import Refused
-from dissensus_collect.assignment import Assigned, back, heartbeat, report_problem, status_of, take_over
-from dissensus_collect.database import open_database, write_beside
-from dissensus_collect.items import hashes_of, load_items, project_items
-from dissensus_collect.participants import (
+from dissensus_collect.store.database import open_database, write_beside
+from dissensus_collect.store.items import hashes_of, load_items, project_items
+from dissensus_collect.store.slots import put_back, retire, unvoid, void, want
+from dissensus_collect.work.answers import Refused
+from dissensus_collect.work.assignment import Assigned, back, heartbeat, report_problem, status_of, take_over
+from dissensus_collect.work.participants import (
     annotator_by_id,
     arrive,
     break_off,
@@ -30,13 +31,12 @@ from dissensus_collect.participants import (
     include,
     practised,
 )
-from dissensus_collect.slots import put_back, retire, unvoid, void, want
 from tests.collect.conftest import Collecting, make_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus_collect.database import Cursor
+    from dissensus_collect.store.database import Cursor
 
 GOLD = '[{ item = "t0", yes = ["a"] }]'
 RIGHT, WRONG = "yes no no", "no unsure yes"

@@ -16,19 +16,19 @@ import pytest
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
 from dissensus.votes.reading import read_votes
-from dissensus_collect.collected import collected_votes, snapshot
-from dissensus_collect.database import open_database
-from dissensus_collect.events import log_event
-from dissensus_collect.export import CODEBOOK, export_project, write_guarded_csv
-from dissensus_collect.participants import delete_participant, exclude
-from dissensus_collect.quality import annotator_quality, class_agreement, item_quality
+from dissensus_collect.results.collected import collected_votes, snapshot
+from dissensus_collect.results.export import CODEBOOK, export_project, write_guarded_csv
+from dissensus_collect.results.quality import annotator_quality, class_agreement, item_quality
+from dissensus_collect.store.database import open_database
+from dissensus_collect.store.events import log_event
+from dissensus_collect.work.participants import delete_participant, exclude
 from tests.collect.panels import NOW, judge_all, text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus_collect.database import Database
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Database
 
 WORDS = ("no", "yes", "unsure")
 

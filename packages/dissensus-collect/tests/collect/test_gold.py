@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dissensus_collect.assignment import back
-from dissensus_collect.gold import gold_missed
-from dissensus_collect.participants import annotator_by_id, include
+from dissensus_collect.work.assignment import back
+from dissensus_collect.work.gold import gold_missed
+from dissensus_collect.work.participants import annotator_by_id, include
 from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dissensus_collect.participants import Annotator
+    from dissensus_collect.work.participants import Annotator
     from tests.collect.conftest import Collecting
 
     Make = Callable[..., Collecting]

@@ -11,15 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from dissensus.errors import InputError
-from dissensus_collect.assignment import Finished, heartbeat, report_problem, status_of
 from dissensus_collect.cli import app
-from dissensus_collect.collected import collected_votes, snapshot
-from dissensus_collect.database import open_database, schema
-from dissensus_collect.export import export_project
-from dissensus_collect.items import hashes_of, load_items, project_items
-from dissensus_collect.participants import delete_participant, exclude, include
-from dissensus_collect.project import read_project
-from dissensus_collect.slots import put_back, retire, unvoid, void
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.results.collected import collected_votes, snapshot
+from dissensus_collect.results.export import export_project
+from dissensus_collect.store.database import open_database, schema
+from dissensus_collect.store.items import hashes_of, load_items, project_items
+from dissensus_collect.store.slots import put_back, retire, unvoid, void
+from dissensus_collect.work.assignment import Finished, heartbeat, report_problem, status_of
+from dissensus_collect.work.participants import delete_participant, exclude, include
 from tests.collect.conftest import Collecting, make_project
 from tests.collect.web import legal_values, visited, web_project
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
 
     Make = Callable[..., Collecting]
 

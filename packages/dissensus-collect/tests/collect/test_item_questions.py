@@ -15,14 +15,14 @@ from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.responses import NO, UNSURE, YES
 from dissensus.votes.reading import read_votes
-from dissensus_collect.answers import Refused, amounts_of, check_answers, responses_of
-from dissensus_collect.collected import collected_votes, snapshot
-from dissensus_collect.database import open_database
-from dissensus_collect.export import export_project
-from dissensus_collect.orders import class_order
-from dissensus_collect.project import LAYOUTS, init_project, read_project
-from dissensus_collect.setup_check import check_setup
+from dissensus_collect.project.orders import class_order
+from dissensus_collect.project.reading import LAYOUTS, init_project, read_project
+from dissensus_collect.project.setup_check import check_setup
+from dissensus_collect.results.collected import collected_votes, snapshot
+from dissensus_collect.results.export import export_project
 from dissensus_collect.simulation.bots import answers_of
+from dissensus_collect.store.database import open_database
+from dissensus_collect.work.answers import Refused, amounts_of, check_answers, responses_of
 from tests.collect.conftest import Collecting, make_project
 from tests.collect.web import visited, web_project
 

@@ -15,10 +15,10 @@ import pytest
 
 import dissensus_collect
 from dissensus.errors import InputError
-from dissensus_collect.language import NAMES, language, preferred
-from dissensus_collect.project import read_project
-from dissensus_collect.setup_check import check_setup
-from dissensus_collect.site import draw
+from dissensus_collect.project.language import NAMES, language, preferred
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.setup_check import check_setup
+from dissensus_collect.web.site import draw
 from tests.collect.conftest import make_project
 from tests.collect.web import visited, web_project
 
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOM = Path(dissensus_collect.__file__).parent
-TEMPLATES = sorted(path for path in (ROOM / "templates").glob("*.jinja") if not path.name.startswith("researcher"))
-SCRIPTS = sorted(path for path in (ROOM / "static").glob("*.js") if path.name not in ("progress.js", "quality.js"))
-SPEAKING = ("annotator_pages.py", "site.py", "server.py", "recruitment.py", "project.py")
+TEMPLATES = sorted(path for path in (ROOM / "web/templates").glob("*.jinja") if not path.name.startswith("researcher"))
+SCRIPTS = sorted(path for path in (ROOM / "web/static").glob("*.js") if path.name not in ("progress.js", "quality.js"))
+SPEAKING = (
+    "web/annotator_pages.py", "web/site.py", "web/server.py", "work/recruitment.py", "project/reading.py",
+)  # fmt: skip
 """The modules whose sentences annotators read."""
 CALLS = {"say": 0, "marked": 0, "Refusal": 0, "NotInvited": 0, "refuse": 1}
 """What says a sentence, and which of its arguments that is."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from scipy import stats
 
-from dissensus_collect.orders import class_order, fraction, gold_places, shuffled
-from dissensus_collect.project import GoldTable, Order
+from dissensus_collect.project.orders import class_order, fraction, gold_places, shuffled
+from dissensus_collect.project.reading import GoldTable, Order
 from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_collect.answers import Refused
-from dissensus_collect.assignment import Finished, Nothing
-from dissensus_collect.participants import (
+from dissensus_collect.work.answers import Refused
+from dissensus_collect.work.assignment import Finished, Nothing
+from dissensus_collect.work.participants import (
     External,
     annotator_by_id,
     annotator_of,
@@ -31,7 +31,7 @@ from tests.collect.conftest import ASKED, CHECKED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus_collect.participants import Annotator
+    from dissensus_collect.work.participants import Annotator
     from tests.collect.conftest import Collecting
 
     Make = Callable[..., Collecting]

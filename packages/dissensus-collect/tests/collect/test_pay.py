@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from dissensus.errors import InputError
 from dissensus_collect.cli import app
-from dissensus_collect.collected import collected_votes
-from dissensus_collect.demographics import join_demographics
-from dissensus_collect.participants import External, arrive, consent, delete_participant, practised
-from dissensus_collect.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
+from dissensus_collect.results.collected import collected_votes
+from dissensus_collect.results.demographics import join_demographics
+from dissensus_collect.results.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
 from dissensus_collect.sheet_answers import sheet_answers
+from dissensus_collect.work.participants import External, arrive, consent, delete_participant, practised
 from tests.collect.web import visited, web_project
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_collect.backup import back_up
-from dissensus_collect.database import open_database
+from dissensus_collect.store.backup import back_up
+from dissensus_collect.store.database import open_database
 from tests.collect.conftest import Collecting, in_schema, make_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dissensus_collect.postgres import PostgresConnection
+    from dissensus_collect.store.postgres import PostgresConnection
 
 
 def test_a_server_that_cannot_be_reached_is_told_in_one_sentence(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_lost_connections_are_told_and_made_anew(postgres_url: str, tmp_path: Pa
 def test_a_reader_may_look_while_another_process_serves(postgres_url: str, tmp_path: Path) -> None:
     import psycopg
 
-    from dissensus_collect.postgres import postgres_beside
+    from dissensus_collect.store.postgres import postgres_beside
 
     project = make_project(tmp_path)
     with open_database(project, postgres_url):
@@ -83,7 +83,7 @@ def test_backups_of_postgresql_are_left_to_its_own_tool(postgres_url: str, tmp_p
 
 @pytest.fixture
 def connection(postgres_url: str) -> Iterator[PostgresConnection]:
-    from dissensus_collect.postgres import PostgresConnection
+    from dissensus_collect.store.postgres import PostgresConnection
 
     opened = PostgresConnection(postgres_url, read_only=False)
     opened.begin()
@@ -171,7 +171,7 @@ def test_more_is_sent_than_the_lines_hold(connection: PostgresConnection) -> Non
 
 
 def test_the_disk_is_waited_for_even_where_the_database_says_otherwise(postgres_url: str) -> None:
-    from dissensus_collect.postgres import PostgresConnection
+    from dissensus_collect.store.postgres import PostgresConnection
 
     opened = PostgresConnection(f"{postgres_url}%20-csynchronous_commit%3Doff", read_only=False)
     assert opened.cursor().execute("SHOW synchronous_commit").fetchone() == ("on",)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from dissensus.errors import InputError
-from dissensus_collect.project import ENDINGS, init_project, read_project
+from dissensus_collect.project.reading import ENDINGS, init_project, read_project
 from tests.collect.conftest import ASKED, CHECKED, make_project
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def test_no_project_and_no_text_are_told(tmp_path: Path) -> None:
 
 
 def test_the_core_needs_no_torch_and_no_server() -> None:
-    rooms = "project items orders answers events slots participants gold assignment database"
+    rooms = "project.reading project.orders store.database store.slots work.answers work.participants work.assignment"
     code = (
         f"import importlib, sys; [importlib.import_module('dissensus_collect.' + name) for name in '{rooms}'.split()]; "
         "print([name for name in ('torch', 'starlette', 'uvicorn', 'psycopg', 'polars') if name in sys.modules])"

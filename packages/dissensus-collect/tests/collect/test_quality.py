@@ -11,22 +11,22 @@ import pytest
 from scipy.special import psi
 
 from dissensus.planning.allocation import panel_concentration
-from dissensus_collect.database import open_database
-from dissensus_collect.participants import exclude
-from dissensus_collect.quality import (
+from dissensus_collect.results.quality import (
     annotator_quality,
     class_agreement,
     entropy_interval,
     item_quality,
 )
+from dissensus_collect.store.database import open_database
+from dissensus_collect.work.participants import exclude
 from tests.collect.panels import NOW, judge_all, text_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dissensus_collect.database import Database
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Database
 
 WORDS = ("no", "yes", "unsure")
 ITEMS, PEOPLE = 12, 4

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_collect.participants import External
-from dissensus_collect.recruitment import (
+from dissensus_collect.work.participants import External
+from dissensus_collect.work.recruitment import (
     NotInvited,
     Preview,
     external_of,

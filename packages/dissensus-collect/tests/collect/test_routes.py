@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.routing import Mount, Route
 
-from dissensus_collect.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE
+from dissensus_collect.web.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE
 from tests.collect.conftest import ASKED, CHECKED
 from tests.collect.web import ORIGIN, legal_values, visited, web_project
 

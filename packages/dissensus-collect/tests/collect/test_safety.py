@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_collect.backup import back_up, restore
-from dissensus_collect.collected import snapshot
-from dissensus_collect.database import open_database
-from dissensus_collect.export import export_project
-from dissensus_collect.security import checked_base_url
-from dissensus_collect.serving import serving_warnings
+from dissensus_collect.hosting.serving import serving_warnings
+from dissensus_collect.results.collected import snapshot
+from dissensus_collect.results.export import export_project
+from dissensus_collect.store.backup import back_up, restore
+from dissensus_collect.store.database import open_database
+from dissensus_collect.web.security import checked_base_url
 from tests.collect.web import ORIGIN, visited, web_project
 
 if TYPE_CHECKING:
@@ -218,8 +218,8 @@ SERVE = """
 import json, resource, sys
 if sys.argv[2] != "0":
     resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[2])))
-from dissensus_collect.project import read_project
-from dissensus_collect.serving import serve_project
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.hosting.serving import serve_project
 given = {"port": int(sys.argv[3]), "base_url": "http://project.test"}
 serve_project(read_project(sys.argv[1]), **given, ready=lambda links: print(links.annotator, flush=True))
 """
@@ -292,7 +292,7 @@ def test_a_request_that_never_ends_is_hung_up_on_and_a_quiet_browser_is_not(monk
     """By the rule itself, with times told: whole requests start the time again, and half ones run out of it."""
     from types import SimpleNamespace
 
-    from dissensus_collect.connections import REQUEST_SECONDS, overdue, to_evict
+    from dissensus_collect.hosting.connections import REQUEST_SECONDS, overdue, to_evict
 
     def line(since: float, *, cycle: Any = None) -> Any:
         return SimpleNamespace(since=since, cycle=cycle)
@@ -363,7 +363,7 @@ def test_a_browser_that_goes_away_in_the_middle_leaves_nothing_in_the_log(tmp_pa
 
 
 def test_a_login_survives_a_restart_and_a_new_link_can_be_had_while_it_is_served(tmp_path: Path) -> None:
-    from dissensus_collect.security import RESEARCHER_COOKIE, Logins
+    from dissensus_collect.web.security import RESEARCHER_COOKIE, Logins
 
     project = web_project(tmp_path, texts=["one"])
     with visited(project) as site:
@@ -387,7 +387,7 @@ def test_a_login_survives_a_restart_and_a_new_link_can_be_had_while_it_is_served
 
 
 def test_another_password_logs_everybody_out(tmp_path: Path) -> None:
-    from dissensus_collect.security import RESEARCHER_COOKIE
+    from dissensus_collect.web.security import RESEARCHER_COOKIE
 
     project = web_project(tmp_path, texts=["one"])
     with visited(project, password="correct horse battery") as site:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissensus_collect.media import inside, picture
-from dissensus_collect.security import (
+from dissensus_collect.web.media import inside, picture
+from dissensus_collect.web.security import (
     LARGEST_BODY,
     Buckets,
     check_password,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from dissensus_collect.database import DiskFull
-from dissensus_collect.participants import final_answers
-from dissensus_collect.project import LAYOUTS, read_project
-from dissensus_collect.security import ANNOTATOR_COOKIE
-from dissensus_collect.server import create_app
-from dissensus_collect.site import ServerSettings
+from dissensus_collect.project.reading import LAYOUTS, read_project
+from dissensus_collect.store.database import DiskFull
+from dissensus_collect.web.security import ANNOTATOR_COOKIE
+from dissensus_collect.web.server import create_app
+from dissensus_collect.web.site import ServerSettings
+from dissensus_collect.work.participants import final_answers
 from tests.collect.conftest import ASKED, CHECKED
 from tests.collect.web import legal_values, practice_answers, right_answers, visited, web_project
 
@@ -502,7 +502,7 @@ def test_the_password_lets_in_and_a_wrong_one_does_not(site: Visited) -> None:
 
 
 def test_a_one_time_link_works_once_and_only_by_a_press(site: Visited) -> None:
-    from dissensus_collect.server import one_time_link
+    from dissensus_collect.web.server import one_time_link
 
     link, first, second = one_time_link(site.app), site.visitor(), site.visitor()
     for visitor in (first, second, first):
@@ -577,7 +577,7 @@ def test_the_archive_holds_the_answers_and_ids_only_on_request(tmp_path: Path) -
 
 
 def test_a_simulated_project_says_so_on_every_page(site: Visited) -> None:
-    from dissensus_collect.events import log_event
+    from dissensus_collect.store.events import log_event
 
     researcher = site.researcher()
     assert "Simulated" not in researcher.open("/researcher/progress").text

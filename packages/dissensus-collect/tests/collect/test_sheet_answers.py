@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from typer.testing import CliRunner
 
-from dissensus_collect.collected import snapshot
-from dissensus_collect.database import open_database
-from dissensus_collect.participants import exclude
+from dissensus_collect.results.collected import snapshot
 from dissensus_collect.sheet_answers import sheet_answers
+from dissensus_collect.store.database import open_database
+from dissensus_collect.work.participants import exclude
 from dissensus_train.cli.curate import app
 from dissensus_train.curate.sheet_form import QUESTIONS
 from tests.collect.panels import NOW, judge_all, text_project

@@ -13,12 +13,12 @@ import httpx
 import numpy as np
 from PIL import Image
 
-from dissensus_collect.assignment import expire_leases
-from dissensus_collect.database import open_database
-from dissensus_collect.project import init_project, read_project
-from dissensus_collect.security import RESEARCHER_COOKIE
-from dissensus_collect.server import create_app, one_time_link
-from dissensus_collect.site import ServerSettings
+from dissensus_collect.project.reading import init_project, read_project
+from dissensus_collect.store.database import open_database
+from dissensus_collect.web.security import RESEARCHER_COOKIE
+from dissensus_collect.web.server import create_app, one_time_link
+from dissensus_collect.web.site import ServerSettings
+from dissensus_collect.work.assignment import expire_leases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
 
-    from dissensus_collect.database import Database
-    from dissensus_collect.project import Project
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Database
 
 ORIGIN = "http://project.test"
 DIGITS = tuple(str(digit) for digit in range(10))

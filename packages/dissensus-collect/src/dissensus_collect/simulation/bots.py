@@ -28,15 +28,15 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.votes.simulate import simulate_responses, simulate_votes
-from dissensus_collect.answers import questions_of
-from dissensus_collect.collected import snapshot
-from dissensus_collect.database import open_database
-from dissensus_collect.events import log_event
-from dissensus_collect.items import project_items
-from dissensus_collect.participants import places_left
-from dissensus_collect.project import FILE, read_project
-from dissensus_collect.serving import require_server
+from dissensus_collect.hosting.serving import require_server
+from dissensus_collect.project.reading import FILE, read_project
+from dissensus_collect.results.collected import snapshot
 from dissensus_collect.simulation.wire import Browser, ConnectionLost, Reply
+from dissensus_collect.store.database import open_database
+from dissensus_collect.store.events import log_event
+from dissensus_collect.store.items import project_items
+from dissensus_collect.work.answers import questions_of
+from dissensus_collect.work.participants import places_left
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from dissensus.arrays import Counts, Floats, Table
-    from dissensus_collect.project import ItemQuestion, Project
+    from dissensus_collect.project.reading import ItemQuestion, Project
 
 PATIENCE_SECONDS: Final = 60.0
 """Real seconds without a new vote after which a simulation is given up; a bot retries a request for as long."""
@@ -68,8 +68,8 @@ ORDERS: Final = {
 _SERVE: Final = """
 import json, sys
 from dissensus.responses import NO, UNSURE, RESPONSES, YES
-from dissensus_collect.serving import serve_project
-from dissensus_collect.project import read_project
+from dissensus_collect.hosting.serving import serve_project
+from dissensus_collect.project.reading import read_project
 folder, port, pace, began, url = sys.argv[1:]
 def ready(links):
     print(json.dumps({"annotator": links.annotator, "researcher": links.researcher}), flush=True)

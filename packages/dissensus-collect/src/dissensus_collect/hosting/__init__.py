@@ -1,0 +1,1 @@
+"""A project on a machine: serving it, its connections, deployment and health."""

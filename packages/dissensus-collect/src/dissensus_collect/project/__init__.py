@@ -1,0 +1,1 @@
+"""What is collected: collect.toml, the language of its pages, its orders and its cost."""

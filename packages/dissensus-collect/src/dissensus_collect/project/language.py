@@ -1,0 +1,107 @@
+"""The language of the annotator's pages.
+
+The English sentence is its own name. Write it where it is said, `{{ say("Try it out") }}` in a template, `say("Saved")`
+in a script (from words.js) or `language.say("Saved")` in Python, and add its translations to every file of languages/,
+below [pages] (templates and Python) or [scripts] (what browsers get). Values are named in braces,
+`say("{n} of {most}", n=3, most=9)`. A sentence that depends on a number calls it `n` and is written in every file, the
+English one included, as a table of the plural forms that the language has:
+
+    ["{n} classes left"] (below [scripts]: [scripts."{n} classes left"])
+    one = "1 class left"
+    other = "{n} classes left"
+
+The tests of this room fail if a sentence has no translation, a translation no sentence, a plural form or a value is
+missing, or a template or script says something without `say`. Numbers are written in the digits 0 to 9 in all
+languages, since classes may be digits.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup, escape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from babel import Locale
+
+NAMES: Final = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "ar": "العربية"}
+"""The languages of the interface by code, each under the name that its speakers give it."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language of the interface.
+
+    Attributes:
+        code: as in HTML's `lang`.
+        pages: by English sentence, what templates and Python say, or its plural forms.
+        scripts: the same, for scripts.
+    """
+
+    code: str
+    pages: Mapping[str, str | Mapping[str, str]]
+    scripts: Mapping[str, str | Mapping[str, str]]
+
+    @functools.cached_property
+    def locale(self) -> Locale:
+        """What the Unicode CLDR knows of it; imported here, as projects are also read where nothing is served."""
+        from babel import Locale
+
+        return Locale(self.code)
+
+    @property
+    def direction(self) -> str:
+        """As in HTML's `dir`."""
+        return self.locale.text_direction
+
+    def say(self, sentence: str, **values: Any) -> str:
+        """A sentence in this language, as plain text."""
+        return self._told(sentence, values).format(**values)
+
+    def told(self, sentence: str) -> str:
+        """A sentence without values, which may hold braces of its own; as it is, if it is not one of ours."""
+        return self._told(sentence, {})
+
+    def marked(self, sentence: str, **values: Any) -> Markup:
+        """The same for a template, where a value may be markup; everything else is escaped."""
+        return Markup(escape(self._told(sentence, values))).format(**values)
+
+    def _told(self, sentence: str, values: Mapping[str, Any]) -> str:
+        # What has no translation is said in English: an annotator is better served by it than by an error.
+        told = self.pages.get(sentence, sentence)
+        if isinstance(told, str):
+            return told
+        return told.get(self.locale.plural_form(values["n"])) or told["other"]
+
+
+@functools.cache
+def language(code: str) -> Language:
+    """The language of a code, one of `NAMES`."""
+    text = (resources.files(__package__) / "languages" / f"{code}.toml").read_text(encoding="utf-8")
+    told = tomllib.loads(text)
+    return Language(code, told["pages"], told["scripts"])
+
+
+def preferred(offered: Sequence[str], *, chosen: str | None, accepted: str) -> str:
+    """The language for a visitor.
+
+    Args:
+        offered: codes, the first of which is for everybody else.
+        chosen: by the visitor before, if any.
+        accepted: the header Accept-Language of the visitor's browser, most wanted by the weight `q`.
+    """
+    if chosen in offered:
+        return str(chosen)
+    wanted = []
+    for place, each in enumerate(accepted.split(",")[:20]):
+        found = re.fullmatch(r"\s*([a-zA-Z]{2,3})(?:-[\w-]*)?\s*(?:;\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*)?", each)
+        if found is not None and found[1].lower() in offered and float(found[2] or 1) > 0:
+            wanted.append((-float(found[2] or 1), place, found[1].lower()))
+    return min(wanted)[2] if wanted else offered[0]

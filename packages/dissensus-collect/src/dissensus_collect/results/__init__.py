@@ -1,0 +1,1 @@
+"""What has been collected: votes, quality, adaptive rounds, pay, progress and exports."""

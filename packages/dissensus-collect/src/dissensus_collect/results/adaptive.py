@@ -1,0 +1,151 @@
+"""Votes beyond k for the items that gain most, in rounds.
+
+A round begins when every item has the votes that it wants. The best use of the remaining budget is worked out
+(`allocation.py`). Which items get one more vote now is drawn with known probabilities that favour those in the plan,
+and the next round decides again with what those votes have taught. Every decision is kept with its reason and
+probability.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.arrays import places_within
+from dissensus.labels.schemes import weighted
+from dissensus.planning.allocation import (
+    best_votes,
+    draw_round,
+    expected_error,
+    gains_of_next_votes,
+    panel_concentration,
+)
+from dissensus_collect.results.collected import pseudonyms, read_judgements, votes_of_judgements
+from dissensus_collect.store.slots import want
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dissensus.arrays import Floats, Ints
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.results.collected import Judgements
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """One more vote for one item.
+
+    Attributes:
+        item: the item's id.
+        name: the item's name.
+        votes: how many votes the item wants from then on, in total.
+        gain: how much the vote is expected to reduce the squared error of the label distribution.
+        inclusion: the probability with which the item was drawn in this round.
+        reason: why, in one sentence.
+    """
+
+    item: int
+    name: str
+    votes: int
+    gain: float
+    inclusion: float
+    reason: str
+
+
+def plan_allocation(cursor: Any, project: Project) -> list[Decision]:
+    """What the next round would decide, the largest gain first; empty if no round can begin.
+
+    The draw is seeded by the project's seed and the number of the round, so that asking twice gives the same answer.
+
+    Args:
+        cursor: a cursor that reads the database.
+        project: the project.
+    """
+    if not project.adaptive.on:
+        return []
+    cursor.execute("SELECT id, name, wanted, counted FROM item WHERE role = 'vote' AND retired_at IS NULL ORDER BY id")
+    rows = cursor.fetchall()
+    wanted = np.array([row[2] for row in rows], dtype=np.int64)
+    # Votes beyond k that were bought are spent, whether or not they still count.
+    cursor.execute(
+        "SELECT coalesce(sum(wanted - wanted_before), 0), coalesce(max(at), 0), count(DISTINCT at) FROM decision"
+    )
+    spent, _, rounds = cursor.fetchone()
+    budget = project.adaptive.budget - int(spent)
+    if budget <= 0 or any(row[3] < row[2] for row in rows):
+        return []
+    found = read_judgements(cursor, project, exported=False)
+    names = {row[0]: row[1] for row in rows}
+    votes = votes_of_judgements(found, project, items=names, annotators=pseudonyms(cursor))
+    mass = weighted(votes, "uncertainty-weighted").probabilities * votes.panel_size[:, None]
+    prior = panel_concentration(mass)
+    room = np.maximum(project.adaptive.max_k - wanted, 0)
+    gains = gains_of_next_votes(mass, prior, votes=max(int(room.max()), 1))
+    eligible = np.flatnonzero(room)
+    planned = best_votes(gains, room, budget=budget)[eligible] > 0
+    drawn, inclusion = draw_round(planned, seed=_seed(project, int(rounds)))
+    error = expected_error(mass, prior)
+    decisions = [
+        Decision(
+            item=rows[at][0],
+            name=rows[at][1],
+            votes=int(wanted[at]) + 1,
+            gain=float(gains[at, 0]),
+            inclusion=float(probability),
+            reason=(
+                f"round {rounds + 1}: vote {wanted[at] + 1} is expected to reduce a squared error of {error[at]:.2g} "
+                f"by {gains[at, 0]:.2g}; {'in' if best else 'outside'} the best plan, drawn with probability "
+                f"{probability:.3f}"
+            ),
+        )
+        for at, probability, best in zip(
+            eligible[drawn].tolist(), inclusion[drawn].tolist(), planned[drawn].tolist(), strict=True
+        )
+    ]
+    return sorted(decisions, key=lambda decision: (-decision.gain, decision.item))
+
+
+def allocate(cursor: Any, project: Project, *, now: float) -> list[Decision]:
+    """Begin the next round: ask for one more vote on each item that `plan_allocation` names."""
+    decisions = plan_allocation(cursor, project)
+    decide(cursor, decisions, now=now)
+    return decisions
+
+
+def decide(cursor: Any, decisions: Iterable[Decision], *, now: float) -> None:
+    """Ask for the votes of a plan, and keep each decision with its reason and probability."""
+    for each in decisions:
+        want(cursor, each.item, each.votes, now=now, reason=each.reason, inclusion=each.inclusion)
+
+
+def inclusion_of_votes(cursor: Any, project: Project, found: Judgements) -> tuple[Ints, Floats]:
+    """(judgements,) each judgement's place among the counted votes of its item, and the probability of that place.
+
+    Every item gets the first k votes, so places 1 to k have probability 1; a later place has the probability of the
+    draw that made it. `allocation.unbiased_shares` weights votes by these, which keeps estimates unbiased.
+
+    Args:
+        cursor: a cursor that reads the database.
+        project: the project.
+        found: counted judgements.
+    """
+    order = np.lexsort((found.assignment, found.done_at, found.item))
+    place = np.empty(len(found), dtype=np.int64)
+    place[order] = places_within(np.unique(found.item, return_counts=True)[1]) + 1
+    cursor.execute("SELECT item, wanted, inclusion FROM decision ORDER BY item, wanted, id")
+    bought = np.array(cursor.fetchall(), dtype=np.float64).reshape(-1, 3)
+    probability = np.ones(len(found))
+    if bought.size:
+        most = int(max(bought[:, 1].max(), place.max(initial=0))) + 1
+        made, asked = bought[:, 0] * most + bought[:, 1], found.item * most + place
+        at = np.minimum(np.searchsorted(made, asked), made.size - 1)
+        probability = np.where((made[at] == asked) & (place > project.k), bought[at, 2], 1.0)
+    return place, probability
+
+
+def _seed(project: Project, round_number: int) -> int:
+    digest = hashlib.sha256(f"{project.seed} adaptive {round_number}".encode()).digest()
+    return int.from_bytes(digest[:8], "big")

@@ -1,0 +1,193 @@
+"""How a project is doing right now: pace, money, and what a researcher should look at."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dissensus_collect.results.pay import pay_sheet, realised
+from dissensus_collect.store.events import is_simulated
+from dissensus_collect.work.assignment import status_of
+from dissensus_collect.work.participants import quotas_so_far
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.results.pay import Realised
+    from dissensus_collect.store.database import Cursor
+    from dissensus_collect.work.assignment import Status
+    from dissensus_collect.work.participants import Quota
+
+PACE_SECONDS: Final = 900.0
+"""The stretch of time over which the pace is measured."""
+STALLED_SECONDS: Final = 600.0
+"""How long nothing may be saved, while somebody has an item, before there is an alert."""
+LEAST_FREE: Final = 500e6
+"""Bytes of free disk space, below which there is an alert."""
+HIGH_MISSES: Final = 0.4
+"""Share of excluded annotators, out of at least ten, above which the project is more likely at fault than they are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """A project at one moment.
+
+    Attributes:
+        status: votes, leases and annotators.
+        median_seconds: median time for an item; None before the first answer.
+        votes_per_hour: counted votes, over the last quarter of an hour.
+        seconds_left: until the last vote at that pace; None if there is no pace.
+        spent: what is due or was approved so far, with the platform's fee.
+        still: money for the votes that are left, with the platform's fee.
+        quotas: every group that has one.
+        realised: how long people took and what that made an hour, of those who have finished.
+        alerts: what a researcher should look at, as sentences.
+        simulated: whether bots gave the answers.
+    """
+
+    status: Status
+    median_seconds: float | None
+    votes_per_hour: float
+    seconds_left: float | None
+    spent: float
+    still: float
+    quotas: tuple[Quota, ...]
+    realised: Realised | None
+    alerts: tuple[str, ...]
+    simulated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextStep:
+    """What a researcher should do next.
+
+    Attributes:
+        state: complete, paused, empty, short (people are wanted) or running.
+        heading: in a few words.
+        sentence: why, and what.
+        links: addresses and names of the pages where it is done, the most important first.
+    """
+
+    state: str
+    heading: str
+    sentence: str
+    links: tuple[tuple[str, str], ...] = ()
+
+
+def next_step(now: Live, project: Project, *, paused: bool, link: str | None) -> NextStep:
+    """What a researcher should do next.
+
+    Args:
+        now: how the project is doing.
+        project: the project.
+        paused: whether no items are being handed out.
+        link: for annotators; None if it is not known.
+    """
+    status = now.status
+    missing = status.needed - status.counted
+    if status.needed and missing <= 0:
+        where = {"prolific": "Stop the study on Prolific. ", "mturk": "Let the HIT expire on MTurk. "}
+        return NextStep(
+            state="complete",
+            heading="All votes are in",
+            sentence=f"Every item has the votes it wants. {where.get(project.recruitment.kind, '')}Look at the quality "
+            "of the answers: an exclusion opens its items again. Then export.",
+            links=(("/researcher/export", "Export"), ("/researcher/quality", "Look at the quality")),
+        )
+    if paused:
+        return NextStep(
+            state="paused",
+            heading="Paused",
+            sentence="Nobody is given another item. Those who are there wait, and carry on when you resume.",
+        )
+    if not status.annotators:
+        sentence = f"Send people this link: {link}" if link else "Send people the link that the server printed."
+        return NextStep(
+            state="empty",
+            heading="Nobody is here yet",
+            sentence=f"{sentence} Before that, the set-up page shows what is missing and what it will cost.",
+            links=(("/researcher/", "Set-up"),),
+        )
+    if not status.leases:
+        people = -(-missing // max(1, min(project.items_per_annotator, status.items)))
+        return NextStep(
+            state="short",
+            heading="People are wanted",
+            sentence=f"{missing:,} votes are missing and nobody is at work: invite {people:,} more "
+            f"{'person' if people == 1 else 'people'} or more, since some leave early.",
+        )
+    return NextStep(
+        state="running",
+        heading="Nothing to do for now",
+        sentence=f"{status.leases:,} {'item is' if status.leases == 1 else 'items are'} being looked at, and "
+        f"{missing:,} {'vote is' if missing == 1 else 'votes are'} missing. This page follows by itself.",
+    )
+
+
+def is_complete(cursor: Cursor) -> bool:
+    """Whether every item has all the votes it wants."""
+    short = cursor.execute("SELECT 1 FROM item WHERE role = 'vote' AND counted < wanted LIMIT 1").fetchone()
+    return short is None and cursor.execute("SELECT 1 FROM item WHERE role = 'vote' LIMIT 1").fetchone() is not None
+
+
+def live(cursor: Cursor, project: Project, *, now: float) -> Live:
+    """Everything that the progress page shows, which is nothing of what anybody answered."""
+    so_far = status_of(cursor, project, now=now)
+    (done,) = cursor.execute("SELECT count(*) FROM assignment WHERE state = 'done' AND counts = 1 AND done_at > ?", (
+        now - PACE_SECONDS,
+    )).fetchone()  # fmt: skip
+    (begun,) = cursor.execute("SELECT min(done_at) FROM assignment WHERE state = 'done'").fetchone()
+    stretch = PACE_SECONDS if begun is None else max(1.0, min(PACE_SECONDS, now - begun))
+    pace = done / stretch
+    left = so_far.needed - so_far.counted
+    vote = project.cost.seconds_per_item / 3600 * project.cost.pay_per_hour * (1 + project.cost.platform_fee)
+    simulated = is_simulated(cursor)
+    lines = pay_sheet(cursor, project)
+    owed = sum(
+        each.pay + each.bonus for each in lines if each.decision == "approved" or (each.due and not each.decision)
+    )
+    return Live(
+        status=so_far,
+        median_seconds=_median_seconds(cursor),
+        votes_per_hour=3600 * pace,
+        seconds_left=left / pace if pace and left else None,
+        spent=owed * (1 + project.cost.platform_fee),
+        still=left * vote,
+        quotas=tuple(quotas_so_far(cursor, project, now=now)),
+        realised=realised(lines),
+        alerts=tuple(_alerts(cursor, project, so_far, now=now)),
+        simulated=simulated,
+    )
+
+
+def _median_seconds(cursor: Cursor) -> float | None:
+    (count,) = cursor.execute("SELECT count(*) FROM judgement WHERE current = 1 AND seconds IS NOT NULL").fetchone()
+    if not count:
+        return None
+    row = cursor.execute(
+        "SELECT seconds FROM judgement WHERE current = 1 AND seconds IS NOT NULL ORDER BY seconds LIMIT 1 OFFSET ?",
+        (count // 2,),
+    ).fetchone()
+    return float(row[0])
+
+
+def _alerts(cursor: Cursor, project: Project, so_far: Status, *, now: float) -> Iterator[str]:
+    (last,) = cursor.execute("SELECT max(saved_at) FROM judgement").fetchone()
+    if so_far.leases and last is not None and now - last > STALLED_SECONDS:
+        minutes = (now - last) / 60
+        yield f"Nothing has been saved for {minutes:.0f} minutes, although {so_far.leases} items are handed out."
+    (clock,) = cursor.execute("SELECT max(at) FROM event").fetchone()
+    if clock is not None and clock > now + 60:
+        yield f"The clock of this machine is {(clock - now) / 60:.0f} minutes behind the last event; set it right."
+    ended = sum(so_far.annotators.get(each, 0) for each in ("working", "finished"))
+    if ended >= 10 and so_far.excluded > HIGH_MISSES * ended:
+        yield f"{so_far.excluded} of {ended} annotators are excluded; look at the gold items before you look at people."
+    if so_far.retired:
+        yield f"{so_far.retired} item{'s are' if so_far.retired > 1 else ' is'} set aside; see Items."
+    if so_far.problems:
+        yield f"{so_far.problems} problem{'s were' if so_far.problems > 1 else ' was'} reported; see Items."
+    free = shutil.disk_usage(project.folder).free
+    if free < LEAST_FREE:
+        yield f"Only {free / 1e6:.0f} MB of disk are left; make room before answers cannot be stored."

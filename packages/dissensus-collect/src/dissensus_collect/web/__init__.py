@@ -1,0 +1,1 @@
+"""The pages of annotators and researchers, and who may ask for what."""

@@ -1,0 +1,399 @@
+"""Who may ask for what: sessions, forged posts, headers, rate limits and the researcher's login."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import time
+from collections import OrderedDict
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from filelock import FileLock
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+
+from dissensus.errors import InputError
+from dissensus.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+ANNOTATOR_COOKIE: Final = "dissensus_session"
+RESEARCHER_COOKIE: Final = "dissensus_researcher"
+DOOR_COOKIE: Final = "dissensus_door"
+"""The cookie of a visitor to the login page, whose form needs a token before anybody is logged in."""
+
+LARGEST_BODY: Final = 64 * 1024
+"""Bytes. The largest honest post, a save of about a hundred classes with all its times, is a tenth of this."""
+
+SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
+"""About 16 MB and 50 ms per guess."""
+
+
+def new_token() -> str:
+    """128 random bits, as text that needs no escaping in a URL."""
+    return secrets.token_urlsafe(16)
+
+
+def csrf_token(session: str) -> str:
+    """The token that every post of a session carries: a keyed hash of its cookie, so nothing has to be stored."""
+    return keyed_name(session, "csrf")
+
+
+def keyed_name(session: str, about: str) -> str:
+    """A name that only the holder of ``session`` is given and that nobody can reverse: HMAC-SHA-256, 144 bits."""
+    digest = hmac.digest(session.encode(), about.encode(), "sha256")
+    return base64.urlsafe_b64encode(digest[:18]).decode()
+
+
+def same_secret(given: str, right: str) -> bool:
+    """Whether two secrets are equal, taking a time that does not reveal where they differ."""
+    return hmac.compare_digest(given.encode(), right.encode())
+
+
+def same_origin(headers: Mapping[str, str], *, base_url: str | None) -> bool:
+    """Whether a post comes from one of our own pages, by ``Origin`` or, if a browser leaves that out, ``Referer``.
+
+    Args:
+        headers: of the request, with lower-case names.
+        base_url: the address that people use, if a proxy hides it; otherwise it is the ``Host`` they asked for.
+    """
+    told = headers.get("origin") or headers.get("referer")
+    if not told:
+        return False
+    try:
+        come_from = urlsplit(told)
+    except ValueError:
+        return False
+    if base_url is not None:
+        ours = urlsplit(base_url)
+        return (come_from.scheme, come_from.netloc) == (ours.scheme, ours.netloc)
+    return come_from.scheme in ("http", "https") and bool(come_from.netloc) and come_from.netloc == headers.get("host")
+
+
+def checked_base_url(given: str) -> str:
+    """A base URL as browsers write an origin: scheme, host in lower case, and the port unless it is the usual one.
+
+    Raises:
+        InputError: it is no address of a whole host by http or https, and every post would be refused as forged.
+    """
+    try:
+        parts = urlsplit(given)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise InputError(f"base URL '{given}': not an address; write it like https://study.example.org") from None
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        # "localhost:8000" is read as a scheme and a path.
+        bare = given.rpartition("://")[2].strip("/") or "study.example.org"
+        raise InputError(f"base URL '{given}': it does not begin with https:// or http://; write https://{bare}")
+    if not host or re.search(r"[^\w.:\[\]-]", host):
+        raise InputError(f"base URL '{given}': not an address; write it like https://study.example.org")
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    shown = f"[{host}]" if ":" in host else host
+    address = f"{parts.scheme}://{shown}{'' if port in (None, usual) else f':{port}'}"
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise InputError(
+            f"base URL '{given}': a project cannot live below a path; give it a host name of its own, such as {address}"
+        )
+    if parts.username is not None:
+        raise InputError(f"base URL '{given}': leave out the name and the password; write {address}")
+    return address
+
+
+def hash_password(password: str) -> str:
+    """A password as it may be stored: salt and scrypt digest, both in hexadecimal."""
+    salt = secrets.token_bytes(16)
+    return f"{salt.hex()}${hashlib.scrypt(password.encode(), salt=salt, **SCRYPT).hex()}"
+
+
+def check_password(password: str, hashed: str) -> bool:
+    """Whether a password is the one that was hashed."""
+    salt, digest = hashed.split("$")
+    given = hashlib.scrypt(password.encode(), salt=bytes.fromhex(salt), **SCRYPT)
+    return hmac.compare_digest(given, bytes.fromhex(digest))
+
+
+@dataclass
+class Logins:
+    """The researcher's login: a password, one-time links, and who is logged in.
+
+    They are kept in the file logins.json of the project's folder, as hashes, for its owner alone: so they survive a
+    restart, and `dissensus collect login` can make a link beside the server.
+
+    Attributes:
+        folder: the project's.
+        clock: gives UNIX seconds.
+        lasting: how many seconds a session or an unused link lasts.
+    """
+
+    folder: Path
+    clock: Callable[[], float] = time.time
+    lasting: float = 24 * 3600
+
+    @property
+    def has_password(self) -> bool:
+        """Whether there is a password to log in with; otherwise there are only one-time links."""
+        return self._kept()["password"] is not None
+
+    def set_password(self, password: str | None) -> None:
+        """Set the password, or have none; if it is another one than before, everybody is logged out."""
+        before = self._kept()["password"]
+        if before is not None and password is not None and check_password(password, before):
+            return
+        with self._changed() as kept:
+            kept["password"] = None if password is None else hash_password(password)
+            if before is not None or password is not None:
+                kept["sessions"] = {}
+
+    @property
+    def address(self) -> str | None:
+        """Where the project was served last; None if it never was."""
+        address: str | None = self._kept()["address"]
+        return address
+
+    def set_address(self, address: str) -> None:
+        """Remember where the project is served."""
+        with self._changed() as kept:
+            kept["address"] = address
+
+    def one_time_link(self) -> str:
+        """A path that logs one person in, once."""
+        token = new_token()
+        with self._changed() as kept:
+            kept["links"][_digest(token)] = self.clock() + self.lasting
+        return f"/researcher/enter/{token}"
+
+    def enter_by_link(self, token: str) -> str | None:
+        """The new session, or None if the link was used, is too old or never existed."""
+        with self._changed() as kept:
+            expires = kept["links"].pop(_digest(token), 0.0)
+        return self._begin() if self.clock() < expires else None
+
+    def enter_by_password(self, password: str) -> str | None:
+        """The new session, or None if the password is wrong (which takes as long to find out)."""
+        hashed = self._kept()["password"]
+        if hashed is None or not check_password(password, hashed):
+            return None
+        return self._begin()
+
+    def inside(self, session: str | None) -> bool:
+        """Whether a cookie belongs to somebody who is logged in."""
+        return session is not None and self.clock() < self._kept()["sessions"].get(_digest(session), 0.0)
+
+    def leave(self, session: str) -> None:
+        """Forget a session."""
+        with self._changed() as kept:
+            kept["sessions"].pop(_digest(session), None)
+
+    def _begin(self) -> str:
+        session = new_token()
+        with self._changed() as kept:
+            kept["sessions"][_digest(session)] = self.clock() + self.lasting
+        return session
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / "logins.json"
+
+    def _kept(self) -> dict[str, Any]:
+        """What is in the file, without what is over; a file that is missing or damaged logs nobody in."""
+        try:
+            kept = json.loads(self._path.read_bytes())
+            now = self.clock()
+            alive = {
+                name: {str(digest): float(end) for digest, end in kept[name].items() if now < end}
+                for name in ("links", "sessions")
+            }
+            return {"password": kept["password"], "address": kept["address"], **alive}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return {"password": None, "address": None, "links": {}, "sessions": {}}
+
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, Any]]:
+        """What is in the file, to change; other processes wait for their turn."""
+        with FileLock(self.folder / "logins.lock", timeout=10):
+            kept = self._kept()
+            yield kept
+            with whole_file(self._path, remedy="nobody can log in; mend the rights of the folder") as part:
+                part.touch(mode=0o600)
+                part.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+@dataclass
+class Buckets:
+    """Token buckets, one for each key: ``burst`` requests at once, then ``rate`` per second.
+
+    Beyond ``kept`` keys, those unseen for longest are forgotten; a forgotten one starts full, which can only help a
+    visitor.
+    """
+
+    rate: float
+    burst: float
+    kept: int = 100_000
+    _levels: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def wait(self, key: str, now: float) -> float:
+        """Take one token: 0 if there was one, else the seconds until there is."""
+        level, seen = self._levels.pop(key, (self.burst, now))
+        level = min(self.burst, level + max(0.0, now - seen) * self.rate)
+        short = level < 1
+        self._levels[key] = (level if short else level - 1, now)
+        while len(self._levels) > self.kept:
+            self._levels.popitem(last=False)
+        return (1 - level) / self.rate if short else 0.0
+
+
+@dataclass
+class Limits:
+    """The buckets of one server. A laboratory of a hundred people behind one address gets through; a script does not.
+
+    Attributes:
+        session: requests from one annotator (an item is a save, its picture and now and then a heartbeat).
+        address: requests from one network address.
+        arrivals: new participants from one network address, since each is a row in the database.
+        logins: guesses at the researcher's password from one network address.
+    """
+
+    session: Buckets = field(default_factory=lambda: Buckets(rate=10, burst=60))
+    address: Buckets = field(default_factory=lambda: Buckets(rate=200, burst=1000))
+    arrivals: Buckets = field(default_factory=lambda: Buckets(rate=1, burst=200))
+    logins: Buckets = field(default_factory=lambda: Buckets(rate=1 / 30, burst=8))
+
+
+def content_policy(*, framed_by: tuple[str, ...]) -> str:
+    """The Content-Security-Policy of every page: nothing but our own files, no inline script or style."""
+    frames, no_frame = " ".join(framed_by), "'none'"
+    own = " ".join(("'self'", *framed_by))
+    return (
+        "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; "
+        f"object-src 'none'; base-uri 'none'; form-action {own}; frame-ancestors {frames or no_frame}"
+    )
+
+
+class Guard:
+    """The guard around the app: limits the size of bodies and the rate of requests, and adds headers to responses."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limits: Limits | None,
+        clock: Callable[[], float],
+        https: bool,
+        refuse: Callable[[Scope, TurnedAway], Response],
+        heard: Callable[[str, str], None],
+        framed_by: tuple[str, ...] = (),
+    ) -> None:
+        """`refuse` draws a refusal; `heard` is told the address and the X-Forwarded-For of requests that have one."""
+        self.app = app
+        self.limits = limits
+        self.clock = clock
+        self.refuse, self.heard = refuse, heard
+        headers = {
+            "Content-Security-Policy": content_policy(framed_by=framed_by),
+            "X-Content-Type-Options": "nosniff",
+            # Not "no-referrer": browsers would then send "Origin: null" with our own posts.
+            "Referrer-Policy": "same-origin",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+            **({} if framed_by else {"X-Frame-Options": "DENY"}),
+            **({"Strict-Transport-Security": "max-age=31536000"} if https else {}),
+        }
+        # Encoded once, not for every response: an answer is stored in less than a millisecond.
+        self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                # Our own files may be cached if the browser checks them each time; pages and answers never.
+                kept = (b"cache-control", b"no-cache" if scope["path"].startswith("/static/") else b"no-store")
+                given = message["headers"]
+                there = {name for name, _ in given}
+                message["headers"] = [*given, *(each for each in (*self.headers, kept) if each[0] not in there)]
+            await send(message)
+
+        refused = self._refused(scope)
+        if refused is not None:
+            await self.refuse(scope, refused)(scope, receive, with_headers)
+            return
+        taken = 0
+
+        async def measured() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > LARGEST_BODY:
+                raise BodyTooLarge
+            return message
+
+        await self.app(scope, measured, with_headers)
+
+    def _refused(self, scope: Scope) -> TurnedAway | None:
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > LARGEST_BODY:
+            return TOO_LARGE
+        forwarded = headers.get("x-forwarded-for")
+        if forwarded is not None:
+            self.heard(address_of(scope), forwarded)
+        if self.limits is None:
+            return None
+        now = self.clock()
+        wait = self.limits.address.wait(address_of(scope), now)
+        session = cookie_parser(headers.get("cookie", "")).get(ANNOTATOR_COOKIE)
+        if session is not None and not wait:
+            wait = self.limits.session.wait(session, now)
+        return too_many(wait) if wait else None
+
+
+class BodyTooLarge(Exception):  # noqa: N818
+    """A body that did not give its length turned out larger than any honest one."""
+
+
+def address_of(scope: Scope) -> str:
+    """The network address of a request, as the server (or its trusted proxy) reports it."""
+    client = scope.get("client")
+    return str(client[0]) if client else "unknown"
+
+
+@dataclass(frozen=True)
+class TurnedAway:
+    """A request that is refused before a page has seen it.
+
+    Attributes:
+        status: of HTTP.
+        kind: for scripts.
+        wait: seconds after which it may be tried again; None for never.
+    """
+
+    status: int
+    kind: str
+    wait: int | None = None
+
+
+TOO_LARGE: Final = TurnedAway(413, "size")
+
+
+def too_many(wait: float) -> TurnedAway:
+    """TurnedAway for now, with the seconds to wait."""
+    return TurnedAway(429, "rate", max(1, round(wait)))

@@ -1,0 +1,204 @@
+"""The web server of a project: every page and every route, behind one guard."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from dissensus.errors import InputError
+from dissensus_collect.store.database import DiskFull
+from dissensus_collect.web import annotator_pages, researcher_pages
+from dissensus_collect.web.security import (
+    TOO_LARGE,
+    BodyTooLarge,
+    Guard,
+    Limits,
+    Logins,
+    address_of,
+)
+from dissensus_collect.web.site import Refusal, ServerSettings, Site, can_start, refuse, site_of, turned_away
+from dissensus_collect.work.answers import Refused
+from dissensus_collect.work.participants import shut_by_researcher
+from dissensus_collect.work.recruitment import MTURK_FRAMES, NotInvited, key_set_of
+
+if TYPE_CHECKING:
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Database
+
+__all__ = ["ServerSettings", "create_app", "one_time_link"]
+
+FULL_SECONDS = 60.0
+"""How often the log is told that the disk is full, as long as it is."""
+STATUS = {"incomplete": 422, "illegal": 422, "foreign": 404, "closed": 409}
+"""The HTTP status of each kind of refusal."""
+
+
+def create_app(project: Project, database: Database, *, settings: ServerSettings | None = None) -> Starlette:
+    """The server of a project, as one ASGI app for one process.
+
+    Args:
+        project: the project.
+        database: where answers are kept; the caller closes it.
+        settings: how it is served.
+    """
+    settings = settings or ServerSettings()
+    logins = Logins(project.folder, settings.clock)
+    logins.set_password(settings.password)
+    site = Site(
+        project=project,
+        database=database,
+        settings=settings,
+        logins=logins,
+        limits=Limits() if settings.rate_limits else None,
+        keys=key_set_of(project.recruitment, base_url=settings.base_url),
+        paused=database.read_now(shut_by_researcher) == "paused",
+    )
+    framed_by = MTURK_FRAMES if project.recruitment.kind == "mturk" else ()
+    app = Starlette(
+        routes=[
+            *annotator_pages.ROUTES,
+            *researcher_pages.ROUTES,
+            Route("/health", health, methods=["GET"]),
+            Mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static"),
+        ],
+        middleware=[
+            Middleware(
+                Guard,
+                limits=site.limits,
+                clock=settings.clock,
+                https=site.https,
+                refuse=lambda scope, told: turned_away(Request(scope), told),
+                heard=lambda address, forwarded: _heard(site, address, forwarded),
+                framed_by=framed_by,
+            )
+        ],
+        exception_handlers={
+            Refusal: _refusal,
+            annotator_pages.NotDue: _not_due,
+            Refused: _refused,
+            NotInvited: _not_invited,
+            DiskFull: _disk_full,
+            InputError: _input_error,
+            BodyTooLarge: lambda request, error: turned_away(request, TOO_LARGE),
+            # Whoever went away reads no answer, and it is nobody's fault.
+            ClientDisconnect: lambda request, error: Response(status_code=400),
+            HTTPException: _http,
+            Exception: _failure,
+        },
+    )
+    # A redirect that adds a slash would lead to whatever host and scheme a request claims.
+    app.router.redirect_slashes = False
+    app.state.site = site
+    return app
+
+
+def one_time_link(app: Starlette) -> str:
+    """A path that logs a researcher in, once, within a day."""
+    site: Site = app.state.site
+    return site.logins.one_time_link()
+
+
+async def health(request: Request) -> Response:
+    """For monitors and `collect doctor`: that the project is served, and whether a proxy is trusted."""
+    forwarded, address = request.headers.get("x-forwarded-for"), address_of(request.scope)
+    proxy = "none" if forwarded is None else "trusted" if address in forwarded else "untrusted"
+    told = {"dissensus": "collect", "time": site_of(request).now(), "proxy": proxy}
+    return JSONResponse({**told, **({"from": address} if proxy == "untrusted" else {})})
+
+
+async def _refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    if error.status == 401 and request.url.path.startswith("/researcher") and "/api/" not in request.url.path:
+        return RedirectResponse("/researcher/login", 303)
+    if error.status != 401:
+        return refuse(request, error.sentence, status=error.status, kind=error.kind)
+    plain = site_of(request).project.recruitment.kind == "plain"
+    return refuse(request, error.sentence, status=401, kind=error.kind, heading="Your session has ended", start=plain)
+
+
+async def _not_due(request: Request, error: Exception) -> Response:
+    assert isinstance(error, annotator_pages.NotDue)
+    return RedirectResponse(error.screen, 303)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return refuse(request, _sentence(str(error)), status=STATUS[error.kind], kind=error.kind)
+
+
+async def _not_invited(request: Request, error: Exception) -> Response:
+    assert isinstance(error, NotInvited)
+    return refuse(
+        request,
+        error.sentence,
+        status=403,
+        kind="not-invited",
+        heading="This link does not work",
+        values=error.values,
+    )
+
+
+async def _disk_full(request: Request, error: Exception) -> Response:
+    site = site_of(request)
+    if site.said_full_at is None or time.monotonic() - site.said_full_at > FULL_SECONDS:
+        # The log may lie on the disk that is full; it is told again when it can be.
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"dissensus collect: {time.strftime('%Y-%m-%d %H:%M:%S')}: {error}\n")
+            sys.stderr.flush()
+            site.said_full_at = time.monotonic()
+    return refuse(
+        request,
+        "The server's disk is full and nothing was stored; what was stored before is safe, please try again later.",
+        status=507,
+        kind="disk-full",
+        heading="The server has no room",
+    )
+
+
+async def _input_error(request: Request, error: Exception) -> Response:
+    return refuse(request, _sentence(str(error)), status=400, kind="input")
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return refuse(
+            request,
+            "There is no such page.",
+            status=404,
+            kind="missing",
+            heading="Not here",
+            start=can_start(request),
+        )
+    return refuse(request, f"{error.detail}.", status=error.status_code, kind="http")
+
+
+async def _failure(request: Request, error: Exception) -> Response:
+    # Starlette logs the error; the visitor learns nothing about the machine.
+    return refuse(
+        request,
+        "Something went wrong on our side; please try again in a moment. What was saved stays saved.",
+        status=500,
+        kind="failure",
+    )
+
+
+def _heard(site: Site, address: str, forwarded: str) -> None:
+    """Remembers a proxy whose word on its visitors' addresses was not taken: to us they are all one visitor."""
+    if site.settings.base_url is not None and address not in forwarded:
+        site.untrusted = address
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

@@ -1,0 +1,315 @@
+"""What all pages of a project's server share: who asks, what they may post, and how pages are rendered."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from dissensus_collect.project.language import NAMES, language, preferred
+from dissensus_collect.web.media import Offered
+from dissensus_collect.web.security import (
+    ANNOTATOR_COOKIE,
+    RESEARCHER_COOKIE,
+    Limits,
+    Logins,
+    csrf_token,
+    keyed_name,
+    same_origin,
+    same_secret,
+)
+from dissensus_collect.work.participants import annotator_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.datastructures import FormData
+    from starlette.requests import Request
+
+    from dissensus_collect.project.language import Language
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Cursor, Database
+    from dissensus_collect.web.security import TurnedAway
+    from dissensus_collect.work.participants import Annotator
+    from dissensus_collect.work.recruitment import KeySet
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """How a project is served.
+
+    Attributes:
+        clock: gives UNIX seconds; simulations use a faster one.
+        rate_limits: whether requests from one session or address are limited; simulated annotators share an address.
+        base_url: the address that people use, if a proxy hides it; with ``https`` cookies are secure, and signed links
+            must name it.
+        password: the researcher's; with None there are only one-time links.
+    """
+
+    clock: Callable[[], float] = time.time
+    rate_limits: bool = True
+    base_url: str | None = None
+    password: str | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How an annotator stood before a decision: whether a researcher had kept them before, and why they were out."""
+
+    annotator: int
+    kept: int
+    reason: str | None
+
+
+@dataclass(kw_only=True)
+class Site:
+    """A served project.
+
+    Attributes:
+        project: the project.
+        database: where answers are kept.
+        settings: how it is served.
+        logins: who is logged in as a researcher.
+        limits: on the rate of requests; None for none.
+        keys: that may have signed links; None if links are not signed.
+        offered: pictures and whose they are.
+        paused: whether no items are being handed out.
+        revealed: researcher sessions that chose to see answers while the project is running.
+        said_full_at: when the log was last told that the disk is full, in seconds of the machine's own clock.
+        undo: by researcher session, the last decision on annotators that can be taken back, and on whom it was.
+        untrusted: the address of a proxy that says who its visitors are and is not trusted; None for none.
+    """
+
+    project: Project
+    database: Database
+    settings: ServerSettings
+    logins: Logins
+    limits: Limits | None
+    keys: KeySet | None
+    offered: Offered = field(default_factory=Offered)
+    paused: bool = False
+    revealed: set[str] = field(default_factory=set)
+    said_full_at: float | None = None
+    untrusted: str | None = None
+    undo: dict[str, tuple[str, tuple[Standing, ...]]] = field(default_factory=dict)
+
+    @property
+    def https(self) -> bool:
+        """Whether people connect by HTTPS."""
+        return (self.settings.base_url or "").startswith("https://")
+
+    def now(self) -> float:
+        """UNIX seconds by the project's clock."""
+        return self.settings.clock()
+
+
+LANGUAGE_COOKIE: Final = "dissensus_language"
+"""The language that a visitor chose."""
+
+
+class Refusal(Exception):  # noqa: N818
+    """A request that is refused with a sentence and an HTTP status."""
+
+    def __init__(self, sentence: str, status: int, kind: str) -> None:
+        super().__init__(sentence)
+        self.sentence, self.status, self.kind = sentence, status, kind
+
+
+def signed_out() -> Refusal:
+    """The refusal of a session that we do not know: the cookie is missing, or its participant was deleted."""
+    return Refusal("Your session has ended; please open the link that brought you here again.", 401, "session")
+
+
+def forged() -> Refusal:
+    """The refusal of a post that did not come from one of our pages."""
+    return Refusal(
+        "This did not come from a page of this project; please reload the page and try again.", 403, "forged"
+    )
+
+
+def site_of(request: Request) -> Site:
+    """The served project that a request is about."""
+    site: Site = request.app.state.site
+    return site
+
+
+def session_of(request: Request) -> str:
+    """The annotator's session, or a refusal."""
+    session = request.cookies.get(ANNOTATOR_COOKIE)
+    if not session:
+        raise signed_out()
+    return session
+
+
+def known(cursor: Cursor, session: str) -> Annotator:
+    """The annotator of a session, or a refusal."""
+    found = annotator_of(cursor, session)
+    if found is None or found.state == "deleted":
+        raise signed_out()
+    return found
+
+
+def is_researcher(request: Request) -> bool:
+    """Whether a request comes from a researcher who is logged in."""
+    return site_of(request).logins.inside(request.cookies.get(RESEARCHER_COOKIE))
+
+
+def _check_post(request: Request, session: str | None, token: str) -> None:
+    honest = same_origin(request.headers, base_url=site_of(request).settings.base_url)
+    if not session or not honest or not same_secret(token, csrf_token(session)):
+        raise forged()
+
+
+HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+"""An escaped half of a pair of surrogates, as browsers write it in JSON."""
+
+
+async def posted_json(request: Request, session: str) -> dict[str, Any]:
+    """The body of a post by one of our scripts; the token is in a header."""
+    _check_post(request, session, request.headers.get("x-csrf-token", ""))
+    sent = await request.body()
+    try:
+        # Given bytes, it would let halves of pairs through that are not escaped.
+        body = json.loads(sent.decode())
+        if HALF.search(sent):
+            # Half a pair of surrogates is no character, and no database takes it.
+            json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise Refusal("The request is not a JSON object; please reload the page.", 400, "illegal")
+    return body
+
+
+async def posted_form(request: Request, session: str | None, *, fields: int = 50) -> FormData:
+    """The fields of one of our forms, at most so many; the token is one of them."""
+    form = await request.form(max_files=0, max_fields=fields)
+    _check_post(request, session, str(form.get("csrf", "")))
+    return form
+
+
+def text_of(body: Mapping[str, Any], name: str, *, longest: int = 200) -> str:
+    """A text field of a posted object, or a refusal."""
+    value = body.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= longest:
+        raise Refusal(f"'{name}' must be text of 1 to {longest} characters.", 422, "illegal")
+    return value
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of a text, separated by blank lines; other line breaks are kept only before an entry of a list."""
+    parted = [each.strip() for each in re.split(r"\n\s*\n", text)]
+    return [re.sub(r"\s*\n\s*(?!\s|[-*•]|\d+[.)])", " ", each) for each in parted if each]
+
+
+TEMPLATES: Final = Environment(
+    loader=PackageLoader("dissensus_collect.web"),
+    autoescape=select_autoescape(enabled_extensions=("html.jinja",), default=True),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+TEMPLATES.globals["paragraphs"] = paragraphs
+
+
+def draw(name: str, **words: Any) -> str:
+    """A template filled with words, all of them escaped; in English, from left to right, if no language is given."""
+    plain = {"lang": "en", "dir": "ltr", "say": language("en").marked, "told": str, "words_of_scripts": ""}
+    return TEMPLATES.get_template(f"{name}.html.jinja").render(plain | words)
+
+
+def language_of(request: Request) -> Language:
+    """The language in which a visitor is spoken to: the one chosen, or the one that the browser prefers."""
+    accepted = request.headers.get("accept-language", "")
+    return language(
+        preferred(site_of(request).project.languages, chosen=request.cookies.get(LANGUAGE_COOKIE), accepted=accepted)
+    )
+
+
+def page(request: Request, name: str, *, session: str | None = None, status: int = 200, **words: Any) -> HTMLResponse:
+    """A page of the project; ``session`` gives it the token that its posts need."""
+    project, tongue = site_of(request).project, language_of(request)
+    told = project.told(tongue.code)
+    about = {
+        "lang": tongue.code,
+        "dir": tongue.direction,
+        "languages": [(code, NAMES[code]) for code in project.languages],
+        "say": tongue.marked,
+        "told": lambda text: told.get(text, text),
+        "words_of_scripts": json.dumps(tongue.scripts, ensure_ascii=False),
+        "title": told.get("title", project.texts.title),
+        "contact": told.get("contact", project.texts.contact),
+        "csrf": csrf_token(session) if session else "",
+        "checked": bool(project.comprehension),
+        "least_width": project.screen.least_width,
+    }
+    return HTMLResponse(draw(name, **about, **words), status)
+
+
+def message(
+    request: Request, heading: str, text: str, *, status: int = 200, link: str = "", link_text: str = ""
+) -> Response:
+    """A page with a heading and a sentence."""
+    return page(request, "message", status=status, heading=heading, text=text, link=link, link_text=link_text)
+
+
+def refuse(
+    request: Request,
+    sentence: str,
+    *,
+    status: int,
+    kind: str,
+    heading: str = "This did not work",
+    start: bool = False,
+    values: Mapping[str, str] | None = None,
+) -> Response:
+    """A refusal in the visitor's language, as JSON for a script and as a page for a person.
+
+    Args:
+        request: the request.
+        sentence: in English, with names in braces for ``values``.
+        status: of HTTP.
+        kind: for scripts.
+        heading: of the page, in English.
+        start: whether the first page of the project is a way on.
+        values: of the sentence.
+    """
+    tongue = language_of(request)
+    told = tongue.say(sentence, **values) if values else tongue.told(sentence)
+    if "/api/" in request.url.path:
+        return JSONResponse({"error": told, "kind": kind, "start": start}, status)
+    link = ("/", tongue.say("Open the project again")) if start else ("", "")
+    return message(request, tongue.told(heading), told, status=status, link=link[0], link_text=link[1])
+
+
+def turned_away(request: Request, told: TurnedAway) -> Response:
+    """The answer to a request that was refused before a page has seen it."""
+    if told.wait is None:
+        return refuse(
+            request, "This request is larger than any page of this project sends.", status=told.status, kind=told.kind
+        )
+    response = refuse(
+        request,
+        "Too many requests come from your network at once. Please wait a moment and try again; nothing is lost.",
+        status=told.status,
+        kind=told.kind,
+        heading="One moment, please",
+    )
+    response.headers["Retry-After"] = str(told.wait)
+    return response
+
+
+def can_start(request: Request) -> bool:
+    """Whether somebody finds into the project by its address alone, without a link from a platform."""
+    site = site_of(request)
+    return site.project.recruitment.kind == "plain" or ANNOTATOR_COOKIE in request.cookies
+
+
+def session_tag(session: str) -> str:
+    """A name under which a browser stores what belongs to a session, without giving the session away."""
+    return keyed_name(session, "browser")

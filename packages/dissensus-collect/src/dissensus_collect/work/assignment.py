@@ -1,0 +1,637 @@
+"""Who is shown which item: leases ensure that every item gets exactly k votes.
+
+A lease holds one slot of an item while somebody works on it. It is prolonged by signs of life and given back when they
+stop. Finished work never expires, and an answer that comes after its lease is kept and counts if a slot is still free.
+Nothing here reads a clock: `now` is UNIX seconds, given by the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dissensus.responses import RESPONSES
+from dissensus_collect.project.orders import class_order, fraction, gold_places
+from dissensus_collect.store.events import log_event
+from dissensus_collect.store.slots import TAKE_SLOT, free_slot, retire, take_slot
+from dissensus_collect.work.answers import Answers, Refused, amounts_of, responses_of
+from dissensus_collect.work.gold import apply_gold_rule, gold_missed
+from dissensus_collect.work.participants import away_since
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Cursor
+
+RETRY_SECONDS: Final = 30.0
+SET_ASIDE: Final = 3
+"""How many people must report a problem with an item before it is set aside by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """An item as an annotator may see it: an image file or a text. Nothing gives away that it is gold."""
+
+    id: int
+    media: str | None
+    text: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assigned:
+    """A lease.
+
+    Attributes:
+        assignment: the name that the browser uses; it cannot be guessed.
+        item: the item to look at.
+        number: the item's place among those of this annotator, from 1.
+        of: how many items the annotator gets in total.
+        classes: in the order shown.
+        layout: of the answers.
+        expires: when it is given back unless there is a sign of life.
+        draft: by class as text, values that were filled in before a reload; None if there are none.
+        done: whether it was answered before and the annotator went back to it.
+    """
+
+    assignment: str
+    item: Shown
+    number: int
+    of: int
+    classes: tuple[int, ...]
+    layout: str
+    expires: float
+    draft: Mapping[str, Any] | None
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Finished:
+    """There is nothing more to do."""
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """All that is left is with other annotators, who may yet give it back."""
+
+    retry_seconds: float = RETRY_SECONDS
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Another tab of the same annotator is at work."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    """How long a lease lasts.
+
+    Attributes:
+        expires: when it ends.
+        mine: false if another tab has taken over.
+        held: false if it ran out and the item was given to somebody else; an answer is kept all the same.
+    """
+
+    expires: float
+    mine: bool
+    held: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """What became of an answer: whether it was stored before, whether it counts towards k, and whether it came late."""
+
+    duplicate: bool
+    counted: bool
+    late: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """How far a project has come.
+
+    Attributes:
+        items: how many there are to vote on.
+        by_votes: for each number of counted votes, how many items have it.
+        complete: items that have all the votes they want.
+        counted: votes that count.
+        needed: votes that are wanted in total.
+        leases: open leases that hold a slot.
+        spare: judgements that are kept but do not count, not including gold items.
+        late: judgements that came after their lease.
+        problems: how many were reported.
+        retired: items that were set aside; they are in none of the numbers above.
+        voided: judgements that a researcher does not use.
+        annotators: how many there are in each state; those who have gone away in the middle are "left".
+        excluded: annotators who do not count, not including deleted ones.
+    """
+
+    items: int
+    by_votes: Mapping[int, int]
+    complete: int
+    counted: int
+    needed: int
+    leases: int
+    spare: int
+    late: int
+    problems: int
+    retired: int
+    voided: int
+    annotators: Mapping[str, int]
+    excluded: int
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """What the choice of an item needs to know about an annotator, read at once.
+
+    Attributes:
+        next_expiry: when the first open lease, of whoever it may be, runs out or has run out.
+        has_lease: whether there is a lease of their own, open or run out.
+        next_id: of the next assignment. Who writes is alone, so it can be read ahead, and nobody waits for the insert.
+    """
+
+    id: int
+    state: str
+    counts: int
+    done: int
+    gold_done: int
+    tab: str | None
+    seen_at: float
+    waiting_since: float | None
+    quota: int
+    next_expiry: float | None
+    has_lease: bool
+    next_id: int
+
+
+_LEASE: Final = (
+    "SELECT assignment.id, assignment.token, assignment.number, assignment.class_order, assignment.expires, "
+    "assignment.draft, item.id, item.media, item.text, item.role, assignment.state, item.retired_at "
+    "FROM assignment JOIN item ON item.id = assignment.item "
+)
+_OPEN_ITEM: Final = (
+    "FROM item WHERE free > 0 AND spread {} ? AND NOT EXISTS "
+    "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) ORDER BY spread LIMIT 1"
+)
+_LOOK: Final = tuple(f"SELECT id, media, text {_OPEN_ITEM.format(side)}" for side in (">=", "<"))
+_TAKE: Final = tuple(
+    f"{TAKE_SLOT} WHERE id = (SELECT id {_OPEN_ITEM.format(side)}) RETURNING id, media, text" for side in (">=", "<")
+)
+
+
+def next_item(
+    cursor: Cursor, project: Project, annotator: int, *, now: float, tab: str
+) -> Assigned | Finished | Nothing | Elsewhere:
+    """What an annotator should do next: the same item, however often it is asked for, until it is answered.
+
+    Args:
+        cursor: the writer's cursor.
+        project: the project.
+        annotator: the annotator's id.
+        now: the time.
+        tab: which tab of the browser asks; only one works at a time.
+    """
+    worker = _worker(cursor, project, annotator)
+    if worker.next_expiry is not None and worker.next_expiry < now:
+        expire_leases(cursor, now=now)
+    if worker.state not in ("working", "finished"):
+        raise Refused("closed", "this session is not at work; go to its first page")
+    if worker.tab not in (None, tab) and now - worker.seen_at < 2 * project.lease.heartbeat:
+        return Elsewhere()
+    resumed = _resumed(cursor, project, worker, now=now) if worker.has_lease else None
+    found = resumed or _new_lease(cursor, project, worker, now=now)
+    if found is None:
+        _seen(cursor, annotator, now=now, tab=tab)
+        return _finished_or_waiting(cursor, project, worker, now=now)
+    # Who has just saved in this tab is noted as seen already.
+    if (worker.state, worker.tab, worker.seen_at, worker.waiting_since) != ("working", tab, now, None):
+        cursor.execute(
+            "UPDATE annotator SET seen_at = ?, tab = ?, waiting_since = NULL, state = 'working', finished_at = NULL "
+            "WHERE id = ?",
+            (now, tab, annotator),
+        )
+    return found
+
+
+def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int) -> Shown | None:
+    """The item that an annotator would get under a number if it were handed out now, so that it can be loaded ahead."""
+    worker = _worker(cursor, project, annotator)
+    item = None
+    if number in gold_places(project, worker.id, worker.quota + len(project.gold_items)):
+        item = _unseen_gold(cursor, project, worker)
+    item = item or _open_item(cursor, project, worker, number)
+    return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
+
+
+def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, tab: str) -> Lease:
+    """A sign of life: prolongs a lease, or renews one that ran out if its slot is still free."""
+    number, item, state, expires, holds, role, retired_at, counts, owner = _mine(
+        cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.expires, "
+        "assignment.holds, item.role, item.retired_at, annotator.counts, annotator.tab",
+    )  # fmt: skip
+    if owner not in (None, tab):
+        return Lease(expires=expires, mine=False, held=state == "open")
+    _seen(cursor, annotator, now=now, tab=tab)
+    if state not in ("open", "expired"):
+        # While somebody looks at an earlier item again, the lease of their next one is prolonged.
+        expires = now + project.lease.seconds
+        cursor.execute("UPDATE assignment SET expires = ? WHERE annotator = ? AND state = 'open'", (expires, annotator))
+        return Lease(expires=expires, mine=True, held=state == "done")
+    busy = cursor.execute(
+        "SELECT 1 FROM assignment WHERE annotator = ? AND state = 'open' AND id <> ?", (annotator, number)
+    ).fetchone()
+    if state == "expired" and busy is None and retired_at is None:
+        takes = role == "vote" and bool(counts)
+        if not takes or take_slot(cursor, item):
+            state, holds = "open", int(takes)
+    if state == "open":
+        expires = now + project.lease.seconds
+        cursor.execute(
+            "UPDATE assignment SET state = 'open', holds = ?, expires = ? WHERE id = ?", (holds, expires, number)
+        )
+    return Lease(expires=expires, mine=True, held=state == "open")
+
+
+def keep_draft(cursor: Cursor, annotator: int, *, assignment: str, values: Mapping[str, Any]) -> None:
+    """Keeps half-filled values (as the browser sent them, checked by the caller) for a reload."""
+    (number, state) = _mine(cursor, annotator, assignment, "assignment.id, assignment.state")
+    if state in ("open", "expired"):
+        cursor.execute("UPDATE assignment SET draft = ? WHERE id = ?", (json.dumps(dict(values)), number))
+
+
+def save(
+    cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, uuid: str, answers: Answers
+) -> Saved:
+    """Stores a complete answer. The same uuid again stores nothing and reports what became of the first.
+
+    Args:
+        cursor: the writer's cursor.
+        project: the project.
+        annotator: the id of the annotator who answers.
+        now: the time.
+        assignment: the assignment that is answered.
+        uuid: the browser's own id of this answer.
+        answers: from `check_answers`.
+    """
+    if not 8 <= len(uuid) <= 64:
+        raise Refused("illegal", "an answer needs a uuid of its own")
+    number, item, name, role, state, holds, counts, late, expires, reopened, who_counts, ending, new, before = _mine(
+        cursor, annotator, assignment, "assignment.id, item.id, item.name, item.role, assignment.state, "
+        "assignment.holds, assignment.counts, assignment.late, assignment.expires, annotator.reopened, "
+        "annotator.counts, annotator.state, (SELECT coalesce(max(judgement.id), 0) + 1 FROM judgement), "
+        "(SELECT judgement.assignment FROM judgement WHERE uuid = ?)", uuid,
+    )  # fmt: skip
+    if before is not None:
+        if before != number:
+            raise Refused("foreign", "this uuid belongs to another answer")
+        return Saved(duplicate=True, counted=bool(counts), late=bool(late))
+    if ending in ("no-consent", "screened-out") or state in ("problem", "deleted"):
+        raise Refused("closed", "this item is closed; ask for the next one")
+    if state == "done" and reopened != number:
+        raise Refused("closed", "this item was answered already; ask for the next one")
+    responses = responses_of(project, answers.values)
+    revised = state == "done"
+    _store(cursor, project, number, new=new, now=now, uuid=uuid, answers=answers, responses=responses, revised=revised)
+    missed = int(gold_missed(project, name, responses)) if role == "gold" else None
+    if revised:
+        cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
+        cursor.execute("UPDATE annotator SET seen_at = ?, reopened = NULL WHERE id = ?", (now, annotator))
+    else:
+        late = int(state == "expired" or now > expires)
+        counts = int(role == "vote" and bool(who_counts) and (bool(holds) or take_slot(cursor, item)))
+        if counts:
+            cursor.execute("UPDATE item SET leased = leased - 1, counted = counted + 1 WHERE id = ?", (item,))
+        cursor.execute(
+            "UPDATE assignment SET state = 'done', holds = 0, counts = ?, late = ?, missed = ?, done_at = ?, "
+            "draft = NULL WHERE id = ?",
+            (counts, late, missed, now, number),
+        )
+        column = "gold_done" if role == "gold" else "done"
+        cursor.execute(
+            f"UPDATE annotator SET {column} = {column} + 1, seen_at = ?, reopened = NULL WHERE id = ?", (now, annotator)
+        )
+    detail = {"assignment": number, "counted": bool(counts), "late": bool(late), "revision": revised}
+    log_event(cursor, now=now, annotator=annotator, kind="saved", detail=detail)
+    if role == "gold":
+        apply_gold_rule(cursor, project, annotator, now=now)
+    return Saved(duplicate=False, counted=bool(counts), late=bool(late))
+
+
+def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Assigned | None:
+    """The item answered last, which may be changed until the next one is saved; None if there is none to go back to."""
+    worker = _worker(cursor, project, annotator)
+    if not project.back or worker.state != "working":
+        return None
+    row = cursor.execute(
+        f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state = 'done' AND item.retired_at IS NULL "
+        "ORDER BY assignment.done_at DESC, assignment.number DESC LIMIT 1",
+        (annotator,),
+    ).fetchone()
+    if row is None:
+        return None
+    cursor.execute("UPDATE annotator SET reopened = ?, seen_at = ? WHERE id = ?", (row[0], now, annotator))
+    log_event(cursor, now=now, annotator=annotator, kind="back", detail={"assignment": row[0]})
+    given = cursor.execute(
+        "SELECT class, value, amount FROM response JOIN judgement ON judgement.id = response.judgement "
+        "WHERE judgement.assignment = ? AND judgement.current = 1",
+        (row[0],),
+    ).fetchall()
+    draft = {str(place): RESPONSES[value] if amount is None else int(amount) for place, value, amount in given}
+    return _assigned(project, worker, row, expires=row[4], draft=draft, done=True)
+
+
+def report_problem(cursor: Cursor, annotator: int, *, now: float, assignment: str, reason: str) -> None:
+    """Gives an item back without a vote; the annotator is not shown it again."""
+    number, item, state, holds = _mine(
+        cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.holds"
+    )
+    if state not in ("open", "expired"):
+        raise Refused("closed", "this item is closed; ask for the next one")
+    cursor.execute(
+        "UPDATE assignment SET state = 'problem', holds = 0, draft = NULL, problem = ? WHERE id = ?",
+        (reason[:500], number),
+    )
+    (problems,) = cursor.execute(
+        "UPDATE item SET problems = problems + 1 WHERE id = ? RETURNING problems", (item,)
+    ).fetchone()
+    log_event(cursor, now=now, annotator=annotator, kind="problem", detail={"assignment": number, "item": item})
+    if holds:
+        free_slot(cursor, item, now=now)
+    if problems >= SET_ASIDE:
+        retire(cursor, item, now=now, reason=f"{problems} people reported a problem with it", by="reports")
+
+
+def take_over(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
+    """Lets this tab work from now on; the other one learns of it at its next sign of life."""
+    _seen(cursor, annotator, now=now, tab=tab)
+    log_event(cursor, now=now, annotator=annotator, kind="take-over")
+
+
+def expire_leases(cursor: Cursor, *, now: float) -> int:
+    """Gives back the slots of leases without a sign of life, and returns how many. Finished work never expires."""
+    expired = cursor.execute(
+        "SELECT id, item, annotator, holds FROM assignment WHERE state = 'open' AND expires < ?", (now,)
+    ).fetchall()
+    for number, item, annotator, holds in expired:
+        cursor.execute("UPDATE assignment SET state = 'expired', holds = 0 WHERE id = ?", (number,))
+        log_event(cursor, now=now, annotator=annotator, kind="expired", detail={"assignment": number})
+        if holds:
+            free_slot(cursor, item, now=now)
+    return len(expired)
+
+
+def status_of(cursor: Cursor, project: Project, *, now: float) -> Status:
+    """How far a project has come."""
+    used = "role = 'vote' AND retired_at IS NULL"
+    by_votes = dict(cursor.execute(f"SELECT counted, count(*) FROM item WHERE {used} GROUP BY counted").fetchall())
+    complete, counted, needed, leases, problems = cursor.execute(
+        "SELECT coalesce(sum(CASE WHEN counted = wanted THEN 1 ELSE 0 END), 0), coalesce(sum(counted), 0), "
+        f"coalesce(sum(wanted), 0), coalesce(sum(leased), 0), coalesce(sum(problems), 0) FROM item WHERE {used}"
+    ).fetchone()
+    (retired,) = cursor.execute("SELECT count(*) FROM item WHERE retired_at IS NOT NULL").fetchone()
+    spare, late, voided = cursor.execute(
+        "SELECT coalesce(sum(CASE WHEN assignment.counts = 0 AND voided IS NULL THEN 1 ELSE 0 END), 0), "
+        "coalesce(sum(late), 0), count(voided) FROM assignment "
+        f"JOIN item ON item.id = assignment.item WHERE state = 'done' AND {used}"
+    ).fetchone()
+    (excluded,) = cursor.execute("SELECT count(*) FROM annotator WHERE counts = 0 AND state <> 'deleted'").fetchone()
+    reading, working = away_since(project, now=now)
+    annotators = cursor.execute(
+        "SELECT CASE WHEN state IN ('arrived', 'consented', 'practised') AND seen_at < ? THEN 'left' "
+        "WHEN state = 'working' AND seen_at < ? THEN 'left' ELSE state END AS now_at, count(*) FROM annotator "
+        "GROUP BY now_at",
+        (reading, working),
+    ).fetchall()
+    return Status(
+        items=sum(by_votes.values()),
+        by_votes=dict(sorted(by_votes.items())),
+        complete=int(complete),
+        counted=int(counted),
+        needed=int(needed),
+        leases=int(leases),
+        spare=int(spare),
+        late=int(late),
+        problems=int(problems),
+        retired=retired,
+        voided=int(voided),
+        annotators=dict(annotators),
+        excluded=excluded,
+    )
+
+
+def _worker(cursor: Cursor, project: Project, annotator: int) -> _Worker:
+    row = cursor.execute(
+        "SELECT id, state, counts, done, gold_done, tab, seen_at, waiting_since, (SELECT CASE WHEN vote_items < ? "
+        "THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?), "
+        "(SELECT expires FROM assignment WHERE assignment.state = 'open' ORDER BY expires LIMIT 1), "
+        "EXISTS (SELECT 1 FROM assignment WHERE assignment.annotator = annotator.id "
+        "AND assignment.state IN ('open', 'expired')), (SELECT coalesce(max(assignment.id), 0) + 1 FROM assignment) "
+        "FROM annotator WHERE id = ?",
+        (project.items_per_annotator, project.items_per_annotator, project.version, annotator),
+    ).fetchone()
+    if row is None:
+        raise Refused("closed", "this session is over")
+    return _Worker(*row)
+
+
+def _mine(cursor: Cursor, annotator: int, assignment: str, columns: str, *parameters: str) -> Any:
+    """Columns of an assignment, which must be the annotator's own, with the parameters of these columns."""
+    row = cursor.execute(
+        f"SELECT {columns} FROM assignment JOIN item ON item.id = assignment.item "
+        "JOIN annotator ON annotator.id = assignment.annotator "
+        "WHERE assignment.token = ? AND assignment.annotator = ?",
+        (*parameters, assignment, annotator),
+    ).fetchone()
+    if row is None:
+        raise Refused("foreign", "there is no such item in this session")
+    return row
+
+
+def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str | None = None) -> None:
+    cursor.execute("UPDATE annotator SET seen_at = ?, tab = coalesce(?, tab) WHERE id = ?", (now, tab, annotator))
+
+
+def _assigned(
+    project: Project,
+    worker: _Worker,
+    row: Any,
+    *,
+    expires: float,
+    draft: Mapping[str, Any] | None = None,
+    done: bool = False,
+) -> Assigned:
+    _, token, number, order, _, kept, item, media, text, *_ = row
+    return Assigned(
+        assignment=token,
+        item=Shown(id=item, media=media, text=text),
+        number=number,
+        of=worker.quota + len(project.gold_items),
+        classes=tuple(json.loads(order)),
+        layout=project.layout,
+        expires=expires,
+        draft=draft if draft is not None else None if kept is None else json.loads(kept),
+        done=done,
+    )
+
+
+def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
+    """The open lease, or else the last one that ran out, if its item may still be answered and would count."""
+    rows = cursor.execute(
+        f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state IN ('open', 'expired') ORDER BY "
+        "CASE WHEN assignment.state = 'open' THEN 0 ELSE 1 END, assignment.leased_at DESC",
+        (worker.id,),
+    ).fetchall()
+    expires = now + project.lease.seconds
+    for row in rows:
+        assignment, item, role, state, retired_at = row[0], row[6], row[9], row[10], row[11]
+        if retired_at is not None:
+            continue
+        if state == "open":
+            cursor.execute("UPDATE assignment SET expires = ? WHERE id = ?", (expires, assignment))
+            return _assigned(project, worker, row, expires=expires)
+        takes = role == "vote" and bool(worker.counts)
+        if (role == "vote" and worker.done >= worker.quota) or (takes and not take_slot(cursor, item)):
+            continue
+        cursor.execute(
+            "UPDATE assignment SET state = 'open', holds = ?, leased_at = ?, expires = ? WHERE id = ?",
+            (int(takes), now, expires, assignment),
+        )
+        log_event(cursor, now=now, annotator=worker.id, kind="resumed lease", detail={"assignment": assignment})
+        return _assigned(project, worker, row, expires=expires)
+    return None
+
+
+def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
+    number, total = worker.done + worker.gold_done + 1, worker.quota + len(project.gold_items)
+    gold_left = worker.gold_done < len(project.gold_items)
+    due = gold_left and number in gold_places(project, worker.id, total)
+    takes = bool(worker.counts) and not due
+    item = _open_item(cursor, project, worker, number, take=takes) if worker.done < worker.quota else None
+    holds = takes and item is not None
+    # Somebody who comes when everything is done is not shown gold items alone.
+    if gold_left and ((due and item is not None) or (item is None and worker.done > 0)):
+        item = _unseen_gold(cursor, project, worker) or item
+    if item is None:
+        return None
+    place, media, text = item
+    holds = holds or (bool(worker.counts) and take_slot(cursor, place))
+    token, order, expires = (
+        secrets.token_urlsafe(16),
+        class_order(project, worker.id, place),
+        now + project.lease.seconds,
+    )
+    cursor.execute(
+        "INSERT INTO assignment (id, token, item, annotator, state, holds, number, class_order, version, leased_at, "
+        "expires) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?)",
+        (worker.next_id, token, place, worker.id, int(holds), number, json.dumps(order), project.version, now, expires),
+    )
+    detail = {"assignment": worker.next_id, "item": place}
+    log_event(cursor, now=now, annotator=worker.id, kind="leased", detail=detail)
+    return Assigned(
+        assignment=token,
+        item=Shown(id=place, media=media, text=text),
+        number=number,
+        of=total,
+        classes=order,
+        layout=project.layout,
+        expires=expires,
+        draft=None,
+    )
+
+
+def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int, *, take: bool = False) -> Any:
+    """The first item after a random place, going round, that has a free slot and is new to the annotator.
+
+    With `take` it is leased in the same step.
+    """
+    start = 0.0 if project.order.items == "fixed" else fraction(project.seed, "next", worker.id, number)
+    from_start, before_start = _TAKE if take else _LOOK
+    found = cursor.execute(from_start, (start, worker.id)).fetchone()
+    return found or cursor.execute(before_start, (start, worker.id)).fetchone()
+
+
+def _unseen_gold(cursor: Cursor, project: Project, worker: _Worker) -> Any:
+    unseen = cursor.execute(
+        "SELECT id, media, text FROM item WHERE role = 'gold' AND retired_at IS NULL AND NOT EXISTS "
+        "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?)",
+        (worker.id,),
+    ).fetchall()
+    return min(unseen, key=lambda row: fraction(project.seed, "which gold", worker.id, row[0]), default=None)
+
+
+def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Finished | Nothing:
+    if worker.state == "finished":
+        return Finished()
+    since = now if worker.waiting_since is None else worker.waiting_since
+    if worker.done < worker.quota and now - since < project.lease.patience:
+        may_come_back = cursor.execute(
+            "SELECT 1 FROM item WHERE role = 'vote' AND leased > 0 AND retired_at IS NULL AND NOT EXISTS "
+            "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) LIMIT 1",
+            (worker.id,),
+        ).fetchone()
+        if may_come_back:
+            cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
+            return Nothing(min(RETRY_SECONDS, project.lease.patience))
+    # Whoever was let in is paid, even if others took what was left. But reporting problems is not the task: whoever
+    # reported more items than they answered ends with the code for technical problems, and a researcher decides.
+    (reported,) = cursor.execute(
+        "SELECT count(*) FROM assignment JOIN item ON item.id = assignment.item "
+        "WHERE annotator = ? AND state = 'problem' AND retired_at IS NULL",
+        (worker.id,),
+    ).fetchone()
+    state = "finished" if reported <= worker.done else "technical"
+    cursor.execute(
+        "UPDATE annotator SET state = ?, paid = ?, finished_at = ?, waiting_since = NULL WHERE id = ?",
+        (state, int(state == "finished"), now, worker.id),
+    )
+    detail = {"done": worker.done, "gold_done": worker.gold_done, "reported": reported}
+    log_event(cursor, now=now, annotator=worker.id, kind=state, detail=detail)
+    return Finished()
+
+
+def _store(
+    cursor: Cursor,
+    project: Project,
+    assignment: int,
+    *,
+    new: int,
+    now: float,
+    uuid: str,
+    answers: Answers,
+    responses: tuple[int, ...],
+    revised: bool,
+) -> None:
+    """One more judgement of an assignment, with the id `new`, which becomes the current one."""
+    revision = 0
+    if revised:
+        (revision,) = cursor.execute("SELECT count(*) FROM judgement WHERE assignment = ?", (assignment,)).fetchone()
+        cursor.execute("UPDATE judgement SET current = 0 WHERE assignment = ?", (assignment,))
+    cursor.execute(
+        "INSERT INTO judgement (id, assignment, uuid, revision, current, saved_at, seconds, hidden_seconds, input, "
+        "window_size, frame_ms, reason) VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            new,
+            assignment,
+            uuid,
+            revision,
+            now,
+            answers.seconds,
+            answers.hidden_seconds,
+            answers.input,
+            None if answers.window is None else json.dumps(answers.window),
+            answers.frame_ms,
+            answers.reason,
+        ),
+    )
+    first, last, changes = answers.first_seconds.get, answers.last_seconds.get, answers.changes.get
+    rows: list[Any] = []
+    for place, (value, amount) in enumerate(zip(responses, amounts_of(project, answers.values), strict=True)):
+        rows += (new, place, value, amount, first(place), last(place), changes(place))
+    cursor.execute(
+        "INSERT INTO response (judgement, class, value, amount, first_seconds, last_seconds, changes) VALUES "
+        + ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(responses)),
+        rows,
+    )
