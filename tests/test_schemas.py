@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.toml_file import Table
-from dissensus_collect.project.reading import LAYOUTS, ProjectFile, init_project
+from dissensus_collect.project.starting import init_project
+from dissensus_collect.project.tables import LAYOUTS, ProjectFile
 from dissensus_collect.schema import project_schema
 from dissensus_train.studies.schema import study_schema
 from dissensus_train.studies.spec import StudyFile, read_study, shipped_studies

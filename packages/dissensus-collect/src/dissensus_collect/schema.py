@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dissensus.toml_file import schema_of
-from dissensus_collect.project.reading import ProjectFile
+from dissensus_collect.project.tables import ProjectFile
 
 
 def project_schema() -> dict[str, Any]:

@@ -6,7 +6,8 @@ import csv
 import re
 from typing import TYPE_CHECKING, Any
 
-from dissensus_collect.project.reading import init_project, read_project
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.starting import init_project
 from dissensus_collect.work.answers import check_answers
 from dissensus_collect.work.assignment import Assigned, next_item, save
 from dissensus_collect.work.participants import External, arrive, consent, practised

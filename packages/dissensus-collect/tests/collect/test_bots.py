@@ -14,7 +14,9 @@ from dissensus.errors import InputError
 from dissensus.labels.labelling import label
 from dissensus.report import write_report
 from dissensus.votes.simulate import simulate_responses
-from dissensus_collect.project.reading import LAYOUTS, init_project, read_project
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.starting import init_project
+from dissensus_collect.project.tables import LAYOUTS
 from dissensus_collect.results.collected import collected_votes, snapshot
 from dissensus_collect.results.export import export_project
 from dissensus_collect.simulation.bots import Behaviour, answers_of, make_crowd, simulate, simulated_copy

@@ -16,8 +16,10 @@ from dissensus.errors import InputError
 from dissensus.responses import NO, UNSURE, YES
 from dissensus.votes.reading import read_votes
 from dissensus_collect.project.orders import class_order
-from dissensus_collect.project.reading import LAYOUTS, init_project, read_project
+from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.setup_check import check_setup
+from dissensus_collect.project.starting import init_project
+from dissensus_collect.project.tables import LAYOUTS
 from dissensus_collect.results.collected import collected_votes, snapshot
 from dissensus_collect.results.export import export_project
 from dissensus_collect.simulation.bots import answers_of

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from scipy import stats
 
 from dissensus_collect.project.orders import class_order, fraction, gold_places, shuffled
-from dissensus_collect.project.reading import GoldTable, Order
+from dissensus_collect.project.tables import DisplayOrder, GoldTable
 from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def test_class_orders(tmp_path: Path) -> None:
     project = make_project(tmp_path)
 
     def orders(kind: Any) -> list[list[tuple[int, ...]]]:
-        setting = replace(project, order=Order(classes=kind))
+        setting = replace(project, order=DisplayOrder(classes=kind))
         return [[class_order(setting, annotator, item) for item in range(5)] for annotator in range(30)]
 
     assert {order for each in orders("fixed") for order in each} == {(0, 1, 2)}

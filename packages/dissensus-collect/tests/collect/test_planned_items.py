@@ -12,10 +12,11 @@ from dissensus.errors import InputError
 from dissensus.planning import next_votes
 from dissensus.planning.next_items import write_list
 from dissensus.votes import simulate_votes
-from dissensus_collect.project.reading import init_project, read_project
+from dissensus_collect.project.items import project_items
+from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.setup_check import check_setup, project_budget
+from dissensus_collect.project.starting import init_project
 from dissensus_collect.store.database import open_database
-from dissensus_collect.store.items import project_items
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from dissensus.errors import InputError
-from dissensus_collect.project.reading import ENDINGS, init_project, read_project
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.starting import init_project
+from dissensus_collect.project.tables import ENDINGS
 from tests.collect.conftest import ASKED, CHECKED, make_project
 
 if TYPE_CHECKING:

@@ -10,13 +10,7 @@ import pytest
 
 from dissensus.errors import InputError
 from dissensus_collect.work.participants import External
-from dissensus_collect.work.recruitment import (
-    NotInvited,
-    Preview,
-    external_of,
-    read_key_set,
-    way_back,
-)
+from dissensus_collect.work.recruitment import NotInvited, Preview, external_of, read_key_set, way_back
 from tests.collect.web import visited, web_project
 
 if TYPE_CHECKING:

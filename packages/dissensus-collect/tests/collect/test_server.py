@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from dissensus_collect.project.reading import LAYOUTS, read_project
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.tables import LAYOUTS
 from dissensus_collect.store.database import DiskFull
 from dissensus_collect.web.security import ANNOTATOR_COOKIE
 from dissensus_collect.web.server import create_app

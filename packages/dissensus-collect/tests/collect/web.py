@@ -13,7 +13,8 @@ import httpx
 import numpy as np
 from PIL import Image
 
-from dissensus_collect.project.reading import init_project, read_project
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.starting import init_project
 from dissensus_collect.store.database import open_database
 from dissensus_collect.web.security import RESEARCHER_COOKIE
 from dissensus_collect.web.server import create_app, one_time_link

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dissensus_collect.project.reading import Project
-    from dissensus_collect.project.setup_check import Finding
+    from dissensus_collect.project.setup_check import Check
     from dissensus_collect.simulation.bots import Simulation
     from dissensus_collect.work.assignment import Status
 
@@ -59,8 +59,9 @@ def init(
     """Make a project: one file, collect.toml, that holds every setting."""
     from dataclasses import asdict
 
-    from dissensus_collect.project.reading import init_project, read_project
+    from dissensus_collect.project.reading import read_project
     from dissensus_collect.project.setup_check import check_setup
+    from dissensus_collect.project.starting import init_project
 
     path = init_project(
         folder,
@@ -344,9 +345,10 @@ def add(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -
 
 
 def _read_items(folder: Path, database: str | None, *, replaced: list[str] | None = None) -> list[str]:
+    from dissensus_collect.project.items import hashes_of, project_items
     from dissensus_collect.project.reading import read_project
     from dissensus_collect.store.database import write_beside
-    from dissensus_collect.store.items import hashes_of, load_items, project_items
+    from dissensus_collect.store.items import load_items
 
     project = read_project(folder)
     items = project_items(project)
@@ -644,7 +646,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _say_findings(findings: Iterable[Finding]) -> None:
+def _say_findings(findings: Iterable[Check]) -> None:
     for finding in findings:
         note(finding.sentence if finding.kind == "ok" else f"{finding.kind}: {finding.sentence}")
 

@@ -6,10 +6,15 @@ import json
 import re
 import shutil
 import sys
+import tomllib
 from dataclasses import dataclass
+from functools import partial
+from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from jinja2 import Environment, StrictUndefined
 
 from dissensus.errors import InputError
 from dissensus.whole_file import whole_folder
@@ -20,8 +25,6 @@ if TYPE_CHECKING:
 
 SUBNET: Final = "172.30.87.0/24"
 """The network between Caddy and the server, which nobody else is in."""
-
-
 USER: Final = "dissensus"
 """Who runs the server where the folder of the project belongs to root."""
 
@@ -51,125 +54,48 @@ def write_deployment(project: Project, folder: Path, *, kind: str, host: str, po
         host: the name under which people reach the machine, such as study.example.org.
         port: on which the server listens; with systemd, several projects on one machine need different ones.
     """
-    base_url = checked_base_url(f"https://{host}")
-    name = re.sub(r"[^a-z0-9]+", "-", project.folder.resolve().name.lower()).strip("-") or "project"
-    write = _docker if kind == "docker" else _systemd
-    texts, files, steps = write(project, name=f"dissensus-{name}", base_url=base_url, port=port)
+    base_url, home = checked_base_url(f"https://{host}"), project.folder.resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: there is something in it already; choose a folder that is new or empty")
-    with whole_folder(folder) as part:
-        for file, text in texts.items():
-            (part / file).write_text(text, encoding="utf-8")
-    return Deployment(folder, files, tuple((command.format(folder=folder), about) for command, about in steps))
-
-
-_Written = tuple[dict[str, str], dict[str, str], list[tuple[str, str]]]
-
-
-def _caddyfile(base_url: str, upstream: str) -> str:
-    # Caddy gets and renews the certificate by itself, and writes X-Forwarded-For anew, whatever a visitor claims.
-    return f"""\
-{base_url.removeprefix("https://")} {{
-	encode zstd gzip
-	reverse_proxy {upstream}
-}}
-"""
-
-
-def _outside(project: Project) -> list[Path]:
-    """What the project reads that does not lie in its folder."""
-    read = [each for each in (project.images, project.table) if each is not None]
-    return [each for each in read if not each.is_relative_to(project.folder.resolve())]
-
-
-def _docker(project: Project, *, name: str, base_url: str, port: int) -> _Written:
-    home = project.folder.resolve()
-    owner = home.stat()
+    name = f"dissensus-{re.sub(r'[^a-z0-9]+', '-', home.name.lower()).strip('-') or 'project'}"
+    by_root = home.stat().st_uid == 0
+    outside = [path for path in (project.images, project.table) if path is not None and not path.is_relative_to(home)]
+    words = {
+        "base_url": base_url,
+        "folder": folder,
+        "home": home,
+        "host": base_url.removeprefix("https://"),
+        "mounts": [f"{home}:/project", *(f"{path}:{path}:ro" for path in outside)],
+        "name": name,
+        "owner": USER if by_root else home.owner(),
+        "port": port,
+        "program": shutil.which("dissensus") or Path(sys.executable).with_name("dissensus"),
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "saved": f"/var/backups/{name}",
+        "subnet": SUBNET,
+        "title": project.name.splitlines()[0][:80],
+        "user": f"{home.stat().st_uid or 1000}:{home.stat().st_gid or 1000}",
+        "version": version("dissensus"),
+    }
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
     # JSON is YAML, and needs no thought about what must be quoted.
-    mounts = [f"{home}:/project", *(f"{each}:{each}:ro" for each in _outside(project))]
-    serve = ["dissensus", "collect", "serve", "/project", "--host", "0.0.0.0", "--port", str(port)]
-    serve += ["--base-url", base_url, "--trusted-proxy", SUBNET]
-    user = f"{owner.st_uid or 1000}:{owner.st_gid or 1000}"
-    again = "while sleep 86400; do dissensus collect backup /project --to /backups; done"
-    compose = f"""\
-# docker compose up -d --build
-name: {json.dumps(name)}
-services:
-  project:
-    build: "."
-    restart: "unless-stopped"
-    user: {json.dumps(user)}  # who owns the folder of the project
-    command: {json.dumps(serve)}
-    environment:
-      DISSENSUS_PASSWORD: "${{DISSENSUS_PASSWORD:?write it into .env}}"
-    volumes: {json.dumps(mounts, ensure_ascii=False)}
-    networks: ["inside"]
-    read_only: true
-    tmpfs: ["/tmp"]
-    cap_drop: ["ALL"]
-    security_opt: ["no-new-privileges:true"]
-    ulimits: {{"nofile": 4096}}
-    stop_grace_period: "30s"
-  backup:  # once a day, to another place than the folder of the project: copy ./backups to another machine
-    build: "."
-    restart: "unless-stopped"
-    user: {json.dumps(user)}
-    command: {json.dumps(["sh", "-c", again])}
-    volumes: {json.dumps([*mounts, "./backups:/backups"], ensure_ascii=False)}
-    network_mode: "none"
-    depends_on: ["project"]
-  caddy:
-    image: "caddy:2"
-    restart: "unless-stopped"
-    ports: ["80:80", "443:443", "443:443/udp"]
-    volumes: ["./Caddyfile:/etc/caddy/Caddyfile:ro", "caddy_data:/data", "caddy_config:/config"]
-    networks: ["inside"]
-    depends_on: ["project"]
-networks:
-  inside:
-    ipam: {{"config": [{{"subnet": "{SUBNET}"}}]}}
-volumes: {{"caddy_data": {{}}, "caddy_config": {{}}}}
-"""
-    check = f"import urllib.request as u; u.urlopen('http://127.0.0.1:{port}/health', timeout=5)"
-    dockerfile = f"""\
-FROM python:{sys.version_info.major}.{sys.version_info.minor}-slim
-RUN pip install --no-cache-dir "dissensus[collect,fast]=={version("dissensus")}"
-ENV HOME=/tmp PYTHONUNBUFFERED=1
-EXPOSE {port}
-HEALTHCHECK --interval=30s --timeout=6s --start-period=30s CMD {json.dumps(["python", "-c", check])}
-"""
-    texts = {
-        "Dockerfile": dockerfile,
-        "compose.yaml": compose,
-        "Caddyfile": _caddyfile(base_url, f"project:{port}"),
-        ".env.example": "DISSENSUS_PASSWORD=\n",
-        ".dockerignore": "*\n",
-    }
-    files = {
-        "Dockerfile": "the server",
-        "compose.yaml": "the server, a daily backup, and Caddy in front of them",
-        "Caddyfile": f"TLS for {base_url}",
-        ".env.example": "copy it to .env and write a password into it",
-    }
-    steps = [
-        *([(f"sudo chown -R {user} {home}", "a server should not run as root")] if owner.st_uid == 0 else []),
-        (f"cp -r {{folder}} /srv/{name} && cd /srv/{name}", "on the machine that serves, beside the project's folder"),
-        ("umask 077; mkdir backups; echo DISSENSUS_PASSWORD=$(openssl rand -base64 15) > .env", "the password"),
-        ("docker compose up -d --build", "starts it, now and after every restart of the machine"),
-        ("docker compose exec project dissensus collect login /project", "prints a link that logs you in"),
-        ("docker compose exec project dissensus collect doctor /project", "checks it"),
-    ]
-    return texts, files, steps
+    environment.filters |= {
+        "json": partial(json.dumps, ensure_ascii=False), "unit_path": _unit_path, "unit_word": _unit_word,
+    }  # fmt: skip
 
+    def filled(template: str) -> str:
+        return environment.from_string(template).render(words)
 
-def _unit_word(text: str | Path) -> str:
-    """A word as systemd reads it: in quotation marks, with its own signs doubled."""
-    escaped = str(text).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{escaped}"'
-
-
-def _unit_command(*words: str | Path) -> str:
-    return " ".join(map(_unit_word, words))
+    plan = tomllib.loads((resources.files(__package__) / "deployment.toml").read_text(encoding="utf-8"))[kind]
+    words["shared"] = filled(plan.get("shared", ""))
+    with whole_folder(folder) as part:
+        for file in plan["files"]:
+            (part / filled(file["name"])).write_text(filled(file["text"]), encoding="utf-8")
+    return Deployment(
+        folder,
+        {filled(file["name"]): filled(file["about"]) for file in plan["files"] if "about" in file},
+        tuple((filled(step["command"]), step["about"]) for step in plan["steps"] if by_root or not step.get("as_root")),
+    )
 
 
 def _unit_path(path: str | Path) -> str:
@@ -177,87 +103,7 @@ def _unit_path(path: str | Path) -> str:
     return str(path).replace("%", "%%")
 
 
-def _systemd(project: Project, *, name: str, base_url: str, port: int) -> _Written:
-    home = project.folder.resolve()
-    program = Path(shutil.which("dissensus") or Path(sys.executable).with_name("dissensus"))
-    saved = Path("/var/backups") / name
-    as_root = home.stat().st_uid == 0
-    owner = USER if as_root else home.owner()
-    shared = f"""\
-User={owner}
-UMask=0077
-NoNewPrivileges=true
-PrivateTmp=true
-PrivateDevices=true
-ProtectSystem=strict
-ProtectHome=read-only
-ProtectKernelTunables=true
-ProtectControlGroups=true
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
-"""
-    serve = (program, "collect", "serve", home, "--port", str(port), "--base-url", base_url)
-    server = f"""\
-[Unit]
-Description=dissensus collect, {_unit_path(project.name.splitlines()[0][:80])}
-After=network-online.target
-Wants=network-online.target
-
-[Service]
-ExecStart={_unit_command(*serve)}
-# DISSENSUS_PASSWORD=...; without it, "dissensus collect login" prints links that log in once.
-EnvironmentFile=-/etc/{name}.env
-Restart=on-failure
-RestartSec=2
-TimeoutStopSec=30
-LimitNOFILE=4096
-ReadWritePaths={_unit_word(home)}
-{shared}
-[Install]
-WantedBy=multi-user.target
-"""
-    backup = f"""\
-[Unit]
-Description=Backup of {name} to {saved}
-
-[Service]
-Type=oneshot
-ExecStart={_unit_command(program, "collect", "backup", home, "--to", saved)}
-ReadWritePaths={_unit_word(home)} {_unit_word(saved)}
-{shared}"""
-    timer = f"""\
-[Unit]
-Description=Backup of {name} every day
-
-[Timer]
-OnCalendar=daily
-RandomizedDelaySec=15min
-Persistent=true
-
-[Install]
-WantedBy=timers.target
-"""
-    texts = {
-        f"{name}.service": server,
-        f"{name}-backup.service": backup,
-        f"{name}-backup.timer": timer,
-        "Caddyfile": _caddyfile(base_url, f"127.0.0.1:{port}"),
-    }
-    files = {
-        f"{name}.service": "the server",
-        f"{name}-backup.service": f"a backup into {saved}",
-        f"{name}-backup.timer": "makes it every day",
-        "Caddyfile": f"TLS for {base_url}; add it to /etc/caddy/Caddyfile",
-    }
-    folder = "{folder}"
-    made = f"sudo useradd --system {USER}; sudo chown -R {USER} {home}"
-    steps = [
-        *([(made, "a server should not run as root")] if as_root else []),
-        (f"sudo cp {folder}/{name}* /etc/systemd/system/", "the units"),
-        (f"sudo install -d -m 700 -o {owner} {saved}", "where backups go; copy them to another machine"),
-        (f"sudo install -m 600 /dev/null /etc/{name}.env", "for the password, and for nobody else to read"),
-        (f"echo DISSENSUS_PASSWORD=$(openssl rand -base64 15) | sudo tee /etc/{name}.env", "the password"),
-        (f"sudo systemctl enable --now {name}.service {name}-backup.timer", "starts it, now and after every restart"),
-        (f"cat {folder}/Caddyfile | sudo tee -a /etc/caddy/Caddyfile && sudo systemctl reload caddy", "TLS"),
-        (f"{program} collect doctor {home}", "checks it"),
-    ]
-    return texts, files, steps
+def _unit_word(text: str | int | Path) -> str:
+    """A word as systemd reads it: in quotation marks, with its own signs doubled."""
+    escaped = str(text).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"'

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from dissensus.errors import InputError
-from dissensus_collect.project.setup_check import Finding
+from dissensus_collect.project.setup_check import Check, ok, warning, wrong
 from dissensus_collect.results.live import LEAST_FREE
 from dissensus_collect.store.backup import backups, file_integrity
 from dissensus_collect.store.database import FILE
@@ -39,13 +39,10 @@ PATIENCE: Final = 5.0
 """Seconds that the doctor waits for an answer."""
 
 
-def examine(project: Project, *, base_url: str | None = None, now: float | None = None) -> list[Finding]:
+def examine(project: Project, *, base_url: str | None = None, now: float | None = None) -> list[Check]:
     """Everything that was looked at, each with what to do if it is not in order.
 
-    Args:
-        project: the project.
-        base_url: the address that people use; by default the one it was served under last.
-        now: UNIX seconds; by default those of this machine.
+    The project is asked at its `base_url`, by default the one it was served under last; `now` is UNIX seconds.
     """
     now = time.time() if now is None else now
     return [
@@ -58,157 +55,146 @@ def examine(project: Project, *, base_url: str | None = None, now: float | None 
     ]
 
 
-def _ok(sentence: str) -> Finding:
-    return Finding(kind="ok", sentence=sentence)
-
-
-def _warn(sentence: str) -> Finding:
-    return Finding(kind="warning", sentence=sentence)
-
-
-def _wrong(sentence: str) -> Finding:
-    return Finding(kind="error", sentence=sentence)
-
-
-def _address(project: Project, base_url: str | None, *, now: float) -> Iterator[Finding]:
-    given = base_url or Logins(project.folder).address
-    if given is None:
-        yield _warn(f"it has not been served yet; start 'dissensus collect serve {project.folder}'")
+def _address(project: Project, base_url: str | None, *, now: float) -> Iterator[Check]:
+    known = base_url or Logins(project.folder).address
+    if known is None:
+        yield warning(f"it has not been served yet; start 'dissensus collect serve {project.folder}'")
         return
     try:
-        address = checked_base_url(given)
+        address = checked_base_url(known)
     except InputError as error:
-        yield _wrong(str(error))
+        yield wrong(str(error))
         return
     parts = urlsplit(address)
     local = (parts.hostname or "") in ("localhost", "127.0.0.1", "::1")
     if parts.scheme == "https":
         yield from _certificate(parts.hostname or "", parts.port or 443, now=now)
     elif not local:
-        yield _wrong(
+        yield wrong(
             f"{address} is plain HTTP, so that answers and the password can be read on the way; put a proxy with TLS "
             "in front (dissensus collect deploy) and serve with --base-url https://..."
         )
     try:
         with urllib.request.urlopen(f"{address}/health", timeout=PATIENCE) as answer:
-            told: dict[str, Any] = json.loads(answer.read(10_000))
-            there = isinstance(told, dict) and "dissensus" in told
+            health: dict[str, Any] = json.loads(answer.read(10_000))
+            there = isinstance(health, dict) and "dissensus" in health
     except (OSError, ValueError, urllib.error.URLError) as error:
         reason = getattr(error, "reason", error)
-        yield _wrong(
+        yield wrong(
             f"{address} does not answer as this project ({reason}); look whether the server runs "
             "and the proxy leads to it"
         )
         return
     if not there:
-        yield _wrong(f"{address} answers, but not with this project; look at where the proxy leads to")
+        yield wrong(f"{address} answers, but not with this project; look at where the proxy leads to")
         return
-    yield _ok(f"{address} answers")
-    yield from _proxy(told, local=local)
-    if abs(float(told["time"]) - now) > WRONG_CLOCK:
-        yield _warn(
-            f"the server's clock differs from this one by {abs(float(told['time']) - now):.0f} s; set both by NTP"
+    yield ok(f"{address} answers")
+    yield from _proxy(health, local=local)
+    if abs(float(health["time"]) - now) > WRONG_CLOCK:
+        yield warning(
+            f"the server's clock differs from this one by {abs(float(health['time']) - now):.0f} s; set both by NTP"
         )
 
 
-def _proxy(told: dict[str, Any], *, local: bool) -> Iterator[Finding]:
-    if told["proxy"] == "trusted":
-        yield _ok("the proxy says who its visitors are, and is trusted")
-    elif told["proxy"] == "untrusted":
-        yield _wrong(
-            f"the proxy at {told['from']} is not trusted, so that all visitors count as one and some are turned away; "
-            f"restart the server with --trusted-proxy {told['from']}"
+def _proxy(health: dict[str, Any], *, local: bool) -> Iterator[Check]:
+    if health["proxy"] == "trusted":
+        yield ok("the proxy says who its visitors are, and is trusted")
+    elif health["proxy"] == "untrusted":
+        yield wrong(
+            f"the proxy at {health['from']} is not trusted, so that all visitors count as one and some are turned "
+            f"away; restart the server with --trusted-proxy {health['from']}"
         )
     elif not local:
-        yield _warn(
+        yield warning(
             "no proxy says who its visitors are (there is no X-Forwarded-For); if there is one, let it send the "
             "header, or all visitors count as one"
         )
 
 
-def _certificate(host: str, port: int, *, now: float) -> Iterator[Finding]:
+def _certificate(host: str, port: int, *, now: float) -> Iterator[Check]:
     try:
         with (
             socket.create_connection((host, port), timeout=PATIENCE) as line,
             ssl.create_default_context().wrap_socket(line, server_hostname=host) as secured,
         ):
-            found = secured.getpeercert() or {}
+            certificate = secured.getpeercert() or {}
     except ssl.SSLError as error:
-        yield _wrong(f"the certificate of {host} is not accepted ({error.reason or error}); look at the proxy's log")
+        yield wrong(f"the certificate of {host} is not accepted ({error.reason or error}); look at the proxy's log")
         return
     except OSError as error:
-        yield _wrong(
+        yield wrong(
             f"{host}:{port} cannot be reached ({error.strerror or error}); look at its DNS entry, the "
             "firewall and the proxy"
         )
         return
-    left = ssl.cert_time_to_seconds(str(found["notAfter"])) - now
+    left = ssl.cert_time_to_seconds(str(certificate["notAfter"])) - now
     if left < SHORTEST_CERTIFICATE:
-        yield _warn(f"the certificate of {host} ends in {left / 86400:.0f} days; look why the proxy does not renew it")
+        yield warning(
+            f"the certificate of {host} ends in {left / 86400:.0f} days; look why the proxy does not renew it"
+        )
     else:
-        yield _ok(f"the certificate of {host} is valid for {left / 86400:.0f} more days")
+        yield ok(f"the certificate of {host} is valid for {left / 86400:.0f} more days")
 
 
-def _disk(project: Project) -> Iterator[Finding]:
+def _disk(project: Project) -> Iterator[Check]:
     free = shutil.disk_usage(project.folder).free
     if free < LEAST_FREE:
-        yield _wrong(f"only {free / 1e6:,.0f} MB of disk are left in {project.folder}; make room")
+        yield wrong(f"only {free / 1e6:,.0f} MB of disk are left in {project.folder}; make room")
     else:
-        yield _ok(f"{free / 1e9:,.0f} GB of disk are left")
+        yield ok(f"{free / 1e9:,.0f} GB of disk are left")
 
 
-def _database(project: Project) -> Iterator[Finding]:
+def _database(project: Project) -> Iterator[Check]:
     path = project.folder / FILE
     if not path.exists():
-        yield _warn(f"there is no {path} (which is right on PostgreSQL, and before the first start)")
+        yield warning(f"there is no {path} (which is right on PostgreSQL, and before the first start)")
         return
-    found = file_integrity(path)
-    if found == "ok":
-        yield _ok("the database is sound")
+    damage = file_integrity(path)
+    if damage == "ok":
+        yield ok("the database is sound")
     else:
-        yield _wrong(f"{path} is damaged ({found}); stop the server and restore a backup")
+        yield wrong(f"{path} is damaged ({damage}); stop the server and restore a backup")
 
 
-def _backups(project: Project, *, now: float) -> Iterator[Finding]:
+def _backups(project: Project, *, now: float) -> Iterator[Check]:
     if not (project.folder / FILE).exists():
         return
     kept = backups(project.folder)
     if not kept:
-        yield _warn(f"there is no backup yet; make one with 'dissensus collect backup {project.folder}'")
+        yield warning(f"there is no backup yet; make one with 'dissensus collect backup {project.folder}'")
         return
     newest = kept[0]
-    age = now - newest.stat().st_mtime
-    found = file_integrity(newest)
-    if found != "ok":
-        yield _wrong(f"the newest backup, {newest.name}, is broken ({found}); make another and look at the disk")
+    age, damage = now - newest.stat().st_mtime, file_integrity(newest)
+    if damage != "ok":
+        yield wrong(f"the newest backup, {newest.name}, is broken ({damage}); make another and look at the disk")
     elif age > OLDEST_BACKUP:
-        yield _warn(
+        yield warning(
             f"the newest backup is {age / 3600:.0f} hours old, though a server makes one every hour; look "
             "whether it runs"
         )
     else:
-        yield _ok(f"the newest of {len(kept)} backups is {age / 60:.0f} minutes old and sound")
+        yield ok(f"the newest of {len(kept)} backups is {age / 60:.0f} minutes old and sound")
     if newest.stat().st_dev == (project.folder / FILE).stat().st_dev:
-        yield _warn(
+        yield warning(
             "these backups lie on the disk of the database; copy them to another machine, too ('dissensus collect "
             f"backup {project.folder} --to FOLDER' makes one elsewhere)"
         )
 
 
-def _modes(project: Project) -> Iterator[Finding]:
+def _modes(project: Project) -> Iterator[Check]:
     folder = project.folder
     secret = [*folder.glob("collect*.sqlite*"), *(folder / "backups").glob("*.sqlite*"), *folder.glob("logins.json")]
-    readable = [each for each in secret if stat.S_IMODE(each.stat().st_mode) & 0o077]
+    readable = [path for path in secret if stat.S_IMODE(path.stat().st_mode) & 0o077]
     if readable and os.name != "nt":
-        yield _wrong(
+        yield wrong(
             f"{len(readable)} files with identities can be read by others, such as {readable[0]}; run: chmod 600 "
             f"{' '.join(map(str, readable[:3]))}{' ...' if len(readable) > 3 else ''}"
         )
     else:
-        yield _ok("files with identities are for their owner alone")
+        yield ok("files with identities are for their owner alone")
 
 
-def _clock(project: Project, *, now: float) -> Iterator[Finding]:
+def _clock(project: Project, *, now: float) -> Iterator[Check]:
     path = project.folder / FILE
     if path.exists():
         with (
@@ -217,22 +203,18 @@ def _clock(project: Project, *, now: float) -> Iterator[Finding]:
         ):
             (last,) = connection.execute("SELECT max(at) FROM event").fetchone()
             if last is not None and last > now + WRONG_CLOCK:
-                yield _wrong(
+                yield wrong(
                     f"the clock is {(last - now) / 60:.0f} minutes behind the last event; set it right, or leases last "
                     "too long"
                 )
                 return
-    asked = shutil.which("timedatectl")
-    if asked is None:
+    program = shutil.which("timedatectl")
+    if program is None:
         return
-    told = subprocess.run(
-        [asked, "show", "-p", "NTPSynchronized", "--value"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    ).stdout.strip()
-    if told == "no":
-        yield _warn("the clock of this machine is not kept right by NTP; run: sudo timedatectl set-ntp true")
-    elif told == "yes":
-        yield _ok("the clock is kept right by NTP")
+    command = [program, "show", "-p", "NTPSynchronized", "--value"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    synchronized = done.stdout.strip()
+    if synchronized == "no":
+        yield warning("the clock of this machine is not kept right by NTP; run: sudo timedatectl set-ntp true")
+    elif synchronized == "yes":
+        yield ok("the clock is kept right by NTP")

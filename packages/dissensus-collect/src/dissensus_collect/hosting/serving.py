@@ -92,7 +92,8 @@ def serve_project(
     import uvicorn
 
     from dissensus_collect.web.security import checked_base_url
-    from dissensus_collect.web.server import ServerSettings, create_app, one_time_link
+    from dissensus_collect.web.server import create_app, one_time_link
+    from dissensus_collect.web.site import ServerSettings
 
     origin = time.time() if began is None else began
 

@@ -63,30 +63,27 @@ class Language:
 
     def say(self, sentence: str, **values: Any) -> str:
         """A sentence in this language, as plain text."""
-        return self._told(sentence, values).format(**values)
-
-    def told(self, sentence: str) -> str:
-        """A sentence without values, which may hold braces of its own; as it is, if it is not one of ours."""
-        return self._told(sentence, {})
+        return self.told(sentence, **values).format(**values)
 
     def marked(self, sentence: str, **values: Any) -> Markup:
         """The same for a template, where a value may be markup; everything else is escaped."""
-        return Markup(escape(self._told(sentence, values))).format(**values)
+        return Markup(escape(self.told(sentence, **values))).format(**values)
 
-    def _told(self, sentence: str, values: Mapping[str, Any]) -> str:
+    def told(self, sentence: str, **values: Any) -> str:
+        """A sentence before its values are put in; as it is, if it is not one of ours, and then with its own braces."""
         # What has no translation is said in English: an annotator is better served by it than by an error.
-        told = self.pages.get(sentence, sentence)
-        if isinstance(told, str):
-            return told
-        return told.get(self.locale.plural_form(values["n"])) or told["other"]
+        text = self.pages.get(sentence, sentence)
+        if isinstance(text, str):
+            return text
+        return text.get(self.locale.plural_form(values["n"])) or text["other"]
 
 
 @functools.cache
 def language(code: str) -> Language:
     """The language of a code, one of `NAMES`."""
     text = (resources.files(__package__) / "languages" / f"{code}.toml").read_text(encoding="utf-8")
-    told = tomllib.loads(text)
-    return Language(code, told["pages"], told["scripts"])
+    catalogue = tomllib.loads(text)
+    return Language(code, catalogue["pages"], catalogue["scripts"])
 
 
 def preferred(offered: Sequence[str], *, chosen: str | None, accepted: str) -> str:
@@ -100,8 +97,8 @@ def preferred(offered: Sequence[str], *, chosen: str | None, accepted: str) -> s
     if chosen in offered:
         return str(chosen)
     wanted = []
-    for place, each in enumerate(accepted.split(",")[:20]):
-        found = re.fullmatch(r"\s*([a-zA-Z]{2,3})(?:-[\w-]*)?\s*(?:;\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*)?", each)
-        if found is not None and found[1].lower() in offered and float(found[2] or 1) > 0:
-            wanted.append((-float(found[2] or 1), place, found[1].lower()))
+    for place, part in enumerate(accepted.split(",")[:20]):
+        match = re.fullmatch(r"\s*([a-zA-Z]{2,3})(?:-[\w-]*)?\s*(?:;\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*)?", part)
+        if match is not None and match[1].lower() in offered and float(match[2] or 1) > 0:
+            wanted.append((-float(match[2] or 1), place, match[1].lower()))
     return min(wanted)[2] if wanted else offered[0]

@@ -27,24 +27,21 @@ def shuffled(n: int, seed: int, *what: int | str) -> tuple[int, ...]:
 
 def class_order(project: Project, annotator: int, item: int) -> tuple[int, ...]:
     """The classes in the order in which an annotator sees them for an item, question after question."""
-    order: tuple[int, ...] = ()
+    rule, order = project.order.classes, list[int]()
     for asked in project.asked:
         # The name of the first question is empty and left out, so that its order is that of a project with one.
-        what = (asked.name,) if asked.name else ()
-        drawn = _class_order(project, len(asked.classes), annotator, item, *what)
-        order += tuple(len(order) + place for place in drawn)
-    return order
-
-
-def _class_order(project: Project, n: int, annotator: int, item: int, *what: str) -> tuple[int, ...]:
-    if project.order.classes == "fixed":
-        return tuple(range(n))
-    if project.order.classes == "rotated":
-        first = int(n * fraction(project.seed, "rotation", annotator, *what))
-        return (*range(first, n), *range(first))
-    if project.order.classes == "shuffled-per-annotator":
-        return shuffled(n, project.seed, "classes", annotator, *what)
-    return shuffled(n, project.seed, "classes", annotator, item, *what)
+        what, n = (asked.name,) if asked.name else (), len(asked.classes)
+        if rule == "fixed":
+            places = tuple(range(n))
+        elif rule == "rotated":
+            first = int(n * fraction(project.seed, "rotation", annotator, *what))
+            places = (*range(first, n), *range(first))
+        else:
+            shown = (annotator,) if rule == "shuffled-per-annotator" else (annotator, item)
+            places = shuffled(n, project.seed, "classes", *shown, *what)
+        start = len(order)
+        order += (start + place for place in places)
+    return tuple(order)
 
 
 def gold_places(project: Project, annotator: int, total: int) -> frozenset[int]:

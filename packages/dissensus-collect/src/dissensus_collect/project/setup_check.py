@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from dissensus.errors import InputError
 from dissensus.responses import UNSURE
-from dissensus_collect.store.items import project_items
+from dissensus_collect.project.items import project_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +19,15 @@ ABANDONED: Final = 0.2
 """Share of people who leave before the end, as in studies that we know of; for the number of people to invite."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One thing about a project: ok, a warning or an error, in a sentence."""
+@dataclass(frozen=True)
+class Check:
+    """One thing about a project that was looked at: ok, a warning or an error, in a sentence."""
 
     kind: Literal["ok", "warning", "error"]
     sentence: str
+
+
+ok, warning, wrong = (partial(Check, kind) for kind in ("ok", "warning", "error"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +62,9 @@ def project_budget(project: Project) -> Budget:
     items = len(wanted)
     extra = min(project.adaptive.budget, items * (project.adaptive.max_k - project.k)) if project.adaptive.on else 0
     votes = sum(wanted) + max(extra, 0)
-    each = min(project.items_per_annotator, items)
+    share = min(project.items_per_annotator, items)
     most = max(project.adaptive.max_k if extra else 0, *wanted, project.k)
-    annotators = max(-(-votes // each), most) if each else 0
+    annotators = max(-(-votes // share), most) if share else 0
     seconds = project.cost.seconds_per_item
     hours = (votes + annotators * len(project.gold_items)) * seconds / 3600
     return Budget(
@@ -68,14 +72,14 @@ def project_budget(project: Project) -> Budget:
         votes=votes,
         annotators=annotators,
         invited=-(-annotators * 100 // round(100 * (1 - ABANDONED))),
-        minutes=(each + len(project.gold_items)) * seconds / 60,
+        minutes=(share + len(project.gold_items)) * seconds / 60,
         hours=hours,
         money=hours * project.cost.pay_per_hour * (1 + project.cost.platform_fee),
         currency=project.cost.currency,
     )
 
 
-def check_setup(project: Project, *, annotators: int | None = None) -> list[Finding]:
+def check_setup(project: Project, *, annotators: int | None = None) -> list[Check]:
     """What is in order and what is not, the worst first.
 
     Args:
@@ -85,122 +89,85 @@ def check_setup(project: Project, *, annotators: int | None = None) -> list[Find
     try:
         budget = project_budget(project)
     except InputError as error:
-        return [Finding(kind="error", sentence=str(error))]
-    found = list(_findings(project, budget, annotators))
-    return sorted(found, key=lambda each: ("error", "warning", "ok").index(each.kind))
+        return [wrong(str(error))]
+    if budget.items == 0:
+        return [wrong("there is no item to vote on; add items that are neither gold nor practice")]
+    checks = [*_demand(project, budget, annotators), *_gaps(project, budget), *_taught(project)]
+    return sorted(checks, key=lambda check: ("error", "warning", "ok").index(check.kind))
 
 
-def _findings(project: Project, budget: Budget, annotators: int | None) -> Iterator[Finding]:
+def _demand(project: Project, budget: Budget, annotators: int | None) -> Iterator[Check]:
     further = budget.votes - budget.items * project.k
     if further and not project.adaptive.on:
         demand = f"{budget.items:,} items with the votes that their table wants = {budget.votes:,} votes"
     else:
         more = f" + {further:,} adaptive" if project.adaptive.on else ""
         demand = f"{budget.items:,} items x {project.k} votes{more} = {budget.votes:,} votes"
-    if budget.items == 0:
-        yield Finding(
-            kind="error", sentence="there is no item to vote on; add items that are neither gold nor practice"
-        )
-        return
-    yield Finding(
-        kind="ok",
-        sentence=(
-            f"{demand}: at least {budget.annotators:,} annotators of about {max(1, round(budget.minutes))} min each; "
-            f"invite about {budget.invited:,}, because one in {round(1 / ABANDONED)} leaves early"
-        ),
+    yield ok(
+        f"{demand}: at least {budget.annotators:,} annotators of about {max(1, round(budget.minutes))} min each; "
+        f"invite about {budget.invited:,}, because one in {round(1 / ABANDONED)} leaves early"
     )
     hours = f"{budget.hours:,.0f}" if budget.hours >= 10 else f"{budget.hours:.1f}"
-    yield Finding(
-        kind="ok",
-        sentence=(
-            f"about {hours} paid hours, {budget.money:,.0f} {budget.currency} with the platform's fee, at "
-            f"{project.cost.seconds_per_item:g} s per item and {project.cost.pay_per_hour:g} {budget.currency} per hour"
-        ),
+    yield ok(
+        f"about {hours} paid hours, {budget.money:,.0f} {budget.currency} with the platform's fee, at "
+        f"{project.cost.seconds_per_item:g} s per item and {project.cost.pay_per_hour:g} {budget.currency} per hour"
     )
     if annotators is not None:
         supply = annotators * min(project.items_per_annotator, budget.items)
-        enough = supply >= budget.votes and annotators >= project.k
-        yield Finding(
-            kind="ok" if enough else "warning",
-            sentence=(
-                f"supply {supply:,} {'>=' if supply >= budget.votes else '<'} demand {budget.votes:,} votes"
-                + ("" if annotators >= project.k else f"; {annotators} people cannot give {project.k} votes per item")
-            ),
+        few = "" if annotators >= project.k else f"; {annotators} people cannot give {project.k} votes per item"
+        enough = supply >= budget.votes
+        yield (ok if enough and not few else warning)(
+            f"supply {supply:,} {'>=' if enough else '<'} demand {budget.votes:,} votes{few}"
         )
-    for code, told in project.translations.items():
-        named = [
-            name for name in ("title", "consent", "instructions", "finish") if getattr(project.texts, name).strip()
-        ]
-        words = (
-            [project.classes.words[each] for each in project.values]
-            if project.layout in ("rows", "one-at-a-time")
-            else []
-        )
-        missing = [each for each in (*named, project.question, *project.classes.names, *words) if each not in told]
+
+
+def _gaps(project: Project, budget: Budget) -> Iterator[Check]:
+    """What is missing or risky, as warnings."""
+    named = [name for name in ("title", "consent", "instructions", "finish") if getattr(project.texts, name).strip()]
+    buttons = project.values if project.layout in ("rows", "one-at-a-time") else ()
+    words = [project.classes.words[value] for value in buttons]
+    for code, translations in project.translations.items():
+        texts = (*named, project.question, *project.classes.names, *words)
+        missing = [text for text in texts if text not in translations]
         if missing:
-            yield Finding(
-                kind="warning",
-                sentence=f"[translations.{code}] leaves {len(missing)} texts as they are, such as '{missing[0]}'",
-            )
-    if not project.gold_items:
-        yield Finding(kind="warning", sentence="no gold item: nobody's attention is checked; name some under [gold]")
-    elif project.gold.misses_allowed >= len(project.gold_items):
-        yield Finding(
-            kind="warning",
-            sentence=(
-                f"{project.gold.misses_allowed} of {len(project.gold.items)} gold items may be missed: nobody can be "
-                "excluded"
-            ),
-        )
-    yield from _taught(project)
-    if project.k == 1:
-        yield Finding(kind="warning", sentence="k is 1: one vote per item shows no disagreement; 3 or more do")
-    if not project.texts.consent.strip():
-        yield Finding(kind="warning", sentence="there is no consent text; write one under [texts]")
-    if not project.texts.contact.strip():
-        yield Finding(kind="warning", sentence="there is no contact; annotators need one when something fails")
-    if project.lease.seconds < 3 * project.lease.heartbeat:
-        yield Finding(
-            kind="warning",
-            sentence=(
-                f"a lease of {project.lease.seconds:g} s with a heartbeat every {project.lease.heartbeat:g} s: two "
-                "lost heartbeats give the item away; make the lease three heartbeats or longer"
-            ),
-        )
-    if project.recruitment.kind == "prolific" and project.recruitment.jwks is None:
-        yield Finding(
-            kind="warning",
-            sentence="Prolific without signed links: anybody can pretend to be a participant; name a jwks file",
-        )
-    if project.all_no_key:
-        yield Finding(
-            kind="warning", sentence="the all-No key is on: for those who use it, forced choice becomes select-all"
-        )
-    if budget.minutes > 60:
-        yield Finding(
-            kind="warning",
-            sentence=f"a session takes {budget.minutes:.0f} minutes; people tire: lower items_per_annotator",
-        )
+            yield warning(f"[translations.{code}] leaves {len(missing)} texts as they are, such as '{missing[0]}'")
+    lease, misses, gold = project.lease, project.gold.misses_allowed, len(project.gold_items)
+    beats = f"a lease of {lease.seconds:g} s with a heartbeat every {lease.heartbeat:g} s"
+    gaps = (
+        (not gold, "no gold item: nobody's attention is checked; name some under [gold]"),
+        (0 < gold <= misses, f"{misses} of {gold} gold items may be missed: nobody can be excluded"),
+        (project.k == 1, "k is 1: one vote per item shows no disagreement; 3 or more do"),
+        (not project.texts.consent.strip(), "there is no consent text; write one under [texts]"),
+        (not project.texts.contact.strip(), "there is no contact; annotators need one when something fails"),
+        (
+            lease.seconds < 3 * lease.heartbeat,
+            f"{beats}: two lost heartbeats give the item away; make the lease three heartbeats or longer",
+        ),
+        (
+            project.recruitment.kind == "prolific" and project.recruitment.jwks is None,
+            "Prolific without signed links: anybody can pretend to be a participant; name a jwks file",
+        ),
+        (project.all_no_key, "the all-No key is on: for those who use it, forced choice becomes select-all"),
+        (
+            budget.minutes > 60,
+            f"a session takes {budget.minutes:.0f} minutes; people tire: lower items_per_annotator",
+        ),
+    )
+    yield from (warning(sentence) for is_so, sentence in gaps if is_so)
 
 
-def _taught(project: Project) -> Iterator[Finding]:
+def _taught(project: Project) -> Iterator[Check]:
     """Where people would learn how unsure to be, which is what their votes should tell us."""
-    for each in project.feedback:
-        if any(right == {UNSURE} for right in each.required):
-            yield Finding(
-                kind="warning",
-                sentence=(
-                    f"the feedback on the practice item '{each.item}' calls unsure the right answer: it teaches people "
-                    "how unsure to be; practise with items that are clear"
-                ),
+    for practised in project.feedback:
+        if any(right == {UNSURE} for right in practised.required):
+            yield warning(
+                f"the feedback on the practice item '{practised.item}' calls unsure the right answer: it teaches "
+                "people how unsure to be; practise with items that are clear"
             )
     word = project.classes.words["unsure"]
-    for asked in project.comprehension:
-        if project.classes.unsure and asked.right.strip().casefold() == word.casefold():
-            yield Finding(
-                kind="warning",
-                sentence=(
-                    f"the question '{asked.question}' calls '{word}' the right answer: it teaches people when to be "
-                    "unsure; ask about something else"
-                ),
+    for question in project.comprehension:
+        if project.classes.unsure and question.right.strip().casefold() == word.casefold():
+            yield warning(
+                f"the question '{question.question}' calls '{word}' the right answer: it teaches people when to be "
+                "unsure; ask about something else"
             )

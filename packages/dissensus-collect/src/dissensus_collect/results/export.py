@@ -27,12 +27,7 @@ from dissensus.responses import RESPONSES
 from dissensus.votes.writing import write_votes
 from dissensus_collect.project.reading import FILE
 from dissensus_collect.results.adaptive import inclusion_of_votes
-from dissensus_collect.results.collected import (
-    collected_votes,
-    names_of_items,
-    pseudonyms,
-    read_judgements,
-)
+from dissensus_collect.results.collected import collected_votes, names_of_items, pseudonyms, read_judgements
 from dissensus_collect.store.events import is_simulated
 
 if TYPE_CHECKING:

@@ -20,12 +20,7 @@ from dissensus.planning.allocation import panel_concentration
 from dissensus.responses import NO, UNSURE, YES
 from dissensus.votes.agreement import class_alpha
 from dissensus.votes.annotators import annotator_agreement
-from dissensus_collect.results.collected import (
-    names_of_items,
-    pseudonyms,
-    read_judgements,
-    votes_of_judgements,
-)
+from dissensus_collect.results.collected import names_of_items, pseudonyms, read_judgements, votes_of_judgements
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Table

@@ -29,12 +29,12 @@ from dissensus.errors import InputError
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus_collect.hosting.serving import require_server
+from dissensus_collect.project.items import project_items
 from dissensus_collect.project.reading import FILE, read_project
 from dissensus_collect.results.collected import snapshot
 from dissensus_collect.simulation.wire import Browser, ConnectionLost, Reply
 from dissensus_collect.store.database import open_database
 from dissensus_collect.store.events import log_event
-from dissensus_collect.store.items import project_items
 from dissensus_collect.work.answers import questions_of
 from dissensus_collect.work.participants import places_left
 
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from dissensus.arrays import Counts, Floats, Table
-    from dissensus_collect.project.reading import ItemQuestion, Project
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.project.tables import ItemQuestion
 
 PATIENCE_SECONDS: Final = 60.0
 """Real seconds without a new vote after which a simulation is given up; a bot retries a request for as long."""

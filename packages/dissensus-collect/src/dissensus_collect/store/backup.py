@@ -124,7 +124,7 @@ def file_integrity(path: Path) -> str:
 
 
 def _refuse_other_project(backup: Path, project: Project) -> None:
-    from dissensus_collect.store.items import project_items
+    from dissensus_collect.project.items import project_items
 
     with contextlib.closing(_open(backup)) as connection:
         retired = {row[1] for row in connection.execute("PRAGMA table_info(item)")} & {"retired_at"}

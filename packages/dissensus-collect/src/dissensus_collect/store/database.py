@@ -24,16 +24,17 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 from filelock import FileLock, Timeout
 
 from dissensus.errors import InputError
+from dissensus_collect.project.items import hashes_of, project_items
 from dissensus_collect.store.events import log_event
-from dissensus_collect.store.items import hashes_of, load_items, project_items
+from dissensus_collect.store.items import load_items
 from dissensus_collect.store.slots import fill_slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from dissensus_collect.project.items import ProjectItem
     from dissensus_collect.project.reading import Project
-    from dissensus_collect.store.items import ProjectItem
 
 T = TypeVar("T")
 

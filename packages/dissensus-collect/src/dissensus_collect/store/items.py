@@ -1,4 +1,4 @@
-"""The items of a project: finding them, and putting them into its database."""
+"""The items of a project in its database: taken in, replaced, and given their roles."""
 
 from __future__ import annotations
 
@@ -6,94 +6,17 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError, meant
-from dissensus.items.pictures import IMAGE_SUFFIXES, image_paths
-from dissensus.planning.allocation import WANTED
 from dissensus_collect.project.orders import fraction
 from dissensus_collect.store.events import log_event
 from dissensus_collect.store.slots import count_vote_items, retire
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
+    from dissensus_collect.project.items import ProjectItem
     from dissensus_collect.project.reading import Project
     from dissensus_collect.store.database import Cursor
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProjectItem:
-    """An item before it is in the database: a media file (relative to the folder of images) or a text.
-
-    A table may say how many votes an item wants, in the column `votes_wanted`, as the lists of `dissensus plan` do;
-    other items want the project's k.
-    """
-
-    name: str
-    media: str | None = None
-    text: str | None = None
-    wanted: int | None = None
-
-    def hash(self, images: Path | None) -> str:
-        """SHA-256 of the text, or of the file in the folder of images."""
-        if self.text is not None:
-            return hashlib.sha256(self.text.encode()).hexdigest()
-        assert images is not None
-        assert self.media is not None
-        with (images / self.media).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def project_items(project: Project) -> list[ProjectItem]:
-    """The items in a project's folder of images or table of texts, in their order."""
-    if project.images is not None:
-        names = [path.relative_to(project.images).as_posix() for path in image_paths(project.images)]
-        if not names:
-            raise InputError(f"{project.images}: there is no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
-        return [ProjectItem(name=name, media=name) for name in names]
-    assert project.table is not None
-    source = read_source(project.table, item=project.items.item or None, text=project.items.text or None)
-    if source.texts is None:
-        raise InputError(f"{project.table}: holds images, not texts; give a table with a column of texts")
-    asked = source.columns.get(WANTED)
-    wanted = [None] * len(source) if asked is None else [_whole(cell, project.table) for cell in asked.tolist()]
-    return [
-        ProjectItem(name=str(name), text=str(text), wanted=k)
-        for name, text, k in zip(source.items, source.texts, wanted, strict=True)
-    ]
-
-
-def _whole(cell: str, table: Path) -> int | None:
-    """The number of votes in a cell; an empty one leaves it to the project."""
-    if not cell:
-        return None
-    if not cell.isdecimal() or int(cell) < 1:
-        raise InputError(f"{table}: '{cell}' in column {WANTED} is no number of votes; give a whole number from 1 on")
-    return int(cell)
-
-
-def classes_of(source: Path, *, is_table: bool) -> list[str]:
-    """The classes that a source names: sub-folders of images or labels of a table; the ten digits if it names none."""
-    if is_table:
-        labels = read_source(source).labels
-        named = set() if labels is None else {str(label) for label in labels if str(label)}
-    else:
-        paths = image_paths(source)
-        if not paths:
-            raise InputError(f"{source}: there is no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
-        named = {path.relative_to(source).parts[0] for path in paths if path.parent != source}
-    if not 2 <= len(named) <= 100:
-        return [str(digit) for digit in range(10)]
-    return sorted(named, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
-
-
-def hashes_of(project: Project, items: Sequence[ProjectItem]) -> dict[str, str]:
-    """By name, the SHA-256 of every item."""
-    try:
-        return {item.name: item.hash(project.images) for item in items}
-    except OSError as error:
-        raise InputError(f"{error.filename}: cannot be read ({error.strerror}); put the file in order") from error
 
 
 def changed_items(cursor: Cursor, hashes: Mapping[str, str]) -> list[str]:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from dissensus.responses import RESPONSES
 from dissensus_collect.project.orders import class_order
-from dissensus_collect.project.reading import LONGEST_ANSWER
+from dissensus_collect.project.tables import LONGEST_ANSWER
 from dissensus_collect.store.events import log_event
 from dissensus_collect.web.media import inside, picture
 from dissensus_collect.web.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, too_many
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from dissensus_collect.work.participants import Annotator
 
     T = TypeVar("T")
-    from dissensus_collect.project.reading import Gold, Project
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.project.tables import Gold
 
 SCREENS: Final = {
     "arrived": ("/consent", "/screen"),

@@ -15,14 +15,7 @@ from starlette.routing import Route
 
 from dissensus_collect.results.live import is_complete, live, next_step
 from dissensus_collect.store.events import is_simulated, log_event
-from dissensus_collect.web.security import (
-    DOOR_COOKIE,
-    RESEARCHER_COOKIE,
-    address_of,
-    csrf_token,
-    keyed_name,
-    new_token,
-)
+from dissensus_collect.web.security import DOOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, keyed_name, new_token
 from dissensus_collect.web.site import Refusal, Standing, draw, is_researcher, posted_form, site_of
 from dissensus_collect.work import participants
 
@@ -474,7 +467,8 @@ def _reason(form: FormData) -> str:
 
 async def refresh_items(request: Request) -> Response:
     """Take in new items of the project's folder or table, and new versions of changed ones if asked to."""
-    from dissensus_collect.store.items import changed_items, hashes_of, load_items, project_items
+    from dissensus_collect.project.items import hashes_of, project_items
+    from dissensus_collect.store.items import changed_items, load_items
 
     site, _, form = await _posted(request)
     project, now = site.project, site.now()

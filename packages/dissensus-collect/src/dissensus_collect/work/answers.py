@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
-from dissensus_collect.project.reading import LONGEST_ANSWER
+from dissensus_collect.project.tables import LONGEST_ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dissensus_collect.project.reading import ItemQuestion, Project
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.project.tables import ItemQuestion
 
 POINTS: Final = 100
 """How many points the layout `points` shares out among the classes."""

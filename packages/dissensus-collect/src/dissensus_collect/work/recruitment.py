@@ -15,7 +15,7 @@ from dissensus_collect.work.participants import External
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus_collect.project.reading import Recruitment
+    from dissensus_collect.project.tables import Recruitment
 
 PARAMETERS: Final[dict[str, tuple[str, str, str]]] = {
     "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),

@@ -1,0 +1,100 @@
+"""A new project: its file, with every setting in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dissensus.errors import InputError
+from dissensus_collect.project.items import classes_of
+from dissensus_collect.project.reading import FILE, read_project
+from dissensus_collect.project.tables import ENDINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def init_project(
+    folder: str | Path,
+    *,
+    images: str | Path | None = None,
+    texts: str | Path | None = None,
+    classes: Sequence[str] | None = None,
+    name: str | None = None,
+    question: str | None = None,
+    layout: str = "rows",
+    k: int = 6,
+    items_per_annotator: int = 70,
+    recruitment: str = "plain",
+) -> Path:
+    """Writes the file of a new project, with every setting in it, and returns its path.
+
+    Args:
+        folder: of the project; made if it does not exist.
+        images: a folder of images; the project's own folder if neither images nor texts are given.
+        texts: a table of texts.
+        classes: names; by default those of the sub-folders of the images or of the labels in the table, or else the
+            ten digits.
+        name: of the project; by default the folder's name.
+        question: asked about every class.
+        layout: one of `LAYOUTS`.
+        k: votes per item.
+        items_per_annotator: the most items that one annotator is asked about.
+        recruitment: one of `PLATFORMS`.
+    """
+    folder = Path(folder)
+    path = folder / FILE
+    if path.exists():
+        raise InputError(f"{path}: there is a project already; edit it, or choose another folder")
+    if images is not None and texts is not None:
+        raise InputError("collect init: images= and texts= were both given; a project shows one or the other")
+    source = Path(images if images is not None else texts if texts is not None else folder)
+    if texts is None and not source.is_dir():
+        raise InputError(f"{source}: not a folder; give a folder of images (images=), or a table (texts=)")
+    names = list(classes) if classes else classes_of(source, is_table=texts is not None)
+    numbers = all(name.isdigit() for name in names)
+    folder_is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    what = "text" if texts is not None else "image"
+    place = source.resolve()
+    written = os.path.relpath(place, folder.resolve()) if place.is_relative_to(folder.resolve()) else str(place)
+    new = tomllib.loads(
+        resources.files("dissensus_collect.project").joinpath("new_project.toml").read_text(encoding="utf-8")
+    )
+    # A layout that does not exist is refused below, with its line.
+    asks, how = new["layouts"].get(layout, new["layouts"]["rows"])
+    codes = {ending: secrets.token_hex(4).upper() for ending in ENDINGS}
+    text = new["file"].format(
+        name=_toml(name or folder.resolve().name),
+        question=_toml(question or asks.format(what=what)),
+        layout=_toml(layout),
+        k=k,
+        items_per_annotator=items_per_annotator,
+        seed=secrets.randbelow(2**31),
+        source=f"{what}s = {_toml(written)}",
+        names="[" + ", ".join(map(_toml, names)) + "]",
+        class_order=_toml("rotated" if numbers else "shuffled-per-annotator"),
+        what=what,
+        how=how.format(what=what),
+        kind=_toml(recruitment),
+        codes="{ " + ", ".join(f"{ending} = {_toml(code)}" for ending, code in codes.items()) + " }",
+    )
+    path.write_text(text, encoding="utf-8")
+    try:
+        read_project(folder)
+    except InputError:
+        path.unlink()
+        if folder_is_new:
+            folder.rmdir()
+        raise
+    return path
+
+
+def _toml(text: str) -> str:
+    """A basic string of TOML, which has all the escapes of JSON."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
