@@ -35,7 +35,7 @@ import numpy as np
 
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
-from dissensus_collect.results.collected import snapshot
+from dissensus_collect.store.opening import snapshot
 from dissensus_collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
 from dissensus_collect.simulation.wire import Browser, ConnectionLost
 from dissensus_collect.store.backup import file_integrity

@@ -21,7 +21,7 @@ import typer
 from dissensus.cli import app, main, with_json_to
 from dissensus.datasets import write_sample
 from dissensus_collect.project.starting import init_project
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database
 from tests.collect.panels import join, text_project
 from tests.docs.running import DOCS
 

@@ -10,6 +10,6 @@ if TYPE_CHECKING:
     from dissensus_collect.project.reading import Project as Project
     from dissensus_collect.project.reading import read_project as read_project
     from dissensus_collect.project.starting import init_project as init_project
-    from dissensus_collect.store.database import open_database as open_database
+    from dissensus_collect.store.opening import open_database as open_database
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dissensus_collect.project.reading import read_project
-from dissensus_collect.results.collected import collected_votes, snapshot
+from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.pay import pay_sheet, realised
 from dissensus_collect.store.events import is_simulated
+from dissensus_collect.store.opening import snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path

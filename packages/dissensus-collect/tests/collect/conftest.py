@@ -18,7 +18,7 @@ import pytest
 
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database
 from dissensus_collect.work.answers import check_answers
 from dissensus_collect.work.assignment import Assigned, Finished, Saved, expire_leases, next_item, save
 from dissensus_collect.work.participants import External, arrive, consent, practised

@@ -21,7 +21,7 @@ from dissensus.planning.allocation import (
 )
 from dissensus_collect.results.adaptive import allocate, inclusion_of_votes, plan_allocation
 from dissensus_collect.results.collected import read_judgements
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database
 from tests.collect.panels import NOW, judge_all, text_project
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_collect.store.backup import KEPT, back_up, backups, file_integrity, restore
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.backup import KEPT, back_up, file_integrity, restore
+from dissensus_collect.store.opening import open_database
+from dissensus_collect.store.sqlite import backups
 from tests.collect.panels import judge_all, text_project
 
 if TYPE_CHECKING:
@@ -79,8 +80,8 @@ def test_the_oldest_backups_go(project: Project) -> None:
     with open_database(project) as database:
         for hour in range(KEPT + 2):
             newest = back_up(database, project, clock=lambda hour=hour: 1_800_000_000.0 + 3600 * hour)  # type: ignore[misc]
-    assert len(backups(project.folder)) == KEPT
-    assert backups(project.folder)[0] == newest
+    assert len(backups(project.folder / "backups")) == KEPT
+    assert backups(project.folder / "backups")[0] == newest
 
 
 def test_a_broken_backup_is_refused_and_nothing_changes(project: Project) -> None:

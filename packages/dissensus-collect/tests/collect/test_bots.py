@@ -17,10 +17,11 @@ from dissensus.votes.simulate import simulate_responses
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
 from dissensus_collect.project.tables import LAYOUTS
-from dissensus_collect.results.collected import collected_votes, snapshot
+from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.export import export_project
 from dissensus_collect.simulation.bots import Behaviour, answers_of, make_crowd, simulate, simulated_copy
 from dissensus_collect.store.backup import file_integrity
+from dissensus_collect.store.opening import snapshot
 from dissensus_train.studies import plan_study, read_study, run_plan, score_study
 from tests.collect.conftest import in_schema
 from tests.collect.panels import text_project

@@ -20,7 +20,7 @@ import pytest
 
 from dissensus_collect.project.language import language
 from dissensus_collect.project.tables import LAYOUTS
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database
 from dissensus_collect.web.security import ANNOTATOR_COOKIE
 from dissensus_collect.web.server import create_app, one_time_link
 from dissensus_collect.web.site import ServerSettings

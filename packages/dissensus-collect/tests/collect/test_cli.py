@@ -19,9 +19,9 @@ from dissensus.errors import InputError
 from dissensus_collect.cli import app
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.setup_check import check_setup, project_budget
-from dissensus_collect.store.backup import backups
-from dissensus_collect.store.database import open_database
 from dissensus_collect.store.events import log_event
+from dissensus_collect.store.opening import open_database
+from dissensus_collect.store.sqlite import backups
 from tests.collect.panels import judge_all, text_project
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def test_a_project_is_served_watched_and_stopped(tmp_path: Path, texts: Path) ->
     assert "everything that was acknowledged is saved" in remarks
     assert "Traceback" not in remarks
     project = read_project(tmp_path / "project")
-    restored = collect("restore", tmp_path / "project", backups(project.folder)[0])
+    restored = collect("restore", tmp_path / "project", backups(project.folder / "backups")[0])
     assert restored.returncode == 0
     assert "is kept as" in restored.stderr
 
@@ -217,9 +217,9 @@ def test_status_says_who_shut_the_door_and_export_needs_no_folder(tmp_path: Path
         run = CliRunner()
         assert "door        all places are taken" in run.invoke(app, ["status", str(project.folder)]).output
         for kind in ("paused", "closed"):
-            database.write_now(lambda c, kind=kind: log_event(c, now=1.0, annotator=None, kind=kind))  # type: ignore[misc]
+            database.write_now(lambda c, kind=kind: log_event(c, kind, now=1.0))  # type: ignore[misc]
         assert "door        paused by a researcher" in run.invoke(app, ["status", str(project.folder)]).output
-        database.write_now(lambda c: log_event(c, now=1.0, annotator=None, kind="resumed"))
+        database.write_now(lambda c: log_event(c, "resumed", now=1.0))
         told = run.invoke(app, ["status", str(project.folder), "--json", "-"]).stdout
         assert (json.loads(told)["shut"], json.loads(told)["places"]) == ("closed", 0)
         done = run.invoke(app, ["export", str(project.folder)])

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from dissensus_collect.project.reading import read_project
-from dissensus_collect.results.collected import snapshot
 from dissensus_collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
 from dissensus_collect.simulation.wire import Browser, Reply
 from dissensus_collect.store.backup import file_integrity
+from dissensus_collect.store.opening import snapshot
 from tests.collect.panels import text_project
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ import pytest
 
 from dissensus.errors import InputError
 from dissensus_collect.store.backup import file_integrity
-from dissensus_collect.store.database import DiskFull, open_database, write_beside
+from dissensus_collect.store.database import DiskFull
 from dissensus_collect.store.events import log_event
+from dissensus_collect.store.opening import open_database, write_beside
 from dissensus_collect.work.participants import arrive
 from tests.collect.conftest import Collecting, make_project
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def note(kind: str) -> Callable[[Cursor], None]:
-    return lambda cursor: log_event(cursor, now=0.0, annotator=None, kind=kind)
+    return lambda cursor: log_event(cursor, kind, now=0.0)
 
 
 def kinds(database: Database) -> list[str]:

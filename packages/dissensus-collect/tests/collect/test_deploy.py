@@ -16,8 +16,8 @@ from dissensus_collect.hosting.deploy import SUBNET, write_deployment
 from dissensus_collect.hosting.doctor import examine
 from dissensus_collect.hosting.serving import checked_networks
 from dissensus_collect.store.backup import back_up, file_integrity
-from dissensus_collect.store.database import open_database
 from dissensus_collect.store.events import log_event
+from dissensus_collect.store.opening import open_database
 from dissensus_collect.web.security import Logins
 from tests.collect.test_browser import served
 from tests.collect.web import visited, web_project
@@ -149,7 +149,7 @@ def test_the_doctor_finds_what_is_wrong_and_says_what_to_do(tmp_path: Path) -> N
     project = web_project(tmp_path, texts=["one"])
     assert "collect serve" in told(project, "warning"), "it was never served"
     with served(project) as site:
-        site.database.write_now(lambda cursor: log_event(cursor, now=time.time(), annotator=None, kind="paused"))
+        site.database.write_now(lambda cursor: log_event(cursor, "paused", now=time.time()))
         back_up(site.database, project)
     assert "does not answer" in told(project, "error", base_url=site.url), "it no longer runs"
     assert "https://study.example.org" in told(project, "error", base_url="study.example.org")

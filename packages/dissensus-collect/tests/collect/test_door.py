@@ -161,7 +161,7 @@ def test_a_shut_door_is_said_before_consent_with_the_way_back(tmp_path: Path, ki
     with visited(project) as site:
         inside = site.visitor().work(project, link=PROLIFIC.format(1, 1))
         if kind:
-            site.database.write_now(lambda c: log_event(c, now=site.time[0], annotator=None, kind=kind))
+            site.database.write_now(lambda c: log_event(c, kind, now=site.time[0]))
         late = site.visitor()
         page = late.open(PROLIFIC.format(2, 2))
         assert page.url.path == "/door"

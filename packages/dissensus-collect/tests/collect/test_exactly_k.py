@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from dissensus.errors import InputError
 from dissensus_collect.project.items import hashes_of, project_items
-from dissensus_collect.store.database import open_database, write_beside
 from dissensus_collect.store.items import load_items
+from dissensus_collect.store.opening import open_database, write_beside
 from dissensus_collect.store.slots import put_back, retire, unvoid, void, want
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.assignment import Assigned, back, heartbeat, report_problem, status_of, take_over

@@ -16,11 +16,11 @@ import pytest
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
 from dissensus.votes.reading import read_votes
-from dissensus_collect.results.collected import collected_votes, snapshot
+from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.export import CODEBOOK, export_project, write_guarded_csv
 from dissensus_collect.results.quality import annotator_quality, class_agreement, item_quality
-from dissensus_collect.store.database import open_database
 from dissensus_collect.store.events import log_event
+from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.work.participants import delete_participant, exclude
 from tests.collect.panels import NOW, judge_all, text_project
 
@@ -194,7 +194,7 @@ def test_a_deleted_person_is_gone_from_the_export(project: Project, tmp_path: Pa
 
 def test_a_simulated_project_says_so(project: Project, tmp_path: Path) -> None:
     with open_database(project) as database:
-        database.write_now(lambda cursor: log_event(cursor, now=NOW, annotator=None, kind="simulated"))
+        database.write_now(lambda cursor: log_event(cursor, "simulated", now=NOW))
         done = exported(database, project, tmp_path / "out")
     assert done.simulated
     assert "simulated: bots gave them" in (tmp_path / "out" / "codebook.md").read_text()

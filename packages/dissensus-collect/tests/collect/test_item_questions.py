@@ -20,10 +20,10 @@ from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.setup_check import check_setup
 from dissensus_collect.project.starting import init_project
 from dissensus_collect.project.tables import LAYOUTS
-from dissensus_collect.results.collected import collected_votes, snapshot
+from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.export import export_project
 from dissensus_collect.simulation.bots import answers_of
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.work.answers import Refused, amounts_of, check_answers, responses_of
 from tests.collect.conftest import Collecting, make_project
 from tests.collect.web import visited, web_project

@@ -10,7 +10,7 @@ from dissensus.errors import InputError
 from dissensus_collect.project.items import ProjectItem, classes_of, project_items
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database
 from tests.collect.conftest import Collecting, make_project
 from tests.collect.test_project import images
 

@@ -16,7 +16,7 @@ from dissensus_collect.project.items import project_items
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.setup_check import check_setup, project_budget
 from dissensus_collect.project.starting import init_project
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from dissensus.errors import InputError
 from dissensus_collect.store.backup import back_up
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database
 from tests.collect.conftest import Collecting, in_schema, make_project
 
 if TYPE_CHECKING:

@@ -20,10 +20,9 @@ import pytest
 
 from dissensus.errors import InputError
 from dissensus_collect.hosting.serving import serving_warnings
-from dissensus_collect.results.collected import snapshot
 from dissensus_collect.results.export import export_project
 from dissensus_collect.store.backup import back_up, restore
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.web.security import checked_base_url
 from tests.collect.web import ORIGIN, visited, web_project
 

@@ -582,7 +582,7 @@ def test_a_simulated_project_says_so_on_every_page(site: Visited) -> None:
 
     researcher = site.researcher()
     assert "Simulated" not in researcher.open("/researcher/progress").text
-    site.database.write_now(lambda cursor: log_event(cursor, now=1.0, annotator=None, kind="simulated"))
+    site.database.write_now(lambda cursor: log_event(cursor, "simulated", now=1.0))
     for path in ("", "progress", "quality", "items", "adaptive", "export"):
         assert "Simulated" in researcher.open(f"/researcher/{path}").text
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from typer.testing import CliRunner
 
-from dissensus_collect.results.collected import snapshot
 from dissensus_collect.sheet_answers import sheet_answers
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.work.participants import exclude
 from dissensus_train.cli.curate import app
 from dissensus_train.curate.sheet_form import QUESTIONS

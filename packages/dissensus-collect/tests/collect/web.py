@@ -15,7 +15,7 @@ from PIL import Image
 
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database
 from dissensus_collect.web.security import RESEARCHER_COOKIE
 from dissensus_collect.web.server import create_app, one_time_link
 from dissensus_collect.web.site import ServerSettings

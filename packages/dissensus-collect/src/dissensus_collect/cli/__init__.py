@@ -164,9 +164,8 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
     from dataclasses import asdict
 
     from dissensus_collect.project.reading import read_project
-    from dissensus_collect.results.collected import snapshot
-    from dissensus_collect.store.database import check_schema
     from dissensus_collect.store.events import is_simulated
+    from dissensus_collect.store.opening import check_schema, snapshot
     from dissensus_collect.work.assignment import status_of
     from dissensus_collect.work.participants import door, quotas_so_far
 
@@ -253,9 +252,8 @@ def export(
 ) -> None:
     """Write votes, answers, annotators, items, events, codebook and checksums; pseudonymous by default."""
     from dissensus_collect.project.reading import read_project
-    from dissensus_collect.results.collected import snapshot
     from dissensus_collect.results.export import FORMATS, export_project
-    from dissensus_collect.store.database import check_schema
+    from dissensus_collect.store.opening import check_schema, snapshot
 
     project = read_project(folder)
     if output is None:
@@ -289,7 +287,7 @@ BY = "command line"
 def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Set an item aside, even while the project is being served: nobody is shown it, its votes are kept apart."""
     from dissensus_collect.project.reading import read_project
-    from dissensus_collect.store.database import write_beside
+    from dissensus_collect.store.opening import write_beside
     from dissensus_collect.store.slots import retire
 
     def work(cursor: Any) -> None:
@@ -306,7 +304,7 @@ def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = N
 def put_back(folder: Folder, item: Item, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Use an item again that was set aside; its votes count as before."""
     from dissensus_collect.project.reading import read_project
-    from dissensus_collect.store.database import write_beside
+    from dissensus_collect.store.opening import write_beside
     from dissensus_collect.store.slots import put_back
 
     def work(cursor: Any) -> None:
@@ -347,8 +345,8 @@ def add(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -
 def _read_items(folder: Path, database: str | None, *, replaced: list[str] | None = None) -> list[str]:
     from dissensus_collect.project.items import hashes_of, project_items
     from dissensus_collect.project.reading import read_project
-    from dissensus_collect.store.database import write_beside
     from dissensus_collect.store.items import load_items
+    from dissensus_collect.store.opening import write_beside
 
     project = read_project(folder)
     items = project_items(project)
@@ -380,7 +378,7 @@ def void(
 ) -> None:
     """Stop using single judgements (say, of an image that was not shown), and ask others for votes in their place."""
     from dissensus_collect.project.reading import read_project
-    from dissensus_collect.store.database import write_beside
+    from dissensus_collect.store.opening import write_beside
     from dissensus_collect.store.slots import unvoid, void
 
     if item is None and annotator is None:
@@ -429,7 +427,7 @@ def attributes(
     """Join what Prolific or MTurk knows of the annotators to their votes, as attributes."""
     from dissensus_collect.project.reading import read_project
     from dissensus_collect.results.demographics import join_demographics
-    from dissensus_collect.store.database import write_beside
+    from dissensus_collect.store.opening import write_beside
 
     found, names = write_beside(
         read_project(folder),
@@ -464,7 +462,7 @@ def pay(
 
     from dissensus_collect.project.reading import read_project
     from dissensus_collect.results.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
-    from dissensus_collect.store.database import write_beside
+    from dissensus_collect.store.opening import write_beside
 
     project = read_project(folder)
 

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 from dissensus.errors import InputError
 from dissensus_collect.project.setup_check import Check, ok, warning, wrong
 from dissensus_collect.results.live import LEAST_FREE
-from dissensus_collect.store.backup import backups, file_integrity
-from dissensus_collect.store.database import FILE
+from dissensus_collect.store.backup import file_integrity
+from dissensus_collect.store.sqlite import FILE, backups, connect
 from dissensus_collect.web.security import Logins, checked_base_url
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _database(project: Project) -> Iterator[Check]:
 def _backups(project: Project, *, now: float) -> Iterator[Check]:
     if not (project.folder / FILE).exists():
         return
-    kept = backups(project.folder)
+    kept = backups(project.folder / "backups")
     if not kept:
         yield warning(f"there is no backup yet; make one with 'dissensus collect backup {project.folder}'")
         return
@@ -197,10 +197,7 @@ def _modes(project: Project) -> Iterator[Check]:
 def _clock(project: Project, *, now: float) -> Iterator[Check]:
     path = project.folder / FILE
     if path.exists():
-        with (
-            contextlib.suppress(sqlite3.Error),
-            contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection,
-        ):
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(connect(path)) as connection:
             (last,) = connection.execute("SELECT max(at) FROM event").fetchone()
             if last is not None and last > now + WRONG_CLOCK:
                 yield wrong(

@@ -23,7 +23,7 @@ from dissensus_collect.hosting.connections import (
 )
 from dissensus_collect.results.adaptive import decide, plan_allocation
 from dissensus_collect.store.backup import back_up
-from dissensus_collect.store.database import open_database
+from dissensus_collect.store.opening import open_database
 from dissensus_collect.work.assignment import expire_leases
 
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,12 +11,9 @@ from dissensus.errors import InputError
 from dissensus.responses import NO, UNSURE
 from dissensus.votes.columns import SYNONYMS
 from dissensus.votes.table import NONE, Votes
-from dissensus_collect.store.database import FILE, existing_file
 from dissensus_collect.work.participants import final_answers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Table
     from dissensus_collect.project.reading import Project
 
@@ -90,37 +85,6 @@ class Judgements:
     def where(self, chosen: Mask | Ints) -> Judgements:
         """The chosen judgements."""
         return Judgements(**{each.name: getattr(self, each.name)[chosen] for each in fields(self)})
-
-
-@contextmanager
-def snapshot(project: Project, url: str | None = None) -> Iterator[Any]:
-    """A cursor that sees one state of a project's database and cannot change it, even while a server is writing.
-
-    Args:
-        project: the project.
-        url: the URL of its PostgreSQL database; by default collect.sqlite in its folder.
-    """
-    connection: Any
-    if url is not None:
-        from dissensus_collect.store.postgres import postgres_beside
-
-        connection = postgres_beside(url, read_only=True)
-        connection.begin()
-    else:
-        path = existing_file(project)
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
-    try:
-        if url is None:
-            connection.execute("PRAGMA busy_timeout = 10000")
-            connection.execute("BEGIN")
-        yield connection.cursor()
-    except sqlite3.DatabaseError as error:
-        raise InputError(
-            f"{project.folder / FILE}: the database cannot be read ({error}); restore a backup with "
-            f"'dissensus collect restore {project.folder} BACKUP'"
-        ) from error
-    finally:
-        connection.close()
 
 
 def read_judgements(

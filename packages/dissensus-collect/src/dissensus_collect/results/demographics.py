@@ -66,5 +66,5 @@ def join_demographics(
             remember(cursor, known[external], told)
     if not found:
         raise InputError(f"{path}: none of its {rows.height} people has taken part; is it the export of this project?")
-    log_event(cursor, now=now, annotator=None, kind="demographics", detail={"people": found, "names": wanted})
+    log_event(cursor, "demographics", None, {"people": found, "names": wanted}, now=now)
     return found, wanted

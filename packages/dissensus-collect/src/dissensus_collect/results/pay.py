@@ -235,7 +235,7 @@ def decide_pay(
     )
     for each, pay in amounts.items():
         detail = {"decision": decision, "pay": pay, "bonus": extra, "by": by}
-        log_event(cursor, now=now, annotator=each, kind="pay", detail=detail)
+        log_event(cursor, "pay", each, detail, now=now)
 
 
 def bulk_files(cursor: Cursor, platform: str, *, now: float, again: bool = False) -> dict[str, str]:
@@ -265,7 +265,7 @@ def bulk_files(cursor: Cursor, platform: str, *, now: float, again: bool = False
             f"pay: there is no decision about anybody from {platform} that was not written yet; approve people first"
         )
     cursor.executemany("UPDATE payment SET sent_at = ? WHERE id = ?", [(now, row[0]) for row in rows])
-    log_event(cursor, now=now, annotator=None, kind="pay written", detail={"platform": platform, "people": len(rows)})
+    log_event(cursor, "pay written", None, {"platform": platform, "people": len(rows)}, now=now)
     approved = [row for row in rows if row[4] == "approved"]
     bonuses = [row for row in rows if row[5] > 0]
     if platform == "prolific":

@@ -31,10 +31,9 @@ from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus_collect.hosting.serving import require_server
 from dissensus_collect.project.items import project_items
 from dissensus_collect.project.reading import FILE, read_project
-from dissensus_collect.results.collected import snapshot
 from dissensus_collect.simulation.wire import Browser, ConnectionLost, Reply
-from dissensus_collect.store.database import open_database
 from dissensus_collect.store.events import log_event
+from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.work.answers import questions_of
 from dissensus_collect.work.participants import places_left
 
@@ -211,7 +210,7 @@ def simulated_copy(project: Project, folder: str | Path, *, database_url: str | 
     (target / FILE).write_text(text, encoding="utf-8")
     copy = read_project(target)
     with open_database(copy, database_url) as database:
-        database.write_now(lambda cursor: log_event(cursor, now=time.time(), annotator=None, kind="simulated"))
+        database.write_now(lambda cursor: log_event(cursor, "simulated", now=time.time()))
     return copy
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
 from dissensus.whole_file import whole_file
-from dissensus_collect.store.database import FILE, claim
+from dissensus_collect.project.items import project_items
+from dissensus_collect.store.sqlite import FILE, backups, claim, connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,52 +52,35 @@ def back_up(
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         with whole_file(target) as part:
             part.touch(mode=0o600)  # it holds people's ids on recruitment platforms
-            with contextlib.closing(_open(source)) as connection:
+            with contextlib.closing(connect(source)) as connection:
                 connection.execute("VACUUM INTO ?", (str(part),))
-            found = file_integrity(part)
-            if found != "ok":
-                raise InputError(f"{source}: a copy of it is not sound ({found}); restore the last good backup")
+            damage = file_integrity(part)
+            if damage != "ok":
+                raise InputError(f"{source}: a copy of it is not sound ({damage}); restore the last good backup")
             _to_disk(part)
     except (OSError, sqlite3.Error) as error:
         raise InputError(
             f"{target}: the backup cannot be written ({error}); make room, or mend the database"
         ) from error
-    for old in _copies(place)[KEPT:]:
+    for old in backups(place)[KEPT:]:
         old.unlink(missing_ok=True)
     return target
-
-
-def backups(folder: Path) -> list[Path]:
-    """The backups of the project in a folder, the newest first."""
-    return _copies(folder / "backups")
-
-
-def _copies(place: Path) -> list[Path]:
-    return sorted(place.glob("collect-*.sqlite"), reverse=True)
 
 
 def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = time.time) -> Path | None:
     """Replace the project's database by a backup.
 
     A backup that is broken or belongs to another project is refused, and so is a project that is being served. The
-    database that was there is kept beside it.
-
-    Args:
-        project: the project.
-        path: the backup.
-        clock: gives UNIX seconds, for the name of what is kept.
-
-    Returns:
-        Where the old database is now; None if there was none.
+    database that was there is kept beside it, under the name that is returned; None if there was none.
     """
     backup, target = Path(path), project.folder / FILE
     if not backup.is_file():
         raise InputError(
             f"{backup}: there is no such backup; those of this project lie in {project.folder / 'backups'}"
         )
-    found = file_integrity(backup)
-    if found != "ok":
-        raise InputError(f"{backup}: this backup is broken ({found}) and was not restored; choose an older one")
+    damage = file_integrity(backup)
+    if damage != "ok":
+        raise InputError(f"{backup}: this backup is broken ({damage}) and was not restored; choose an older one")
     _refuse_other_project(backup, project)
     release = claim(project.folder)
     try:
@@ -112,7 +96,7 @@ def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = 
 def file_integrity(path: Path) -> str:
     """Whether the database file of a project is sound: "ok", or what is wrong with it."""
     try:
-        with contextlib.closing(_open(path)) as connection:
+        with contextlib.closing(connect(path)) as connection:
             problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
             problems += [
                 f"{row[0]} row {row[1]} has no {row[2]}" for row in connection.execute("PRAGMA foreign_key_check")
@@ -124,11 +108,9 @@ def file_integrity(path: Path) -> str:
 
 
 def _refuse_other_project(backup: Path, project: Project) -> None:
-    from dissensus_collect.project.items import project_items
-
-    with contextlib.closing(_open(backup)) as connection:
-        retired = {row[1] for row in connection.execute("PRAGMA table_info(item)")} & {"retired_at"}
-        used = "WHERE retired_at IS NULL" if retired else ""
+    with contextlib.closing(connect(backup)) as connection:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(item)")]
+        used = "WHERE retired_at IS NULL" if "retired_at" in columns else ""
         there = {row[0] for row in connection.execute(f"SELECT name FROM item {used}")}
     gone = sorted(there - {item.name for item in project_items(project)})
     if gone:
@@ -153,12 +135,6 @@ def _put_aside(database: Path, *, stamp: str) -> Path | None:
 
 def _stamp(clock: Callable[[], float]) -> str:
     return datetime.fromtimestamp(clock(), tz=UTC).strftime("%Y%m%d-%H%M%S")
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    connection.execute("PRAGMA busy_timeout = 10000")
-    return connection
 
 
 def _to_disk(path: Path) -> None:

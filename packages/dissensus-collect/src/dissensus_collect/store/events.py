@@ -15,7 +15,7 @@ _JSON: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
 def log_event(
-    cursor: Cursor, *, now: float, annotator: int | None, kind: str, detail: Mapping[str, Any] | None = None
+    cursor: Cursor, kind: str, annotator: int | None = None, detail: Mapping[str, Any] | None = None, *, now: float
 ) -> None:
     """Adds one event. Its detail can never be deleted, so nothing in it may identify a person."""
     cursor.execute(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dissensus.errors import InputError, meant
 from dissensus_collect.project.orders import fraction
@@ -26,6 +25,18 @@ def changed_items(cursor: Cursor, hashes: Mapping[str, str]) -> list[str]:
         "(SELECT 1 FROM assignment WHERE assignment.item = item.id) ORDER BY name"
     ).fetchall()
     return [name for name, digest in rows if hashes.get(name, digest) != digest]
+
+
+class _Known(NamedTuple):
+    """An item that is in the database; `shown` says whether anybody was."""
+
+    id: int
+    name: str
+    role: str
+    hash: str | None
+    text: str | None
+    retired: bool
+    shown: bool
 
 
 def load_items(
@@ -50,72 +61,55 @@ def load_items(
             the name `NAME#1` (or a higher number), and is set aside.
         by: who asked for it, for the log.
     """
-    names = {item.name for item in items}
-    roles = _roles(project, names)
+    by_name = {item.name: item for item in items}
+    roles = _roles(project, by_name)
+    wanted = {item.name: item.wanted or project.k if roles[item.name] == "vote" else 0 for item in items}
     rows = cursor.execute(
         "SELECT id, name, role, hash, text, retired_at IS NOT NULL, EXISTS (SELECT 1 FROM assignment WHERE "
         "assignment.item = item.id) FROM item"
     ).fetchall()
-    there = {
-        name: _There(number, role, digest, text, bool(retired), bool(shown))
-        for number, name, role, digest, text, retired, shown in rows
-    }
-    used = {name: each for name, each in there.items() if not each.retired}
-    gone = sorted(used.keys() - names)
+    known = {row[1]: _Known(*row) for row in rows}
+    used = {name: item for name, item in known.items() if not item.retired}
+    gone = sorted(used.keys() - by_name.keys())
     if gone:
         raise InputError(
             f"{project.folder}: item '{gone[0]}' is in the project's database but no longer in its source; put it "
             f"back, or set it aside with 'dissensus collect items retire {project.folder} {gone[0]} --reason ...'"
         )
-    asked = {item.name: item.wanted or project.k for item in items}
-    wanted = {name: asked[name] if role == "vote" else 0 for name, role in roles.items()}
-    _change_roles(cursor, project, used, roles, wanted)
-    renewed = _change_contents(
-        cursor, project, used, {item.name: item for item in items}, hashes, replaced, now=now, by=by
-    )
+    for name in sorted(name for name, item in used.items() if roles[name] != item.role):
+        if used[name].shown:
+            raise InputError(
+                f"{project.folder}: '{name}' was shown as a {used[name].role} item and is now a {roles[name]} "
+                "item; make it what it was"
+            )
+        cursor.execute(
+            "UPDATE item SET role = ?, wanted = ?, free = ? WHERE id = ?",
+            (roles[name], wanted[name], wanted[name], used[name].id),
+        )
+    renewed = _change_contents(cursor, project, used, by_name, hashes, replaced, now=now, by=by)
     # Evenly spaced, so that every item is equally likely to be the next one after a random place.
-    order = [item.name for item in items]
+    order = list(by_name)
     if project.order.items == "random":
         order.sort(key=lambda name: fraction(project.seed, "item", name))
     spread = {name: place / len(order) for place, name in enumerate(order)}
-    new = [item for item in items if item.name not in there or item.name in renewed]
+    new = [item for item in items if item.name not in known or item.name in renewed]
     cursor.executemany(
         "INSERT INTO item (name, role, media, text, wanted, free, spread, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (
-                item.name,
-                roles[item.name],
-                item.media,
-                item.text,
-                wanted[item.name],
-                wanted[item.name],
-                spread[item.name],
-                hashes[item.name],
-            )
+            (name, roles[name], item.media, item.text, wanted[name], wanted[name], spread[name], hashes[name])
             for item in new
+            for name in [item.name]
         ],
     )
-    if new and there:
-        log_event(cursor, now=now, annotator=None, kind="items added", detail={"items": len(new), "by": by})
+    if new and known:
+        log_event(cursor, "items added", None, {"items": len(new), "by": by}, now=now)
     count_vote_items(cursor)
     return [item.name for item in new]
 
 
-@dataclass(frozen=True)
-class _There:
-    """An item that is in the database."""
-
-    id: int
-    role: str
-    hash: str | None
-    text: str | None
-    retired: bool
-    shown: bool
-
-
 def _roles(project: Project, names: Collection[str]) -> dict[str, str]:
     """By name, what each item is for."""
-    gold, practice = {each.item for each in project.gold_items}, set(project.practice_items)
+    gold, practice = {entry.item for entry in project.gold_items}, set(project.practice_items)
     for table, listed in (("gold", gold), ("practice", practice)):
         unknown = sorted(listed - set(names))
         if unknown:
@@ -131,30 +125,10 @@ def _roles(project: Project, names: Collection[str]) -> dict[str, str]:
     return {name: "gold" if name in gold else "practice" if name in practice else "vote" for name in names}
 
 
-def _change_roles(
-    cursor: Cursor,
-    project: Project,
-    used: Mapping[str, _There],
-    roles: Mapping[str, str],
-    wanted: Mapping[str, int],
-) -> None:
-    changed = sorted(name for name, each in used.items() if roles[name] != each.role)
-    for name in changed:
-        if used[name].shown:
-            raise InputError(
-                f"{project.folder}: '{name}' was shown as a {used[name].role} item and is now a {roles[name]} "
-                "item; make it what it was"
-            )
-    cursor.executemany(
-        "UPDATE item SET role = ?, wanted = ?, free = ? WHERE id = ?",
-        [(roles[name], wanted[name], wanted[name], used[name].id) for name in changed],
-    )
-
-
 def _change_contents(
     cursor: Cursor,
     project: Project,
-    used: Mapping[str, _There],
+    used: Mapping[str, _Known],
     items: Mapping[str, ProjectItem],
     hashes: Mapping[str, str],
     replaced: Collection[str],
@@ -164,15 +138,14 @@ def _change_contents(
 ) -> set[str]:
     """Takes over changed files and texts that nobody was shown; the names of replaced items, which are set aside."""
     renewed = set()
-    fresh = []
-    for name, each in used.items():
-        before = (
-            hashlib.sha256(each.text.encode()).hexdigest() if each.hash is None and each.text is not None else each.hash
-        )
-        if before == hashes[name] and each.hash is not None:
+    for name, item in used.items():
+        before = item.hash
+        if before is None and item.text is not None:
+            before = hashlib.sha256(item.text.encode()).hexdigest()
+        if item.hash == hashes[name]:
             continue
-        if before is None or before == hashes[name] or not each.shown:
-            fresh.append((hashes[name], items[name].text, each.id))
+        if before is None or before == hashes[name] or not item.shown:
+            cursor.execute("UPDATE item SET hash = ?, text = ? WHERE id = ?", (hashes[name], items[name].text, item.id))
         elif name not in replaced:
             raise InputError(
                 f"{project.folder}: the {'text' if items[name].media is None else 'file'} of item '{name}' was changed "
@@ -180,18 +153,15 @@ def _change_contents(
                 f"items replace {project.folder} {name}'"
             )
         else:
-            retire(cursor, each.id, now=now, reason="replaced by a new version", by=by)
+            retire(cursor, item.id, now=now, reason="replaced by a new version", by=by)
             number = 1
             while cursor.execute("SELECT 1 FROM item WHERE name = ?", (f"{name}#{number}",)).fetchone():
                 number += 1
-            cursor.execute("UPDATE item SET name = ? WHERE id = ?", (f"{name}#{number}", each.id))
-            log_event(cursor, now=now, annotator=None, kind="item replaced", detail={"item": each.id, "by": by})
+            cursor.execute("UPDATE item SET name = ? WHERE id = ?", (f"{name}#{number}", item.id))
+            log_event(cursor, "item replaced", None, {"item": item.id, "by": by}, now=now)
             renewed.add(name)
-    cursor.executemany("UPDATE item SET hash = ?, text = ? WHERE id = ?", fresh)
-    same = sorted(set(replaced) - renewed)
-    unknown = [name for name in same if name not in used]
-    if unknown:
-        raise InputError(f"{project.folder}: there is no item '{unknown[0]}' to replace{meant(unknown[0], used)}")
-    if same:
-        raise InputError(f"{project.folder}: item '{same[0]}' has not changed; there is nothing to replace it by")
+    for name in sorted(set(replaced) - renewed):
+        if name not in used:
+            raise InputError(f"{project.folder}: there is no item '{name}' to replace{meant(name, used)}")
+        raise InputError(f"{project.folder}: item '{name}' has not changed; there is nothing to replace it by")
     return renewed

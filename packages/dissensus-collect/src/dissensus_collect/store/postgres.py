@@ -12,7 +12,8 @@ import re
 from typing import TYPE_CHECKING, Any, Self
 
 from dissensus.errors import InputError
-from dissensus_collect.store.database import Database, DiskFull, schema
+from dissensus_collect.store.database import Database, DiskFull
+from dissensus_collect.store.sqlite import schema
 
 try:
     import psycopg
@@ -21,7 +22,7 @@ except ImportError as error:  # pragma: no cover
     raise InputError("PostgreSQL needs the package psycopg; install dissensus[collect,postgres]") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 LOCK = "hashtext('dissensus collect ' || current_schema())"
 """The advisory lock of the process that serves a project; each project has a schema of its own.
@@ -32,7 +33,7 @@ One more is held by whoever sets up the tables, and two more by every transactio
 
 def open_postgres(url: str) -> Database:
     """The database behind a URL, with its tables; refused if another process serves it."""
-    try:
+    with _usable():
         with psycopg.connect(url) as connection:
             connection.execute(f"SELECT pg_advisory_xact_lock(1 + {LOCK})")
             if connection.execute("SELECT to_regclass('instrument')").fetchone() == (None,):
@@ -41,43 +42,48 @@ def open_postgres(url: str) -> Database:
             if connection.execute("SELECT to_regclass('schema_version')").fetchone() == (None,):
                 connection.execute(_translated_schema("schema_2.sql").encode())
         return Database(lambda read_only: PostgresConnection(url, read_only), path=None)
-    except psycopg.Error as error:
-        raise InputError(f"PostgreSQL cannot be used ({_one_line(error)}); check the URL and the server") from error
 
 
 def postgres_beside(url: str, *, read_only: bool) -> PostgresConnection:
     """A connection beside a process that serves the project."""
-    try:
+    with _usable():
         return PostgresConnection(url, read_only, beside=True)
+
+
+@contextlib.contextmanager
+def _usable() -> Iterator[None]:
+    try:
+        yield
     except psycopg.Error as error:
-        raise InputError(f"PostgreSQL cannot be used ({_one_line(error)}); check the URL and the server") from error
+        reason = " ".join(str(error).split())
+        raise InputError(f"PostgreSQL cannot be used ({reason}); check the URL and the server") from error
 
 
 class _Cursor:
     """What a request sees: psycopg's cursors, one a statement, whose rows are waited for when they are asked for."""
 
     def __init__(self, connection: PostgresConnection) -> None:
-        self.connection, self.found = connection, connection.connection.cursor()
+        self.connection, self.sent = connection, connection.connection.cursor()
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Self:
-        self.found = self.connection.send(sql, parameters)
+        self.sent = self.connection.send(sql, parameters)
         return self
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Self:
-        for each in parameters:
-            self.execute(sql, each)
+        for row in parameters:
+            self.execute(sql, row)
         return self
 
     def fetchone(self) -> Any:
-        return self.found.fetchone()
+        return self.sent.fetchone()
 
     def fetchall(self) -> list[Any]:
-        return self.found.fetchall()
+        return self.sent.fetchall()
 
     @property
     def rowcount(self) -> int:
         self.connection.settle()
-        return self.found.rowcount
+        return self.sent.rowcount
 
 
 class PostgresConnection:
@@ -171,7 +177,3 @@ def _translated_schema(name: str) -> str:
     ):
         tables = re.sub(ours, theirs, tables)
     return tables
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -7,14 +7,12 @@ becomes free before anybody new is asked: an item never has a free slot and such
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
 from dissensus_collect.store.events import log_event
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dissensus_collect.store.database import Cursor
 
 
@@ -31,12 +29,17 @@ def take_slot(cursor: Cursor, item: int) -> bool:
 def free_slot(cursor: Cursor, item: int, *, now: float) -> None:
     """Gives back a leased slot, which goes to a spare judgement if there is one."""
     cursor.execute("UPDATE item SET leased = leased - 1, free = free + 1 WHERE id = ?", (item,))
-    fill_slots(cursor, "SELECT CAST(? AS INTEGER)", (item,), now=now)
+    fill_slots(cursor, item, now=now)
 
 
 def free_slots_of(cursor: Cursor, annotator: int) -> None:
     """Frees the slots of an annotator's counted judgements and of their lease."""
     _uncount(cursor, "annotator = ?", annotator)
+    free_lease_of(cursor, annotator)
+
+
+def free_lease_of(cursor: Cursor, annotator: int) -> None:
+    """Frees the slot that an annotator's lease holds."""
     cursor.execute(
         "UPDATE item SET leased = leased - 1, free = free + 1 "
         "WHERE id IN (SELECT item FROM assignment WHERE annotator = ? AND holds = 1)",
@@ -62,22 +65,16 @@ def void(cursor: Cursor, assignment: int, *, now: float, reason: str, by: str) -
     item, annotator = _judgement(cursor, assignment)
     _uncount(cursor, "id = ?", assignment)
     cursor.execute("UPDATE assignment SET voided = ? WHERE id = ?", (reason, assignment))
-    log_event(
-        cursor,
-        now=now,
-        annotator=annotator,
-        kind="voided",
-        detail={"assignment": assignment, "reason": reason, "by": by},
-    )
-    fill_slots(cursor, "SELECT CAST(? AS INTEGER)", (item,), now=now)
+    log_event(cursor, "voided", annotator, {"assignment": assignment, "reason": reason, "by": by}, now=now)
+    fill_slots(cursor, item, now=now)
 
 
 def unvoid(cursor: Cursor, assignment: int, *, now: float, by: str) -> None:
     """Uses a voided judgement again; it counts if its item still wants a vote."""
     item, annotator = _judgement(cursor, assignment)
     cursor.execute("UPDATE assignment SET voided = NULL WHERE id = ?", (assignment,))
-    log_event(cursor, now=now, annotator=annotator, kind="unvoided", detail={"assignment": assignment, "by": by})
-    fill_slots(cursor, "SELECT CAST(? AS INTEGER)", (item,), now=now)
+    log_event(cursor, "unvoided", annotator, {"assignment": assignment, "by": by}, now=now)
+    fill_slots(cursor, item, now=now)
 
 
 def _judgement(cursor: Cursor, assignment: int) -> tuple[int, int]:
@@ -104,7 +101,7 @@ def retire(cursor: Cursor, item: int, *, now: float, reason: str, by: str) -> No
         "retired_reason = ? WHERE id = ?",
         (now, reason, item),
     )
-    log_event(cursor, now=now, annotator=None, kind="item retired", detail={"item": item, "reason": reason, "by": by})
+    log_event(cursor, "item retired", None, {"item": item, "reason": reason, "by": by}, now=now)
     count_vote_items(cursor)
 
 
@@ -119,8 +116,8 @@ def put_back(cursor: Cursor, item: int, *, now: float, by: str) -> None:
         "free = CASE WHEN retired_wanted > counted THEN retired_wanted - counted ELSE 0 END WHERE id = ?",
         (item,),
     )
-    log_event(cursor, now=now, annotator=None, kind="item put back", detail={"item": item, "by": by})
-    fill_slots(cursor, "SELECT CAST(? AS INTEGER)", (item,), now=now)
+    log_event(cursor, "item put back", None, {"item": item, "by": by}, now=now)
+    fill_slots(cursor, item, now=now)
     count_vote_items(cursor)
 
 
@@ -138,14 +135,10 @@ def count_vote_items(cursor: Cursor) -> None:
     )
 
 
-def fill_slots(cursor: Cursor, items: str, parameters: Sequence[Any], *, now: float) -> None:
+def fill_slots(cursor: Cursor, which: int, items: str = "SELECT CAST(? AS INTEGER)", *, now: float) -> None:
     """Lets spare judgements count where there are free slots, the earliest first.
 
-    Args:
-        cursor: the writer's cursor.
-        items: SQL that selects the items to look at.
-        parameters: of that SQL.
-        now: the time.
+    It is done for one item, or for those that a query selects by the number `which`.
     """
     spare = cursor.execute(
         "SELECT id, item, annotator FROM ("
@@ -156,24 +149,18 @@ def fill_slots(cursor: Cursor, items: str, parameters: Sequence[Any], *, now: fl
         "AND annotator.counts = 1 AND item.free > 0 "
         f"AND item.id IN ({items})"
         ") AS spare WHERE place <= free",
-        parameters,
+        (which,),
     ).fetchall()
     for assignment, item, annotator in spare:
         cursor.execute("UPDATE item SET counted = counted + 1, free = free - 1 WHERE id = ?", (item,))
         cursor.execute("UPDATE assignment SET counts = 1 WHERE id = ?", (assignment,))
-        log_event(cursor, now=now, annotator=annotator, kind="spare counted", detail={"assignment": assignment})
+        log_event(cursor, "spare counted", annotator, {"assignment": assignment}, now=now)
 
 
 def want(cursor: Cursor, item: int, votes: int, *, now: float, reason: str, inclusion: float = 1.0) -> None:
-    """Sets how many votes an item wants from now on, and records the decision.
+    """Sets how many votes an item wants in total from now on, and records the decision.
 
-    Args:
-        cursor: the writer's cursor.
-        item: the item's id.
-        votes: in total, including those that count already.
-        now: the time.
-        reason: why.
-        inclusion: the probability with which the item was drawn, which unbiased estimates need.
+    `inclusion` is the probability with which the item was drawn, which unbiased estimates need.
     """
     row = cursor.execute(
         "SELECT name, role, wanted, counted + leased FROM item WHERE id = ? AND retired_at IS NULL", (item,)
@@ -188,4 +175,4 @@ def want(cursor: Cursor, item: int, votes: int, *, now: float, reason: str, incl
         "INSERT INTO decision (at, item, wanted_before, wanted, inclusion, reason) VALUES (?, ?, ?, ?, ?, ?)",
         (now, item, before, votes, inclusion, reason),
     )
-    fill_slots(cursor, "SELECT CAST(? AS INTEGER)", (item,), now=now)
+    fill_slots(cursor, item, now=now)

@@ -316,7 +316,7 @@ async def consent(request: Request) -> Response:
         def decided(cursor: Cursor) -> str:
             state = participants.consent(cursor, project, annotator.id, now=now, agreed=agreed)
             if state == "consented" and len(project.languages) > 1:
-                log_event(cursor, now=now, annotator=annotator.id, kind="language", detail={"language": tongue})
+                log_event(cursor, "language", annotator.id, {"language": tongue}, now=now)
             return state
 
         state = await site.database.write(decided)
@@ -814,7 +814,7 @@ async def event(request: Request) -> Response:
         )
 
     def log(cursor: Cursor) -> None:
-        log_event(cursor, now=now, annotator=known(cursor, token).id, kind=f"browser {kind}", detail=detail)
+        log_event(cursor, f"browser {kind}", known(cursor, token).id, detail, now=now)
 
     await site.database.write(log)
     return JSONResponse({"logged": True})

@@ -83,7 +83,7 @@ async def _posted(request: Request, *, fields: int = 50) -> tuple[Site, str, For
 
 async def _log(site: Site, kind: str, **detail: Any) -> None:
     now = site.now()
-    await site.database.write(lambda cursor: log_event(cursor, now=now, annotator=None, kind=kind, detail=detail))
+    await site.database.write(lambda cursor: log_event(cursor, kind, None, detail, now=now))
 
 
 def _zip_file(files: Mapping[str, bytes], name: str) -> Response:

@@ -314,7 +314,7 @@ def save(
             f"UPDATE annotator SET {column} = {column} + 1, seen_at = ?, reopened = NULL WHERE id = ?", (now, annotator)
         )
     detail = {"assignment": number, "counted": bool(counts), "late": bool(late), "revision": revised}
-    log_event(cursor, now=now, annotator=annotator, kind="saved", detail=detail)
+    log_event(cursor, "saved", annotator, detail, now=now)
     if role == "gold":
         apply_gold_rule(cursor, project, annotator, now=now)
     return Saved(duplicate=False, counted=bool(counts), late=bool(late))
@@ -333,7 +333,7 @@ def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Ass
     if row is None:
         return None
     cursor.execute("UPDATE annotator SET reopened = ?, seen_at = ? WHERE id = ?", (row[0], now, annotator))
-    log_event(cursor, now=now, annotator=annotator, kind="back", detail={"assignment": row[0]})
+    log_event(cursor, "back", annotator, {"assignment": row[0]}, now=now)
     given = cursor.execute(
         "SELECT class, value, amount FROM response JOIN judgement ON judgement.id = response.judgement "
         "WHERE judgement.assignment = ? AND judgement.current = 1",
@@ -357,7 +357,7 @@ def report_problem(cursor: Cursor, annotator: int, *, now: float, assignment: st
     (problems,) = cursor.execute(
         "UPDATE item SET problems = problems + 1 WHERE id = ? RETURNING problems", (item,)
     ).fetchone()
-    log_event(cursor, now=now, annotator=annotator, kind="problem", detail={"assignment": number, "item": item})
+    log_event(cursor, "problem", annotator, {"assignment": number, "item": item}, now=now)
     if holds:
         free_slot(cursor, item, now=now)
     if problems >= SET_ASIDE:
@@ -367,7 +367,7 @@ def report_problem(cursor: Cursor, annotator: int, *, now: float, assignment: st
 def take_over(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
     """Lets this tab work from now on; the other one learns of it at its next sign of life."""
     _seen(cursor, annotator, now=now, tab=tab)
-    log_event(cursor, now=now, annotator=annotator, kind="take-over")
+    log_event(cursor, "take-over", annotator, now=now)
 
 
 def expire_leases(cursor: Cursor, *, now: float) -> int:
@@ -377,7 +377,7 @@ def expire_leases(cursor: Cursor, *, now: float) -> int:
     ).fetchall()
     for number, item, annotator, holds in expired:
         cursor.execute("UPDATE assignment SET state = 'expired', holds = 0 WHERE id = ?", (number,))
-        log_event(cursor, now=now, annotator=annotator, kind="expired", detail={"assignment": number})
+        log_event(cursor, "expired", annotator, {"assignment": number}, now=now)
         if holds:
             free_slot(cursor, item, now=now)
     return len(expired)
@@ -499,7 +499,7 @@ def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -
             "UPDATE assignment SET state = 'open', holds = ?, leased_at = ?, expires = ? WHERE id = ?",
             (int(takes), now, expires, assignment),
         )
-        log_event(cursor, now=now, annotator=worker.id, kind="resumed lease", detail={"assignment": assignment})
+        log_event(cursor, "resumed lease", worker.id, {"assignment": assignment}, now=now)
         return _assigned(project, worker, row, expires=expires)
     return None
 
@@ -529,7 +529,7 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
         (worker.next_id, token, place, worker.id, int(holds), number, json.dumps(order), project.version, now, expires),
     )
     detail = {"assignment": worker.next_id, "item": place}
-    log_event(cursor, now=now, annotator=worker.id, kind="leased", detail=detail)
+    log_event(cursor, "leased", worker.id, detail, now=now)
     return Assigned(
         assignment=token,
         item=Shown(id=place, media=media, text=text),
@@ -588,7 +588,7 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, n
         (state, int(state == "finished"), now, worker.id),
     )
     detail = {"done": worker.done, "gold_done": worker.gold_done, "reported": reported}
-    log_event(cursor, now=now, annotator=worker.id, kind=state, detail=detail)
+    log_event(cursor, state, worker.id, detail, now=now)
     return Finished()
 
 

@@ -224,7 +224,7 @@ def screen(cursor: Cursor, project: Project, annotator: int, *, now: float, answ
             "UPDATE annotator SET eligible = 0, state = 'screened-out', seen_at = ?, finished_at = ? WHERE id = ?",
             (now, now, annotator),
         )
-    log_event(cursor, now=now, annotator=annotator, kind="eligible" if eligible else "ineligible")
+    log_event(cursor, "eligible" if eligible else "ineligible", annotator, now=now)
     return eligible
 
 
@@ -268,7 +268,7 @@ def arrive(
             )
         remember(cursor, annotator, {name: value[:PARAMETER] for name, value in (parameters or {}).items()})
     cursor.execute("INSERT INTO session (hash, annotator, since) VALUES (?, ?, ?)", (_hash(token), annotator, now))
-    log_event(cursor, now=now, annotator=annotator, kind="arrived", detail={"returning": known is not None})
+    log_event(cursor, "arrived", annotator, {"returning": known is not None}, now=now)
     return Arrival(annotator=annotator, token=token, returning=known is not None)
 
 
@@ -308,7 +308,7 @@ def consent(cursor: Cursor, project: Project, annotator: int, *, now: float, agr
         "UPDATE annotator SET state = ?, consented_at = ?, finished_at = ?, seen_at = ? WHERE id = ?",
         (state, now if agreed else None, None if agreed else now, now, annotator),
     )
-    log_event(cursor, now=now, annotator=annotator, kind=state)
+    log_event(cursor, state, annotator, now=now)
     return state
 
 
@@ -329,7 +329,7 @@ def practised(cursor: Cursor, project: Project, annotator: int, *, now: float, p
         "UPDATE annotator SET state = ?, attempts = ?, finished_at = ?, seen_at = ? WHERE id = ?",
         (state, attempts, ended, now, annotator),
     )
-    log_event(cursor, now=now, annotator=annotator, kind="practised", detail={"passed": passed, "state": state})
+    log_event(cursor, "practised", annotator, {"passed": passed, "state": state}, now=now)
     return state
 
 
@@ -365,7 +365,7 @@ def understood(
     )
     chosen = [each.options.index(given) for each, given in zip(asked, answers, strict=True)]
     detail = {"chosen": chosen, "wrong": wrong, "state": state}
-    log_event(cursor, now=now, annotator=annotator, kind="misunderstood" if wrong else "understood", detail=detail)
+    log_event(cursor, "misunderstood" if wrong else "understood", annotator, detail, now=now)
     return state
 
 
@@ -384,7 +384,7 @@ def reminded(cursor: Cursor, project: Project, annotator: int, *, now: float, se
     before = cursor.execute("SELECT 1 FROM event WHERE kind = 'reminded' AND annotator = ? LIMIT 1", (annotator,))
     if before.fetchone() is not None:
         return False
-    log_event(cursor, now=now, annotator=annotator, kind="reminded", detail={"seconds": seconds})
+    log_event(cursor, "reminded", annotator, {"seconds": seconds}, now=now)
     return True
 
 
@@ -407,7 +407,7 @@ def answer_questions(
     remember(cursor, annotator, answers)
     cursor.execute("UPDATE annotator SET asked_at = ? WHERE id = ?", (now, annotator))
     # Only how many: what people say about themselves must not be in a log from which nothing can be deleted.
-    log_event(cursor, now=now, annotator=annotator, kind="final questions", detail={"answered": len(answers)})
+    log_event(cursor, "final questions", annotator, {"answered": len(answers)}, now=now)
 
 
 def final_answers(cursor: Cursor, annotator: int | None = None) -> dict[int, dict[str, str]]:
@@ -426,9 +426,9 @@ def break_off(cursor: Cursor, annotator: int, *, now: float, reason: str) -> Non
         return
     items = _release_leases(cursor, annotator)
     cursor.execute("UPDATE annotator SET state = 'technical', finished_at = ? WHERE id = ?", (now, annotator))
-    log_event(cursor, now=now, annotator=annotator, kind="technical", detail={"reason": reason[:500]})
+    log_event(cursor, "technical", annotator, {"reason": reason[:500]}, now=now)
     if items:
-        fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
+        fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 
 def finish_code(cursor: Cursor, project: Project, annotator: int) -> str | None:
@@ -458,8 +458,8 @@ def exclude(cursor: Cursor, annotator: int, *, now: float, reason: str, by: str)
         "UPDATE annotator SET counts = 0, exported = 0, kept = 0, reason = ? WHERE id = ?", (reason, annotator)
     )
     free_slots_of(cursor, annotator)
-    log_event(cursor, now=now, annotator=annotator, kind="excluded", detail={"reason": reason, "by": by})
-    fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
+    log_event(cursor, "excluded", annotator, {"reason": reason, "by": by}, now=now)
+    fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 
 def include(cursor: Cursor, annotator: int, *, now: float, by: str, reason: str = "") -> None:
@@ -472,14 +472,14 @@ def include(cursor: Cursor, annotator: int, *, now: float, by: str, reason: str 
         "UPDATE annotator SET counts = 1, exported = 1, kept = ?, reason = NULL WHERE id = ?",
         (int(by != GOLD_RULE), annotator),
     )
-    log_event(cursor, now=now, annotator=annotator, kind="included", detail={"reason": reason, "by": by})
+    log_event(cursor, "included", annotator, {"reason": reason, "by": by}, now=now)
     leases = cursor.execute(
         "SELECT id, item FROM assignment WHERE annotator = ? AND state = 'open' AND holds = 0", (annotator,)
     ).fetchall()
     for assignment, item in leases:
         if take_slot(cursor, item):
             cursor.execute("UPDATE assignment SET holds = 1 WHERE id = ?", (assignment,))
-    fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
+    fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 
 def delete_participant(cursor: Cursor, annotator: int, *, now: float) -> None:
@@ -504,8 +504,8 @@ def delete_participant(cursor: Cursor, annotator: int, *, now: float) -> None:
         "done = 0, gold_done = 0, gold_missed = 0 WHERE id = ?",
         (annotator,),
     )
-    log_event(cursor, now=now, annotator=annotator, kind="deleted")
-    fill_slots(cursor, _ITEMS_OF, (annotator,), now=now)
+    log_event(cursor, "deleted", annotator, now=now)
+    fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 
 _ITEMS_OF: Final = "SELECT item FROM assignment WHERE annotator = ?"
