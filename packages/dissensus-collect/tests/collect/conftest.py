@@ -20,7 +20,7 @@ from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
 from dissensus_collect.store.opening import open_database
 from dissensus_collect.work.answers import check_answers
-from dissensus_collect.work.assignment import Assigned, Finished, Saved, expire_leases, next_item, save
+from dissensus_collect.work.assignment import Assigned, Finished, Receipt, expire_leases, next_item, save
 from dissensus_collect.work.participants import External, arrive, consent, practised
 
 if TYPE_CHECKING:
@@ -128,19 +128,19 @@ class Collecting:
         assert isinstance(found, Assigned), found
         return found
 
-    def save(self, annotator: int, assigned: Assigned, *, uuid: str | None = None, said: str = "yes no no") -> Saved:
+    def save(self, annotator: int, assigned: Assigned, *, uuid: str | None = None, said: str = "yes no no") -> Receipt:
         """`said` has a word for every class; the steps of ratings are numbers. Classes left out in it get no vote."""
         self.saves += 1
         words = said.split()
         if len(words) < len(self.project.all_classes):
             words += more_answers(self.project)
         values = {str(place): int(word) if word.lstrip("-").isdigit() else word for place, word in enumerate(words)}
-        saved: Saved = self.write(
+        saved: Receipt = self.write(
             save,
             annotator,
             assignment=assigned.assignment,
             uuid=uuid or str(uuid4()),
-            answers=check_answers(self.project, {"values": values}),
+            answer=check_answers(self.project, {"values": values}),
         )
         return saved
 

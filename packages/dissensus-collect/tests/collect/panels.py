@@ -101,7 +101,7 @@ def judge_all(
             answers = check_answers(project, raw)
             save(
                 cursor, project, annotator, now=now, assignment=shown.assignment, uuid=f"{annotator:08}-{number}",
-                answers=answers,
+                answer=answers,
             )  # fmt: skip
             return True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dissensus.errors import InputError
+from dissensus_collect.results.live import status_of
 from dissensus_collect.store.slots import want
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.assignment import (
@@ -20,7 +21,6 @@ from dissensus_collect.work.assignment import (
     likely_next,
     next_item,
     report_problem,
-    status_of,
     take_over,
 )
 from dissensus_collect.work.participants import arrive, exclude

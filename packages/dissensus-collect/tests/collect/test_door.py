@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dissensus_collect.results.live import status_of
 from dissensus_collect.store.events import log_event
 from dissensus_collect.work.answers import Refused
-from dissensus_collect.work.assignment import Finished, expire_leases, report_problem, status_of
+from dissensus_collect.work.assignment import Finished, expire_leases, report_problem
+from dissensus_collect.work.attributes import final_answers
+from dissensus_collect.work.door import door, places_left, quotas_so_far
 from dissensus_collect.work.participants import (
     annotator_by_id,
     arrive,
     consent,
-    door,
     exclude,
-    final_answers,
     finish_code,
-    places_left,
     practised,
-    quotas_so_far,
     screen,
 )
 from tests.collect.web import legal_values, visited, web_project

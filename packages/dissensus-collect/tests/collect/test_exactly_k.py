@@ -16,18 +16,19 @@ from hypothesis import strategies as st
 
 from dissensus.errors import InputError
 from dissensus_collect.project.items import hashes_of, project_items
+from dissensus_collect.results.live import status_of
 from dissensus_collect.store.items import load_items
 from dissensus_collect.store.opening import open_database, write_beside
 from dissensus_collect.store.slots import put_back, retire, unvoid, void, want
 from dissensus_collect.work.answers import Refused
-from dissensus_collect.work.assignment import Assigned, back, heartbeat, report_problem, status_of, take_over
+from dissensus_collect.work.assignment import Assigned, back, heartbeat, report_problem, take_over
+from dissensus_collect.work.door import door
 from dissensus_collect.work.participants import (
     annotator_by_id,
     arrive,
     break_off,
     consent,
     delete_participant,
-    door,
     exclude,
     include,
     practised,

@@ -16,11 +16,12 @@ from dissensus_collect.project.items import hashes_of, project_items
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.export import export_project
+from dissensus_collect.results.live import status_of
 from dissensus_collect.store.items import load_items
 from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.store.slots import put_back, retire, unvoid, void
 from dissensus_collect.store.sqlite import schema
-from dissensus_collect.work.assignment import Finished, heartbeat, report_problem, status_of
+from dissensus_collect.work.assignment import Finished, heartbeat, report_problem
 from dissensus_collect.work.participants import delete_participant, exclude, include
 from tests.collect.conftest import Collecting, make_project
 from tests.collect.web import legal_values, visited, web_project

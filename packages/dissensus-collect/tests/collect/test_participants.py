@@ -9,6 +9,7 @@ import pytest
 from dissensus.errors import InputError
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.assignment import Finished, Nothing
+from dissensus_collect.work.attributes import final_answers
 from dissensus_collect.work.participants import (
     External,
     annotator_by_id,
@@ -19,7 +20,6 @@ from dissensus_collect.work.participants import (
     consent,
     delete_participant,
     exclude,
-    final_answers,
     finish_code,
     include,
     misunderstood,

@@ -18,7 +18,7 @@ from dissensus_collect.store.database import DiskFull
 from dissensus_collect.web.security import ANNOTATOR_COOKIE
 from dissensus_collect.web.server import create_app
 from dissensus_collect.web.site import ServerSettings
-from dissensus_collect.work.participants import final_answers
+from dissensus_collect.work.attributes import final_answers
 from tests.collect.conftest import ASKED, CHECKED
 from tests.collect.web import legal_values, practice_answers, right_answers, visited, web_project
 

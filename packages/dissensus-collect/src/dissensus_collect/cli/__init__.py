@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from dissensus_collect.project.reading import Project
     from dissensus_collect.project.setup_check import Check
+    from dissensus_collect.results.live import Status
     from dissensus_collect.simulation.bots import Simulation
-    from dissensus_collect.work.assignment import Status
 
 app = typer.Typer(name="collect", help="Collect votes on the web: exactly k for every item.", no_args_is_help=True)
 items_app = typer.Typer(name="items", help="Items of a project that runs: set aside, use again, replace, add.")
@@ -164,10 +164,10 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
     from dataclasses import asdict
 
     from dissensus_collect.project.reading import read_project
+    from dissensus_collect.results.live import status_of
     from dissensus_collect.store.events import is_simulated
     from dissensus_collect.store.opening import check_schema, snapshot
-    from dissensus_collect.work.assignment import status_of
-    from dissensus_collect.work.participants import door, quotas_so_far
+    from dissensus_collect.work.door import door, quotas_so_far
 
     project, now = read_project(folder), time.time()
     with snapshot(project, database) as cursor:

@@ -11,7 +11,7 @@ from dissensus.errors import InputError
 from dissensus.responses import NO, UNSURE
 from dissensus.votes.columns import SYNONYMS
 from dissensus.votes.table import NONE, Votes
-from dissensus_collect.work.participants import final_answers
+from dissensus_collect.work.attributes import final_answers
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Table

@@ -10,7 +10,7 @@ from dissensus.errors import InputError, choices
 from dissensus.table_file import open_table
 from dissensus.votes.columns import SYNONYMS, plain
 from dissensus_collect.store.events import log_event
-from dissensus_collect.work.participants import remember
+from dissensus_collect.work.attributes import remember
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

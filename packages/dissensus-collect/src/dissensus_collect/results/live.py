@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from dissensus_collect.results.pay import pay_sheet, realised
 from dissensus_collect.store.events import is_simulated
-from dissensus_collect.work.assignment import status_of
-from dissensus_collect.work.participants import quotas_so_far
+from dissensus_collect.work.door import away_since, quotas_so_far
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from dissensus_collect.project.reading import Project
     from dissensus_collect.results.pay import Realised
     from dissensus_collect.store.database import Cursor
-    from dissensus_collect.work.assignment import Status
-    from dissensus_collect.work.participants import Quota
+    from dissensus_collect.work.door import Quota
 
 PACE_SECONDS: Final = 900.0
 """The stretch of time over which the pace is measured."""
@@ -28,6 +26,39 @@ LEAST_FREE: Final = 500e6
 """Bytes of free disk space, below which there is an alert."""
 HIGH_MISSES: Final = 0.4
 """Share of excluded annotators, out of at least ten, above which the project is more likely at fault than they are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """How far a project has come.
+
+    Attributes:
+        items: how many there are to vote on.
+        by_votes: for each number of counted votes, how many items have it.
+        complete: items that have all the votes they want.
+        needed: votes that are wanted in total, of which `counted` are there.
+        leases: open leases that hold a slot.
+        spare: judgements that are kept but do not count, not including gold items.
+        late: judgements that came after their lease.
+        retired: items that were set aside; they are in none of the numbers above.
+        voided: judgements that a researcher does not use.
+        annotators: how many there are in each state; those who have gone away in the middle are "left".
+        excluded: annotators who do not count, not including deleted ones.
+    """
+
+    items: int
+    by_votes: Mapping[int, int]
+    complete: int
+    counted: int
+    needed: int
+    leases: int
+    spare: int
+    late: int
+    problems: int
+    retired: int
+    voided: int
+    annotators: Mapping[str, int]
+    excluded: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +154,39 @@ def next_step(now: Live, project: Project, *, paused: bool, link: str | None) ->
         heading="Nothing to do for now",
         sentence=f"{status.leases:,} {'item is' if status.leases == 1 else 'items are'} being looked at, and "
         f"{missing:,} {'vote is' if missing == 1 else 'votes are'} missing. This page follows by itself.",
+    )
+
+
+def status_of(cursor: Cursor, project: Project, *, now: float) -> Status:
+    """How far a project has come."""
+    used = "role = 'vote' AND retired_at IS NULL"
+    by_votes = dict(cursor.execute(f"SELECT counted, count(*) FROM item WHERE {used} GROUP BY counted").fetchall())
+    complete, counted, needed, leases, problems = cursor.execute(
+        "SELECT sum(CASE WHEN counted = wanted THEN 1 ELSE 0 END), sum(counted), sum(wanted), sum(leased), "
+        f"sum(problems) FROM item WHERE {used}"
+    ).fetchone()
+    spare, late, voided = cursor.execute(
+        "SELECT sum(CASE WHEN assignment.counts = 0 AND voided IS NULL THEN 1 ELSE 0 END), sum(late), count(voided) "
+        f"FROM assignment JOIN item ON item.id = assignment.item WHERE state = 'done' AND {used}"
+    ).fetchone()
+    (retired,) = cursor.execute("SELECT count(*) FROM item WHERE retired_at IS NOT NULL").fetchone()
+    (excluded,) = cursor.execute("SELECT count(*) FROM annotator WHERE counts = 0 AND state <> 'deleted'").fetchone()
+    annotators = cursor.execute(
+        "SELECT CASE WHEN state IN ('arrived', 'consented', 'practised') AND seen_at < ? THEN 'left' "
+        "WHEN state = 'working' AND seen_at < ? THEN 'left' ELSE state END AS now_at, count(*) FROM annotator "
+        "GROUP BY now_at",
+        away_since(project, now=now),
+    ).fetchall()
+    sums = {
+        "complete": complete, "counted": counted, "needed": needed, "leases": leases, "problems": problems,
+        "spare": spare, "late": late, "voided": voided, "retired": retired, "excluded": excluded,
+    }  # fmt: skip
+    return Status(
+        items=sum(by_votes.values()),
+        by_votes=dict(sorted(by_votes.items())),
+        annotators=dict(annotators),
+        # The sum of nothing is no number in SQL, and not a Python int on PostgreSQL.
+        **{name: int(number or 0) for name, number in sums.items()},
     )
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 from dissensus_collect.store.events import log_event
-from dissensus_collect.work.participants import ending_of, final_answers
+from dissensus_collect.work.attributes import final_answers
+from dissensus_collect.work.participants import ending_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -35,7 +35,7 @@ from dissensus_collect.simulation.wire import Browser, ConnectionLost, Reply
 from dissensus_collect.store.events import log_event
 from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.work.answers import questions_of
-from dissensus_collect.work.participants import places_left
+from dissensus_collect.work.door import places_left
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping

@@ -37,6 +37,7 @@ from dissensus_collect.web.site import (
 from dissensus_collect.work import assignment, participants
 from dissensus_collect.work.answers import Refused, check_answers, check_values, questions_of
 from dissensus_collect.work.assignment import Assigned, Elsewhere, Finished, Nothing
+from dissensus_collect.work.door import door
 from dissensus_collect.work.recruitment import Preview, external_of, way_back
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def screens_of(cursor: Cursor, project: Project, annotator: Annotator, *, now: f
     if participants.questions_due(project, annotator):
         return ("/questions",)
     if annotator.state == "arrived":
-        if participants.door(cursor, project, annotator.id, now=now).shut is not None:
+        if door(cursor, project, annotator.id, now=now).shut is not None:
             return ("/door",)
         if project.eligibility and annotator.eligible is None:
             return ("/eligibility", "/screen")
@@ -261,7 +262,7 @@ async def at_the_door(request: Request) -> Response:
     project, now = site.project, site.now()
 
     def look(cursor: Cursor) -> tuple[str | None, str | None]:
-        shut = participants.door(cursor, project, annotator.id, now=now).shut
+        shut = door(cursor, project, annotator.id, now=now).shut
         return shut, _platform_session(cursor, annotator.id)
 
     shut, platform_session = await site.database.read(look)
@@ -667,7 +668,7 @@ def as_json(site: Site, token: str, given: Assigned | Finished | Nothing | Elsew
             "of": given.of,
             "item": shown(site, token, media=given.item.media, text=given.item.text),
             "classes": [{"id": each, "name": site.project.all_classes[each]} for each in given.classes],
-            "layout": given.layout,
+            "layout": site.project.layout,
             "heartbeat_seconds": site.project.lease.heartbeat,
             # A finished item has no lease; but the next item waits for whoever went back, for as long as this.
             "expires_in": site.project.lease.seconds if given.done else max(0.0, given.expires - site.now()),
@@ -717,17 +718,17 @@ async def save(request: Request) -> Response:
     site, token, body = await call(request)
     project, now = site.project, site.now()
     uuid, asked, tab = (text_of(body, name, longest=64) for name in ("uuid", "assignment", "tab"))
-    answers = check_answers(project, body.get("answers"))
+    answer = check_answers(project, body.get("answers"))
 
     def store(cursor: Cursor, annotator: int) -> dict[str, Any]:
-        saved = assignment.save(cursor, project, annotator, now=now, assignment=asked, uuid=uuid, answers=answers)
+        saved = assignment.save(cursor, project, annotator, now=now, assignment=asked, uuid=uuid, answer=answer)
         told = (
             paused(language_of(request))
             if site.paused
             else after(cursor, site, annotator, now=now, tab=tab, token=token)
         )
         hurried = not saved.duplicate and told["state"] == "item"
-        hurried = hurried and participants.reminded(cursor, project, annotator, now=now, seconds=answers.seconds)
+        hurried = hurried and participants.reminded(cursor, project, annotator, now=now, seconds=answer.seconds)
         return {"saved": True, "duplicate": saved.duplicate, "late": saved.late, "hurried": hurried, "next": told}
 
     return JSONResponse(await write_for(site, token, store), 201)

@@ -18,6 +18,7 @@ from dissensus_collect.store.events import is_simulated, log_event
 from dissensus_collect.web.security import DOOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, keyed_name, new_token
 from dissensus_collect.web.site import Refusal, Standing, draw, is_researcher, posted_form, site_of
 from dissensus_collect.work import participants
+from dissensus_collect.work.door import shut_by_researcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -103,7 +104,7 @@ async def _read(request: Request, work: Callable[[Cursor], T]) -> T:
 async def _page(request: Request, name: str, session: str, **words: Any) -> HTMLResponse:
     site = site_of(request)
     simulated, complete, shut = await site.database.read(
-        lambda cursor: (is_simulated(cursor), is_complete(cursor), participants.shut_by_researcher(cursor))
+        lambda cursor: (is_simulated(cursor), is_complete(cursor), shut_by_researcher(cursor))
     )
     return HTMLResponse(
         draw(

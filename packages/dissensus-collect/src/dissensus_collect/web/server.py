@@ -22,7 +22,7 @@ from dissensus_collect.web import annotator_pages, researcher_pages
 from dissensus_collect.web.security import TOO_LARGE, BodyTooLarge, Guard, Limits, Logins, address_of
 from dissensus_collect.web.site import Refusal, ServerSettings, Site, can_start, refuse, site_of, turned_away
 from dissensus_collect.work.answers import Refused
-from dissensus_collect.work.participants import shut_by_researcher
+from dissensus_collect.work.door import shut_by_researcher
 from dissensus_collect.work.recruitment import MTURK_FRAMES, NotInvited, key_set_of
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ class Refused(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers:
+class Answer:
     """A complete and legal answer to one item.
 
     Attributes:
@@ -65,16 +65,15 @@ class Answers:
     reason: str | None = None
 
 
-def check_answers(project: Project, raw: Any) -> Answers:
-    """Answers from what a browser sent, or `Refused`.
+def check_answers(project: Project, raw: Any) -> Answer:
+    """The answer that a browser sent, or `Refused`.
 
     Args:
         project: its layout and classes decide what is legal and complete.
         raw: parsed JSON: values, first, last, changes by class; total_ms, hidden_ms, input, window, frame_ms, reason.
-            Classes are numbered through where there are several questions. The
-            layouts `rows` and `one-at-a-time` need "yes", "no" or "unsure" for every class; in `select-all` and
-            `single-choice` a class that is not named is "no"; `rating` needs a step of the scale for every class;
-            `points` needs whole numbers that sum to 100.
+            Classes are numbered through where there are several questions. The layouts `rows` and `one-at-a-time` need
+            "yes", "no" or "unsure" for every class; in `select-all` and `single-choice` a class that is not named is
+            "no"; `rating` needs a step of the scale for every class; `points` needs whole numbers that sum to 100.
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("values"), dict):
         raise Refused("illegal", 'answers must be an object with "values" by class')
@@ -88,7 +87,7 @@ def check_answers(project: Project, raw: Any) -> Answers:
     if input_kind is not None and input_kind not in INPUTS:
         raise Refused("illegal", f"the input must be one of {', '.join(INPUTS)}")
     changes = {place: int(_measure(count, "changes")) for place, count in _by_class(project, raw, "changes").items()}
-    return Answers(
+    return Answer(
         values=values,
         first_seconds=_seconds_by_class(project, raw, "first"),
         last_seconds=_seconds_by_class(project, raw, "last"),
@@ -96,7 +95,7 @@ def check_answers(project: Project, raw: Any) -> Answers:
         seconds=_seconds(raw, "total_ms"),
         hidden_seconds=_seconds(raw, "hidden_ms"),
         input=input_kind,
-        window=None if window is None else tuple(_measure(each, "window") for each in window),  # type: ignore[arg-type]
+        window=None if window is None else tuple(_measure(side, "window") for side in window),  # type: ignore[arg-type]
         frame_ms=None if raw.get("frame_ms") is None else _measure(raw["frame_ms"], "frame_ms"),
         reason=_reason(project, raw.get("reason")),
     )
@@ -113,7 +112,7 @@ def questions_of(project: Project) -> Iterator[tuple[ItemQuestion, range]]:
 def check_values(project: Project, raw: Mapping[Any, Any]) -> dict[int, int | float]:
     """Values by class, each legal by itself; not necessarily complete (a draft)."""
     names = project.all_classes
-    legal = [each for asked, places in questions_of(project) for each in [_legal(asked)] * len(places)]
+    legal = [values for asked, places in questions_of(project) for values in [_legal(asked)] * len(places)]
     values: dict[int, int | float] = {}
     for key, value in raw.items():
         place = _class(project, key)
@@ -133,14 +132,14 @@ def responses_of(project: Project, values: Mapping[int, int | float]) -> tuple[i
     """
     out: list[int] = []
     for asked, places in questions_of(project):
-        given = [values[place] for place in places]
+        numbers = [values[place] for place in places]
         if asked.layout == "rating":
             twice = asked.scale.least + asked.scale.most
-            out += (YES if 2 * value > twice else UNSURE if 2 * value == twice else NO for value in given)
+            out += (YES if 2 * value > twice else UNSURE if 2 * value == twice else NO for value in numbers)
         elif asked.layout == "points":
-            out += (YES if value == max(given) else UNSURE if value > 0 else NO for value in given)
+            out += (YES if value == max(numbers) else UNSURE if value > 0 else NO for value in numbers)
         else:
-            out += (int(value) for value in given)
+            out += (int(value) for value in numbers)
     return tuple(out)
 
 
@@ -180,16 +179,16 @@ def _check_complete(asked: ItemQuestion, values: dict[int, int | float], places:
         raise Refused("incomplete", f"the points sum to {total:g}; share out all {POINTS}")
 
 
-def _reason(project: Project, given: Any) -> str | None:
-    if project.reason.ask == "off" or given is None:
-        given = ""
-    if not isinstance(given, str) or len(given) > LONGEST_ANSWER:
+def _reason(project: Project, text: Any) -> str | None:
+    if project.reason.ask == "off" or text is None:
+        text = ""
+    if not isinstance(text, str) or len(text) > LONGEST_ANSWER:
         raise Refused("illegal", f"the reason must be text of at most {LONGEST_ANSWER} characters")
     # Databases take no NUL.
-    said = given.replace("\0", "").strip()
-    if project.reason.ask == "required" and not said:
+    reason = text.replace("\0", "").strip()
+    if project.reason.ask == "required" and not reason:
         raise Refused("incomplete", "please say why in a few words")
-    return said or None
+    return reason or None
 
 
 @functools.cache
@@ -208,12 +207,10 @@ def _class(project: Project, key: Any) -> int:
 
 
 def _by_class(project: Project, raw: Mapping[str, Any], name: str) -> dict[int, Any]:
-    given = raw.get(name)
-    if given is None:
-        return {}
-    if not isinstance(given, dict):
+    values = raw.get(name)
+    if values is not None and not isinstance(values, dict):
         raise Refused("illegal", f"{name} must be an object by class")
-    return {_class(project, key): value for key, value in given.items() if value is not None}
+    return {_class(project, key): value for key, value in (values or {}).items() if value is not None}
 
 
 def _seconds_by_class(project: Project, raw: Mapping[str, Any], name: str) -> dict[int, float]:

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.responses import RESPONSES
 from dissensus_collect.project.orders import class_order, fraction, gold_places
 from dissensus_collect.store.events import log_event
 from dissensus_collect.store.slots import TAKE_SLOT, free_slot, retire, take_slot
-from dissensus_collect.work.answers import Answers, Refused, amounts_of, responses_of
+from dissensus_collect.work.answers import Answer, Refused, amounts_of, responses_of
 from dissensus_collect.work.gold import apply_gold_rule, gold_missed
-from dissensus_collect.work.participants import away_since
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,15 +41,12 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Assigned:
-    """A lease.
+    """A lease of the item to look at.
 
     Attributes:
         assignment: the name that the browser uses; it cannot be guessed.
-        item: the item to look at.
-        number: the item's place among those of this annotator, from 1.
-        of: how many items the annotator gets in total.
+        number: the item's place among those of this annotator, from 1, `of` so many.
         classes: in the order shown.
-        layout: of the answers.
         expires: when it is given back unless there is a sign of life.
         draft: by class as text, values that were filled in before a reload; None if there are none.
         done: whether it was answered before and the annotator went back to it.
@@ -61,7 +57,6 @@ class Assigned:
     number: int
     of: int
     classes: tuple[int, ...]
-    layout: str
     expires: float
     draft: Mapping[str, Any] | None
     done: bool = False
@@ -85,13 +80,11 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lease:
-    """How long a lease lasts.
+class LeaseState:
+    """When a lease ends, and what became of it.
 
-    Attributes:
-        expires: when it ends.
-        mine: false if another tab has taken over.
-        held: false if it ran out and the item was given to somebody else; an answer is kept all the same.
+    It is not `mine` if another tab has taken over, nor `held` if it ran out and the item was given to somebody else;
+    an answer is kept all the same.
     """
 
     expires: float
@@ -100,47 +93,12 @@ class Lease:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Saved:
+class Receipt:
     """What became of an answer: whether it was stored before, whether it counts towards k, and whether it came late."""
 
     duplicate: bool
     counted: bool
     late: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Status:
-    """How far a project has come.
-
-    Attributes:
-        items: how many there are to vote on.
-        by_votes: for each number of counted votes, how many items have it.
-        complete: items that have all the votes they want.
-        counted: votes that count.
-        needed: votes that are wanted in total.
-        leases: open leases that hold a slot.
-        spare: judgements that are kept but do not count, not including gold items.
-        late: judgements that came after their lease.
-        problems: how many were reported.
-        retired: items that were set aside; they are in none of the numbers above.
-        voided: judgements that a researcher does not use.
-        annotators: how many there are in each state; those who have gone away in the middle are "left".
-        excluded: annotators who do not count, not including deleted ones.
-    """
-
-    items: int
-    by_votes: Mapping[int, int]
-    complete: int
-    counted: int
-    needed: int
-    leases: int
-    spare: int
-    late: int
-    problems: int
-    retired: int
-    voided: int
-    annotators: Mapping[str, int]
-    excluded: int
 
 
 @dataclass(frozen=True)
@@ -187,12 +145,7 @@ def next_item(
 ) -> Assigned | Finished | Nothing | Elsewhere:
     """What an annotator should do next: the same item, however often it is asked for, until it is answered.
 
-    Args:
-        cursor: the writer's cursor.
-        project: the project.
-        annotator: the annotator's id.
-        now: the time.
-        tab: which tab of the browser asks; only one works at a time.
+    Only one `tab` of a browser works at a time.
     """
     worker = _worker(cursor, project, annotator)
     if worker.next_expiry is not None and worker.next_expiry < now:
@@ -202,8 +155,8 @@ def next_item(
     if worker.tab not in (None, tab) and now - worker.seen_at < 2 * project.lease.heartbeat:
         return Elsewhere()
     resumed = _resumed(cursor, project, worker, now=now) if worker.has_lease else None
-    found = resumed or _new_lease(cursor, project, worker, now=now)
-    if found is None:
+    assigned = resumed or _new_lease(cursor, project, worker, now=now)
+    if assigned is None:
         _seen(cursor, annotator, now=now, tab=tab)
         return _finished_or_waiting(cursor, project, worker, now=now)
     # Who has just saved in this tab is noted as seen already.
@@ -213,7 +166,7 @@ def next_item(
             "WHERE id = ?",
             (now, tab, annotator),
         )
-    return found
+    return assigned
 
 
 def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int) -> Shown | None:
@@ -226,20 +179,20 @@ def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int
     return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
 
 
-def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, tab: str) -> Lease:
+def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, tab: str) -> LeaseState:
     """A sign of life: prolongs a lease, or renews one that ran out if its slot is still free."""
     number, item, state, expires, holds, role, retired_at, counts, owner = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.expires, "
         "assignment.holds, item.role, item.retired_at, annotator.counts, annotator.tab",
     )  # fmt: skip
     if owner not in (None, tab):
-        return Lease(expires=expires, mine=False, held=state == "open")
+        return LeaseState(expires=expires, mine=False, held=state == "open")
     _seen(cursor, annotator, now=now, tab=tab)
     if state not in ("open", "expired"):
         # While somebody looks at an earlier item again, the lease of their next one is prolonged.
         expires = now + project.lease.seconds
         cursor.execute("UPDATE assignment SET expires = ? WHERE annotator = ? AND state = 'open'", (expires, annotator))
-        return Lease(expires=expires, mine=True, held=state == "done")
+        return LeaseState(expires=expires, mine=True, held=state == "done")
     busy = cursor.execute(
         "SELECT 1 FROM assignment WHERE annotator = ? AND state = 'open' AND id <> ?", (annotator, number)
     ).fetchone()
@@ -252,7 +205,7 @@ def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, a
         cursor.execute(
             "UPDATE assignment SET state = 'open', holds = ?, expires = ? WHERE id = ?", (holds, expires, number)
         )
-    return Lease(expires=expires, mine=True, held=state == "open")
+    return LeaseState(expires=expires, mine=True, held=state == "open")
 
 
 def keep_draft(cursor: Cursor, annotator: int, *, assignment: str, values: Mapping[str, Any]) -> None:
@@ -263,19 +216,9 @@ def keep_draft(cursor: Cursor, annotator: int, *, assignment: str, values: Mappi
 
 
 def save(
-    cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, uuid: str, answers: Answers
-) -> Saved:
-    """Stores a complete answer. The same uuid again stores nothing and reports what became of the first.
-
-    Args:
-        cursor: the writer's cursor.
-        project: the project.
-        annotator: the id of the annotator who answers.
-        now: the time.
-        assignment: the assignment that is answered.
-        uuid: the browser's own id of this answer.
-        answers: from `check_answers`.
-    """
+    cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, uuid: str, answer: Answer
+) -> Receipt:
+    """Stores a complete answer. The same uuid (the browser's own id of it) again reports what became of the first."""
     if not 8 <= len(uuid) <= 64:
         raise Refused("illegal", "an answer needs a uuid of its own")
     number, item, name, role, state, holds, counts, late, expires, reopened, who_counts, ending, new, before = _mine(
@@ -287,14 +230,14 @@ def save(
     if before is not None:
         if before != number:
             raise Refused("foreign", "this uuid belongs to another answer")
-        return Saved(duplicate=True, counted=bool(counts), late=bool(late))
+        return Receipt(duplicate=True, counted=bool(counts), late=bool(late))
     if ending in ("no-consent", "screened-out") or state in ("problem", "deleted"):
         raise Refused("closed", "this item is closed; ask for the next one")
     if state == "done" and reopened != number:
         raise Refused("closed", "this item was answered already; ask for the next one")
-    responses = responses_of(project, answers.values)
+    responses = responses_of(project, answer.values)
     revised = state == "done"
-    _store(cursor, project, number, new=new, now=now, uuid=uuid, answers=answers, responses=responses, revised=revised)
+    _store(cursor, project, number, new=new, now=now, uuid=uuid, answer=answer, responses=responses, revised=revised)
     missed = int(gold_missed(project, name, responses)) if role == "gold" else None
     if revised:
         cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
@@ -317,7 +260,7 @@ def save(
     log_event(cursor, "saved", annotator, detail, now=now)
     if role == "gold":
         apply_gold_rule(cursor, project, annotator, now=now)
-    return Saved(duplicate=False, counted=bool(counts), late=bool(late))
+    return Receipt(duplicate=False, counted=bool(counts), late=bool(late))
 
 
 def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Assigned | None:
@@ -334,13 +277,13 @@ def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Ass
         return None
     cursor.execute("UPDATE annotator SET reopened = ?, seen_at = ? WHERE id = ?", (row[0], now, annotator))
     log_event(cursor, "back", annotator, {"assignment": row[0]}, now=now)
-    given = cursor.execute(
+    responses = cursor.execute(
         "SELECT class, value, amount FROM response JOIN judgement ON judgement.id = response.judgement "
         "WHERE judgement.assignment = ? AND judgement.current = 1",
         (row[0],),
     ).fetchall()
-    draft = {str(place): RESPONSES[value] if amount is None else int(amount) for place, value, amount in given}
-    return _assigned(project, worker, row, expires=row[4], draft=draft, done=True)
+    draft = {str(place): RESPONSES[value] if amount is None else int(amount) for place, value, amount in responses}
+    return replace(_assigned(project, worker, row, expires=row[4]), draft=draft, done=True)
 
 
 def report_problem(cursor: Cursor, annotator: int, *, now: float, assignment: str, reason: str) -> None:
@@ -383,45 +326,6 @@ def expire_leases(cursor: Cursor, *, now: float) -> int:
     return len(expired)
 
 
-def status_of(cursor: Cursor, project: Project, *, now: float) -> Status:
-    """How far a project has come."""
-    used = "role = 'vote' AND retired_at IS NULL"
-    by_votes = dict(cursor.execute(f"SELECT counted, count(*) FROM item WHERE {used} GROUP BY counted").fetchall())
-    complete, counted, needed, leases, problems = cursor.execute(
-        "SELECT coalesce(sum(CASE WHEN counted = wanted THEN 1 ELSE 0 END), 0), coalesce(sum(counted), 0), "
-        f"coalesce(sum(wanted), 0), coalesce(sum(leased), 0), coalesce(sum(problems), 0) FROM item WHERE {used}"
-    ).fetchone()
-    (retired,) = cursor.execute("SELECT count(*) FROM item WHERE retired_at IS NOT NULL").fetchone()
-    spare, late, voided = cursor.execute(
-        "SELECT coalesce(sum(CASE WHEN assignment.counts = 0 AND voided IS NULL THEN 1 ELSE 0 END), 0), "
-        "coalesce(sum(late), 0), count(voided) FROM assignment "
-        f"JOIN item ON item.id = assignment.item WHERE state = 'done' AND {used}"
-    ).fetchone()
-    (excluded,) = cursor.execute("SELECT count(*) FROM annotator WHERE counts = 0 AND state <> 'deleted'").fetchone()
-    reading, working = away_since(project, now=now)
-    annotators = cursor.execute(
-        "SELECT CASE WHEN state IN ('arrived', 'consented', 'practised') AND seen_at < ? THEN 'left' "
-        "WHEN state = 'working' AND seen_at < ? THEN 'left' ELSE state END AS now_at, count(*) FROM annotator "
-        "GROUP BY now_at",
-        (reading, working),
-    ).fetchall()
-    return Status(
-        items=sum(by_votes.values()),
-        by_votes=dict(sorted(by_votes.items())),
-        complete=int(complete),
-        counted=int(counted),
-        needed=int(needed),
-        leases=int(leases),
-        spare=int(spare),
-        late=int(late),
-        problems=int(problems),
-        retired=retired,
-        voided=int(voided),
-        annotators=dict(annotators),
-        excluded=excluded,
-    )
-
-
 def _worker(cursor: Cursor, project: Project, annotator: int) -> _Worker:
     row = cursor.execute(
         "SELECT id, state, counts, done, gold_done, tab, seen_at, waiting_since, (SELECT CASE WHEN vote_items < ? "
@@ -454,26 +358,16 @@ def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str | None = None)
     cursor.execute("UPDATE annotator SET seen_at = ?, tab = coalesce(?, tab) WHERE id = ?", (now, tab, annotator))
 
 
-def _assigned(
-    project: Project,
-    worker: _Worker,
-    row: Any,
-    *,
-    expires: float,
-    draft: Mapping[str, Any] | None = None,
-    done: bool = False,
-) -> Assigned:
-    _, token, number, order, _, kept, item, media, text, *_ = row
+def _assigned(project: Project, worker: _Worker, row: Any, *, expires: float) -> Assigned:
+    _, token, number, order, _, draft, item, media, text, *_ = row
     return Assigned(
         assignment=token,
         item=Shown(id=item, media=media, text=text),
         number=number,
         of=worker.quota + len(project.gold_items),
         classes=tuple(json.loads(order)),
-        layout=project.layout,
         expires=expires,
-        draft=draft if draft is not None else None if kept is None else json.loads(kept),
-        done=done,
+        draft=None if draft is None else json.loads(draft),
     )
 
 
@@ -518,11 +412,8 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
         return None
     place, media, text = item
     holds = holds or (bool(worker.counts) and take_slot(cursor, place))
-    token, order, expires = (
-        secrets.token_urlsafe(16),
-        class_order(project, worker.id, place),
-        now + project.lease.seconds,
-    )
+    token, order = secrets.token_urlsafe(16), class_order(project, worker.id, place)
+    expires = now + project.lease.seconds
     cursor.execute(
         "INSERT INTO assignment (id, token, item, annotator, state, holds, number, class_order, version, leased_at, "
         "expires) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?)",
@@ -536,7 +427,6 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
         number=number,
         of=total,
         classes=order,
-        layout=project.layout,
         expires=expires,
         draft=None,
     )
@@ -549,8 +439,8 @@ def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int, *
     """
     start = 0.0 if project.order.items == "fixed" else fraction(project.seed, "next", worker.id, number)
     from_start, before_start = _TAKE if take else _LOOK
-    found = cursor.execute(from_start, (start, worker.id)).fetchone()
-    return found or cursor.execute(before_start, (start, worker.id)).fetchone()
+    item = cursor.execute(from_start, (start, worker.id)).fetchone()
+    return item or cursor.execute(before_start, (start, worker.id)).fetchone()
 
 
 def _unseen_gold(cursor: Cursor, project: Project, worker: _Worker) -> Any:
@@ -600,7 +490,7 @@ def _store(
     new: int,
     now: float,
     uuid: str,
-    answers: Answers,
+    answer: Answer,
     responses: tuple[int, ...],
     revised: bool,
 ) -> None:
@@ -613,22 +503,13 @@ def _store(
         "INSERT INTO judgement (id, assignment, uuid, revision, current, saved_at, seconds, hidden_seconds, input, "
         "window_size, frame_ms, reason) VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)",
         (
-            new,
-            assignment,
-            uuid,
-            revision,
-            now,
-            answers.seconds,
-            answers.hidden_seconds,
-            answers.input,
-            None if answers.window is None else json.dumps(answers.window),
-            answers.frame_ms,
-            answers.reason,
+            new, assignment, uuid, revision, now, answer.seconds, answer.hidden_seconds, answer.input,
+            None if answer.window is None else json.dumps(answer.window), answer.frame_ms, answer.reason,
         ),
-    )
-    first, last, changes = answers.first_seconds.get, answers.last_seconds.get, answers.changes.get
+    )  # fmt: skip
+    first, last, changes = answer.first_seconds.get, answer.last_seconds.get, answer.changes.get
     rows: list[Any] = []
-    for place, (value, amount) in enumerate(zip(responses, amounts_of(project, answers.values), strict=True)):
+    for place, (value, amount) in enumerate(zip(responses, amounts_of(project, answer.values), strict=True)):
         rows += (new, place, value, amount, first(place), last(place), changes(place))
     cursor.execute(
         "INSERT INTO response (judgement, class, value, amount, first_seconds, last_seconds, changes) VALUES "

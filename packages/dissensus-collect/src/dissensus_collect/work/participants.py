@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 from dissensus_collect.store.events import log_event
-from dissensus_collect.store.slots import fill_slots, free_slots_of, take_slot
+from dissensus_collect.store.slots import fill_slots, free_lease_of, free_slots_of, take_slot
 from dissensus_collect.work.answers import Refused
+from dissensus_collect.work.attributes import remember
+from dissensus_collect.work.door import door
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,8 +25,6 @@ GOLD_RULE: Final = "gold rule"
 """Given as both who excluded an annotator and why, where no researcher did it."""
 COMPREHENSION_ATTEMPTS: Final = 2
 """As Prolific demands: people may misread once."""
-READING_SECONDS: Final = 1800.0
-"""How long somebody may read a page before they count as having left."""
 PARAMETER: Final = 128
 """The most characters of a link's parameter that are kept."""
 ENDING_OF_STATE: Final = {
@@ -54,23 +54,18 @@ class Arrival:
     returning: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Annotator:
     """How far an annotator has come.
 
     Attributes:
-        id: in the database.
         pseudonym: the name in exports.
         state: "arrived", "consented", "practised", "working", "finished", "no-consent", "screened-out", "technical" or
             "deleted".
         eligible: whether the questions before consent let them in; None if they were not asked.
-        paid: whether the annotator is to be paid.
         counts: whether their votes count towards k.
-        exported: whether their votes are exported.
         reason: why they are excluded, if they are.
         done: items judged, not including gold items.
-        gold_done: gold items judged.
-        gold_missed: gold items answered wrongly.
         attempts: failed attempts at the practice.
         misunderstood: failed attempts at the comprehension questions.
         asked: whether the final questions were handed in.
@@ -92,115 +87,9 @@ class Annotator:
     asked: bool
 
 
-_ANNOTATOR: Final = (
-    "SELECT annotator.id, pseudonym, state, eligible, paid, counts, exported, reason, done, gold_done, gold_missed, "
-    "attempts, misunderstood, asked_at IS NOT NULL FROM annotator"
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Door:
-    """Whether somebody new may come in.
-
-    Attributes:
-        shut: why not: "paused", "closed", "full", or "group" where only the places of their group are taken; None if
-            they may.
-        places: how many votes are left that nobody in a session is expected to give.
-    """
-
-    shut: str | None
-    places: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quota:
-    """How many people of a group there may be, have finished, and are at it."""
-
-    attribute: str
-    group: str
-    most: int
-    finished: int
-    now: int
-
-
-def away_since(project: Project, *, now: float) -> tuple[float, float]:
-    """Before when a last sign of life means that somebody who was reading, or at work, has left."""
-    return now - max(READING_SECONDS, project.lease.seconds), now - project.lease.seconds
-
-
-_INSIDE: Final = (
-    "((annotator.state IN ('consented', 'practised') AND annotator.seen_at >= ?) "
-    "OR (annotator.state = 'working' AND annotator.seen_at >= ?))"
-)
-
-
-def places_left(cursor: Cursor, project: Project, *, now: float) -> int:
-    """How many votes are left that nobody in a session is expected to give.
-
-    Everybody who consented holds as many votes as they may still give, until they finish or leave.
-    """
-    items, free = cursor.execute("SELECT count(*), coalesce(sum(free), 0) FROM item WHERE free > 0").fetchone()
-    (each,) = cursor.execute(
-        "SELECT CASE WHEN vote_items < ? THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?",
-        (project.items_per_annotator, project.items_per_annotator, project.version),
-    ).fetchone()
-    # What somebody has on the screen is not free any more.
-    left = (
-        f"({each} - done - (SELECT count(*) FROM assignment WHERE assignment.annotator = annotator.id AND holds = 1))"
-    )
-    (held,) = cursor.execute(
-        f"SELECT coalesce(sum(CASE WHEN {left} > {items} THEN {items} WHEN {left} > 0 THEN {left} ELSE 0 END), 0) "
-        f"FROM annotator WHERE counts = 1 AND {_INSIDE}",
-        away_since(project, now=now),
-    ).fetchone()
-    return max(0, int(free) - int(held))
-
-
-def door(cursor: Cursor, project: Project, annotator: int | None, *, now: float) -> Door:
-    """Whether somebody who has not consented yet may come in; None for the next person to arrive."""
-    places = places_left(cursor, project, now=now)
-    shut = shut_by_researcher(cursor)
-    if shut is None and places == 0:
-        shut = "full"
-    if shut is None and annotator is not None and project.quotas:
-        told = final_answers(cursor, annotator).get(annotator, {})
-        taken = {
-            (each.attribute, each.group): each.finished + each.now >= each.most
-            for each in quotas_so_far(cursor, project, now=now)
-        }
-        if any(taken.get(mine, False) for mine in told.items()):
-            shut = "group"
-    return Door(shut=shut, places=places)
-
-
-def shut_by_researcher(cursor: Cursor) -> str | None:
-    """Whether a project is "paused" or "closed", by the last words on it in the log; None if it is neither."""
-    for kind, opposite in (("paused", "resumed"), ("closed", "reopened")):
-        row = cursor.execute(
-            "SELECT kind FROM event WHERE kind IN (?, ?) ORDER BY id DESC LIMIT 1", (kind, opposite)
-        ).fetchone()
-        if row is not None and row[0] == kind:
-            return kind
-    return None
-
-
-def quotas_so_far(cursor: Cursor, project: Project, *, now: float) -> list[Quota]:
-    """Every group that has a quota, in the order of the project file. Excluded people take no place."""
-    reading, working = away_since(project, now=now)
-    rows = cursor.execute(
-        "SELECT name, answer, sum(CASE WHEN annotator.state = 'finished' THEN 1 ELSE 0 END), "
-        f"sum(CASE WHEN {_INSIDE} THEN 1 ELSE 0 END) "
-        "FROM final_answer JOIN annotator ON annotator.id = final_answer.annotator WHERE counts = 1 "
-        "GROUP BY name, answer",
-        (reading, working),
-    ).fetchall()
-    so_far = {(name, answer): (int(finished), int(inside)) for name, answer, finished, inside in rows}
-    return [
-        Quota(attribute=name, group=group, most=most, finished=finished, now=inside)
-        for name, groups in project.quotas.items()
-        for group, most in groups.items()
-        for finished, inside in [so_far.get((name, group), (0, 0))]
-    ]
+_COLUMNS: Final = tuple(column.name for column in fields(Annotator))
+_FLAGS: Final = ("eligible", "paid", "counts", "exported", "asked")
+_ANNOTATOR: Final = f"SELECT annotator.{', '.join(_COLUMNS[:-1])}, asked_at IS NOT NULL FROM annotator"
 
 
 def screen(cursor: Cursor, project: Project, annotator: int, *, now: float, answers: Mapping[str, str]) -> bool:
@@ -211,12 +100,12 @@ def screen(cursor: Cursor, project: Project, annotator: int, *, now: float, answ
     was = annotator_by_id(cursor, annotator)
     if was.state != "arrived" or was.eligible is not None:
         return was.eligible is not False
-    for each in project.eligibility:
-        if answers.get(each.name) not in each.options:
-            raise Refused("illegal", "every question needs one of its answers")
-    eligible = all(answers[each.name] in each.eligible for each in project.eligibility)
+    asked = project.eligibility
+    if any(answers.get(question.name) not in question.options for question in asked):
+        raise Refused("illegal", "every question needs one of its answers")
+    eligible = all(answers[question.name] in question.eligible for question in asked)
     if eligible:
-        remember(cursor, annotator, {each.name: answers[each.name] for each in project.eligibility})
+        remember(cursor, annotator, {question.name: answers[question.name] for question in asked})
         cursor.execute("UPDATE annotator SET eligible = 1, seen_at = ? WHERE id = ?", (now, annotator))
     else:
         cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))
@@ -228,25 +117,12 @@ def screen(cursor: Cursor, project: Project, annotator: int, *, now: float, answ
     return eligible
 
 
-def remember(cursor: Cursor, annotator: int, told: Mapping[str, str]) -> None:
-    """Keeps what is known of an annotator, by name; a later word replaces an earlier one."""
-    cursor.executemany(
-        "INSERT INTO final_answer (annotator, name, answer) VALUES (?, ?, ?) "
-        "ON CONFLICT (annotator, name) DO UPDATE SET answer = excluded.answer",
-        [(annotator, name, answer) for name, answer in told.items()],
-    )
-
-
 def arrive(
     cursor: Cursor, *, now: float, external: External | None = None, parameters: Mapping[str, str] | None = None
 ) -> Arrival:
     """A session for somebody who arrives; whoever came before under the same platform id is the same annotator.
 
-    Args:
-        cursor: the writer's cursor.
-        now: the time.
-        external: who they are on a platform.
-        parameters: of the link, by which quotas are kept.
+    By the parameters of their link, quotas are kept.
     """
     token = secrets.token_urlsafe(24)
     known = None
@@ -338,32 +214,25 @@ def understood(
 ) -> str:
     """Records an attempt at the comprehension questions and returns the state; failing twice screens out.
 
-    It has nothing to do with gold items, pay, or which votes count.
-
-    Args:
-        cursor: the writer's cursor.
-        project: the project.
-        annotator: the annotator's id.
-        now: the time.
-        answers: one option of every question.
-        attempt: how many attempts had failed before this one, so that a page sent twice is one attempt.
+    It has nothing to do with gold items, pay, or which votes count. `attempt` is how many had failed before this one,
+    so that a page sent twice is one attempt.
     """
     was = annotator_by_id(cursor, annotator)
     if was.state in ("arrived", "consented"):
         raise Refused("closed", "the practice comes before the questions about it")
     if was.state != "practised" or was.misunderstood != attempt:
         return was.state
-    asked = project.comprehension
-    if len(answers) != len(asked) or any(given not in each.options for each, given in zip(asked, answers, strict=True)):
+    asked = list(zip(project.comprehension, answers, strict=False))
+    if len(answers) != len(project.comprehension) or any(answer not in question.options for question, answer in asked):
         raise Refused("illegal", "every question needs one of its answers")
-    wrong = [place for place, (each, given) in enumerate(zip(asked, answers, strict=True)) if given != each.right]
+    wrong = [place for place, (question, answer) in enumerate(asked) if answer != question.right]
     failed = was.misunderstood + bool(wrong)
     state = "working" if not wrong else "screened-out" if failed >= COMPREHENSION_ATTEMPTS else "practised"
     cursor.execute(
         "UPDATE annotator SET state = ?, misunderstood = ?, finished_at = ?, seen_at = ? WHERE id = ?",
         (state, failed, now if state == "screened-out" else None, now, annotator),
     )
-    chosen = [each.options.index(given) for each, given in zip(asked, answers, strict=True)]
+    chosen = [question.options.index(answer) for question, answer in asked]
     detail = {"chosen": chosen, "wrong": wrong, "state": state}
     log_event(cursor, "misunderstood" if wrong else "understood", annotator, detail, now=now)
     return state
@@ -397,45 +266,35 @@ def answer_questions(
         raise Refused("closed", "the final questions come after the last item")
     if was.asked:
         return
-    asked = {each.name: each for each in project.questions}
+    asked = {question.name: question for question in project.questions}
     for name, answer in answers.items():
         if name not in asked or not asked[name].takes(answer):
             raise Refused("illegal", f"'{name}' was not asked like this")
-    for each in project.questions:
-        if each.required and each.name not in answers:
-            raise Refused("incomplete", f"'{each.question}' needs an answer")
+    for question in project.questions:
+        if question.required and question.name not in answers:
+            raise Refused("incomplete", f"'{question.question}' needs an answer")
     remember(cursor, annotator, answers)
     cursor.execute("UPDATE annotator SET asked_at = ? WHERE id = ?", (now, annotator))
     # Only how many: what people say about themselves must not be in a log from which nothing can be deleted.
     log_event(cursor, "final questions", annotator, {"answered": len(answers)}, now=now)
 
 
-def final_answers(cursor: Cursor, annotator: int | None = None) -> dict[int, dict[str, str]]:
-    """For each annotator (or one of them), what is known of them, by name."""
-    told: dict[int, dict[str, str]] = {}
-    only, given = ("WHERE annotator = ?", (annotator,)) if annotator is not None else ("", ())
-    cursor.execute(f"SELECT annotator, name, answer FROM final_answer {only} ORDER BY annotator, name", given)
-    for annotator, name, answer in cursor.fetchall():
-        told.setdefault(annotator, {})[name] = answer
-    return told
-
-
 def break_off(cursor: Cursor, annotator: int, *, now: float, reason: str) -> None:
     """Ends a session because of a technical problem: the lease is given back, what was saved stays."""
     if annotator_by_id(cursor, annotator).state in ENDING_OF_STATE:
         return
-    items = _release_leases(cursor, annotator)
+    free_lease_of(cursor, annotator)
+    cursor.execute("UPDATE assignment SET state = 'expired' WHERE annotator = ? AND state = 'open'", (annotator,))
     cursor.execute("UPDATE annotator SET state = 'technical', finished_at = ? WHERE id = ?", (now, annotator))
     log_event(cursor, "technical", annotator, {"reason": reason[:500]}, now=now)
-    if items:
-        fill_slots(cursor, annotator, _ITEMS_OF, now=now)
+    fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 
 def finish_code(cursor: Cursor, project: Project, annotator: int) -> str | None:
     """The code for how the session ended; None as long as it has not."""
-    found = annotator_by_id(cursor, annotator)
-    ending = ending_of(found.state, found.eligible)
-    return None if ending is None or questions_due(project, found) else project.recruitment.codes[ending]
+    person = annotator_by_id(cursor, annotator)
+    ending = ending_of(person.state, person.eligible)
+    return None if ending is None or questions_due(project, person) else project.recruitment.codes[ending]
 
 
 def ending_of(state: str, eligible: bool | None) -> str | None:
@@ -496,9 +355,8 @@ def delete_participant(cursor: Cursor, annotator: int, *, now: float) -> None:
         "voided = NULL WHERE annotator = ?",
         (annotator,),
     )
-    cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))
-    cursor.execute("DELETE FROM identity WHERE annotator = ?", (annotator,))
-    cursor.execute("DELETE FROM session WHERE annotator = ?", (annotator,))
+    for table in ("final_answer", "identity", "session"):
+        cursor.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
     cursor.execute(
         "UPDATE annotator SET state = 'deleted', counts = 0, exported = 0, kept = 0, reason = 'deleted', tab = NULL, "
         "done = 0, gold_done = 0, gold_missed = 0 WHERE id = ?",
@@ -511,32 +369,14 @@ def delete_participant(cursor: Cursor, annotator: int, *, now: float) -> None:
 _ITEMS_OF: Final = "SELECT item FROM assignment WHERE annotator = ?"
 
 
-def _release_leases(cursor: Cursor, annotator: int) -> bool:
-    """Ends an annotator's open leases; true if there were any."""
-    cursor.execute(
-        "UPDATE item SET leased = leased - 1, free = free + 1 "
-        "WHERE id IN (SELECT item FROM assignment WHERE annotator = ? AND holds = 1)",
-        (annotator,),
-    )
-    cursor.execute(
-        "UPDATE assignment SET state = 'expired', holds = 0 WHERE annotator = ? AND state = 'open'", (annotator,)
-    )
-    return cursor.rowcount > 0
-
-
 def _check_there(cursor: Cursor, annotator: int) -> None:
     if annotator_by_id(cursor, annotator).state == "deleted":
         raise InputError(f"annotator {annotator} was deleted; there is nothing left to include or exclude")
 
 
-_FIELDS: Final = tuple(each.name for each in fields(Annotator))
-
-
 def _annotator(row: Any) -> Annotator:
-    values = dict(zip(_FIELDS, row, strict=True))
-    flags: dict[str, bool | None] = {flag: bool(values[flag]) for flag in ("paid", "counts", "exported", "asked")}
-    flags["eligible"] = None if values["eligible"] is None else bool(values["eligible"])
-    return Annotator(**{**values, **flags})
+    values = dict(zip(_COLUMNS, row, strict=True))
+    return Annotator(**values | {name: bool(values[name]) for name in _FLAGS if values[name] is not None})
 
 
 def _hash(token: str) -> str:

@@ -76,8 +76,8 @@ def read_key_set(path: Path, *, audience: str) -> KeySet:
             "Signed Prolific links need PyJWT, which is not installed: pip install 'dissensus[prolific]'."
         ) from None
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))
-        keys = {str(each["kid"]): jwt.PyJWK(each, "RS256").key for each in given["keys"] if each.get("kty") == "RSA"}
+        entries = json.loads(path.read_text(encoding="utf-8"))["keys"]
+        keys = {str(key["kid"]): jwt.PyJWK(key, "RS256").key for key in entries if key.get("kty") == "RSA"}
     except (OSError, ValueError, TypeError, KeyError, jwt.PyJWTError) as error:
         raise InputError(f"{path}: not a JSON Web Key Set ({error}); save Prolific's study/jwks.json there.") from None
     if not keys:
@@ -107,18 +107,16 @@ def external_of(
         return None
     if kind == "prolific" and keys is not None:
         query = _signed_claims(query.get(SIGNED), keys, now=now)
-    names = PARAMETERS[kind]
     if kind == "mturk" and query.get("assignmentId") == PREVIEW:
         return Preview()
-    found = [query.get(name, "") for name in names]
-    for name, value in zip(names, found, strict=True):
-        if not NAME.fullmatch(value):
+    for name in PARAMETERS[kind]:
+        if not NAME.fullmatch(query.get(name, "")):
             raise NotInvited(
                 "This link does not say who you are ({name} is missing); please open the study again from {platform}.",
                 name=name,
                 platform="Prolific" if kind == "prolific" else "MTurk",
             )
-    participant, study, session = found
+    participant, study, session = (query[name] for name in PARAMETERS[kind])
     if study_id is not None and study != study_id:
         raise NotInvited("This link belongs to another study; please open the study again from its own page.")
     return External(platform=kind, id=participant, study=study, session=session)
@@ -144,8 +142,7 @@ def _signed_claims(token: str | None, keys: KeySet, *, now: float) -> Mapping[st
         )
         if now > float(claims["exp"]) + LEEWAY or now < float(claims.get("nbf", 0)) - LEEWAY:
             raise refused
-        told = claims["prolific"]
-        return {str(name).upper(): str(value) for name, value in told.items()}
+        return {str(name).upper(): str(value) for name, value in claims["prolific"].items()}
     except (jwt.PyJWTError, KeyError, TypeError, ValueError, AttributeError):
         raise refused from None
 
@@ -170,12 +167,8 @@ def way_back(
 ) -> WayBack:
     """The way back to the platform with a completion code. A plain link has none: the code is shown as text.
 
-    Args:
-        kind: the platform.
-        code: the completion code.
-        return_url: the project's own address, in which "{code}" stands for the code.
-        session: the platform's id of this participation (MTurk: the assignment).
-        submit_to: where MTurk said to submit; only its own hosts are trusted.
+    The project's own `return_url` comes first; in it "{code}" stands for the code. MTurk is posted its assignment
+    (`session`) where it said to `submit_to`; only its own hosts are trusted.
     """
     if return_url is not None:
         return WayBack(link=return_url.replace("{code}", quote(code)))
@@ -183,8 +176,8 @@ def way_back(
         return WayBack(link=f"https://app.prolific.com/submissions/complete?cc={quote(code)}")
     if kind == "mturk" and session and submit_to:
         # Compared as text, not parsed: anything that is not exactly one of these hosts belongs to somebody else.
-        host = next((each for each in MTURK_FRAMES if submit_to.rstrip("/") == each), None)
-        if host is not None:
+        host = submit_to.rstrip("/")
+        if host in MTURK_FRAMES:
             return WayBack(post_to=f"{host}/mturk/externalSubmit", fields=(("assignmentId", session), ("code", code)))
     return WayBack()
 

@@ -1,0 +1,116 @@
+"""Whether somebody new may come in: places that are left, quotas of groups, and what a researcher has shut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dissensus_collect.work.attributes import final_answers
+
+if TYPE_CHECKING:
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.store.database import Cursor
+
+READING_SECONDS: Final = 1800.0
+"""How long somebody may read a page before they count as having left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """Whether somebody new may come in.
+
+    Attributes:
+        shut: why not: "paused", "closed", "full", or "group" where only the places of their group are taken; None if
+            they may.
+        places: how many votes are left that nobody in a session is expected to give.
+    """
+
+    shut: str | None
+    places: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quota:
+    """How many people of a group there may be, have finished, and are at it."""
+
+    attribute: str
+    group: str
+    most: int
+    finished: int
+    now: int
+
+
+def away_since(project: Project, *, now: float) -> tuple[float, float]:
+    """Before when a last sign of life means that somebody who was reading, or at work, has left."""
+    return now - max(READING_SECONDS, project.lease.seconds), now - project.lease.seconds
+
+
+_INSIDE: Final = (
+    "((annotator.state IN ('consented', 'practised') AND annotator.seen_at >= ?) "
+    "OR (annotator.state = 'working' AND annotator.seen_at >= ?))"
+)
+
+
+def places_left(cursor: Cursor, project: Project, *, now: float) -> int:
+    """How many votes are left that nobody in a session is expected to give.
+
+    Everybody who consented holds as many votes as they may still give, until they finish or leave.
+    """
+    items, free = cursor.execute("SELECT count(*), coalesce(sum(free), 0) FROM item WHERE free > 0").fetchone()
+    (share,) = cursor.execute(
+        "SELECT CASE WHEN vote_items < ? THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?",
+        (project.items_per_annotator, project.items_per_annotator, project.version),
+    ).fetchone()
+    # What somebody has on the screen is not free any more.
+    left = (
+        f"({share} - done - (SELECT count(*) FROM assignment WHERE assignment.annotator = annotator.id AND holds = 1))"
+    )
+    (held,) = cursor.execute(
+        f"SELECT coalesce(sum(CASE WHEN {left} > {items} THEN {items} WHEN {left} > 0 THEN {left} ELSE 0 END), 0) "
+        f"FROM annotator WHERE counts = 1 AND {_INSIDE}",
+        away_since(project, now=now),
+    ).fetchone()
+    return max(0, int(free) - int(held))
+
+
+def door(cursor: Cursor, project: Project, annotator: int | None, *, now: float) -> Door:
+    """Whether somebody who has not consented yet may come in; None for the next person to arrive."""
+    places = places_left(cursor, project, now=now)
+    shut = shut_by_researcher(cursor)
+    if shut is None and places == 0:
+        shut = "full"
+    if shut is None and annotator is not None and project.quotas:
+        groups = final_answers(cursor, annotator).get(annotator, {}).items()
+        mine = [quota for quota in quotas_so_far(cursor, project, now=now) if (quota.attribute, quota.group) in groups]
+        if any(quota.finished + quota.now >= quota.most for quota in mine):
+            shut = "group"
+    return Door(shut=shut, places=places)
+
+
+def shut_by_researcher(cursor: Cursor) -> str | None:
+    """Whether a project is "paused" or "closed", by the last words on it in the log; None if it is neither."""
+    for kind, opposite in (("paused", "resumed"), ("closed", "reopened")):
+        row = cursor.execute(
+            "SELECT kind FROM event WHERE kind IN (?, ?) ORDER BY id DESC LIMIT 1", (kind, opposite)
+        ).fetchone()
+        if row is not None and row[0] == kind:
+            return kind
+    return None
+
+
+def quotas_so_far(cursor: Cursor, project: Project, *, now: float) -> list[Quota]:
+    """Every group that has a quota, in the order of the project file. Excluded people take no place."""
+    rows = cursor.execute(
+        "SELECT name, answer, sum(CASE WHEN annotator.state = 'finished' THEN 1 ELSE 0 END), "
+        f"sum(CASE WHEN {_INSIDE} THEN 1 ELSE 0 END) "
+        "FROM final_answer JOIN annotator ON annotator.id = final_answer.annotator WHERE counts = 1 "
+        "GROUP BY name, answer",
+        away_since(project, now=now),
+    ).fetchall()
+    so_far = {(name, answer): (int(finished), int(inside)) for name, answer, finished, inside in rows}
+    return [
+        Quota(attribute=name, group=group, most=most, finished=finished, now=inside)
+        for name, groups in project.quotas.items()
+        for group, most in groups.items()
+        for finished, inside in [so_far.get((name, group), (0, 0))]
+    ]
