@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 from dissensus.errors import InputError
 from dissensus_collect.store.database import DiskFull
-from dissensus_collect.web import annotator_pages, researcher_pages
+from dissensus_collect.web import annotator_pages, item_calls, researcher_pages
 from dissensus_collect.web.security import TOO_LARGE, BodyTooLarge, Guard, Limits, Logins, address_of
 from dissensus_collect.web.site import Refusal, ServerSettings, Site, can_start, refuse, site_of, turned_away
 from dissensus_collect.work.answers import Refused
@@ -60,6 +60,7 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
     framed_by = MTURK_FRAMES if project.recruitment.kind == "mturk" else ()
     app = Starlette(
         routes=[
+            *item_calls.ROUTES,
             *annotator_pages.ROUTES,
             *researcher_pages.ROUTES,
             Route("/health", health, methods=["GET"]),
@@ -71,25 +72,20 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
                 limits=site.limits,
                 clock=settings.clock,
                 https=site.https,
-                refuse=lambda scope, told: turned_away(Request(scope), told),
+                refuse=lambda scope, refusal: turned_away(Request(scope), refusal),
                 heard=lambda address, forwarded: _heard(site, address, forwarded),
                 framed_by=framed_by,
             )
         ],
-        exception_handlers={
-            Refusal: _refusal,
-            annotator_pages.NotDue: _not_due,
-            Refused: _refused,
-            NotInvited: _not_invited,
-            DiskFull: _disk_full,
-            InputError: _input_error,
-            BodyTooLarge: lambda request, error: turned_away(request, TOO_LARGE),
-            # Whoever went away reads no answer, and it is nobody's fault.
-            ClientDisconnect: lambda request, error: Response(status_code=400),
-            HTTPException: _http,
-            Exception: _failure,
-        },
-    )
+        # One for each, since Starlette asks for the nearest class of an error.
+        exception_handlers=dict.fromkeys(
+            (
+                Refusal, annotator_pages.NotDue, Refused, NotInvited, DiskFull, InputError, BodyTooLarge,
+                ClientDisconnect, HTTPException, Exception,
+            ),
+            answer_to,
+        ),
+    )  # fmt: skip
     # A redirect that adds a slash would lead to whatever host and scheme a request claims.
     app.router.redirect_slashes = False
     app.state.site = site
@@ -106,78 +102,48 @@ async def health(request: Request) -> Response:
     """For monitors and `collect doctor`: that the project is served, and whether a proxy is trusted."""
     forwarded, address = request.headers.get("x-forwarded-for"), address_of(request.scope)
     proxy = "none" if forwarded is None else "trusted" if address in forwarded else "untrusted"
-    told = {"dissensus": "collect", "time": site_of(request).now(), "proxy": proxy}
-    return JSONResponse({**told, **({"from": address} if proxy == "untrusted" else {})})
+    health = {"dissensus": "collect", "time": site_of(request).now(), "proxy": proxy}
+    return JSONResponse({**health, **({"from": address} if proxy == "untrusted" else {})})
 
 
-async def _refusal(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    if error.status == 401 and request.url.path.startswith("/researcher") and "/api/" not in request.url.path:
-        return RedirectResponse("/researcher/login", 303)
-    if error.status != 401:
-        return refuse(request, error.sentence, status=error.status, kind=error.kind)
-    plain = site_of(request).project.recruitment.kind == "plain"
-    return refuse(request, error.sentence, status=401, kind=error.kind, heading="Your session has ended", start=plain)
-
-
-async def _not_due(request: Request, error: Exception) -> Response:
-    assert isinstance(error, annotator_pages.NotDue)
-    return RedirectResponse(error.screen, 303)
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
-    return refuse(request, _sentence(str(error)), status=STATUS[error.kind], kind=error.kind)
-
-
-async def _not_invited(request: Request, error: Exception) -> Response:
-    assert isinstance(error, NotInvited)
-    return refuse(
-        request,
-        error.sentence,
-        status=403,
-        kind="not-invited",
-        heading="This link does not work",
-        values=error.values,
-    )
-
-
-async def _disk_full(request: Request, error: Exception) -> Response:
-    site = site_of(request)
-    if site.said_full_at is None or time.monotonic() - site.said_full_at > FULL_SECONDS:
-        # The log may lie on the disk that is full; it is told again when it can be.
-        with contextlib.suppress(OSError):
-            sys.stderr.write(f"dissensus collect: {time.strftime('%Y-%m-%d %H:%M:%S')}: {error}\n")
-            sys.stderr.flush()
-            site.said_full_at = time.monotonic()
-    return refuse(
-        request,
-        "The server's disk is full and nothing was stored; what was stored before is safe, please try again later.",
-        status=507,
-        kind="disk-full",
-        heading="The server has no room",
-    )
-
-
-async def _input_error(request: Request, error: Exception) -> Response:
-    return refuse(request, _sentence(str(error)), status=400, kind="input")
-
-
-async def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    if error.status_code == 404:
+async def answer_to(request: Request, error: Exception) -> Response:
+    """What a visitor reads whose request was refused or failed."""
+    if isinstance(error, annotator_pages.NotDue):
+        return RedirectResponse(error.screen, 303)
+    if isinstance(error, BodyTooLarge):
+        return turned_away(request, TOO_LARGE)
+    if isinstance(error, ClientDisconnect):
+        # Whoever went away reads no answer, and it is nobody's fault.
+        return Response(status_code=400)
+    if isinstance(error, Refusal):
+        about: dict[str, Any] = {"status": error.status, "kind": error.kind}
+        if error.status != 401:
+            return refuse(request, error.sentence, **about)
+        if request.url.path.startswith("/researcher") and "/api/" not in request.url.path:
+            return RedirectResponse("/researcher/login", 303)
+        plain = site_of(request).project.recruitment.kind == "plain"
+        return refuse(request, error.sentence, heading="Your session has ended", start=plain, **about)
+    if isinstance(error, Refused):
+        return refuse(request, _sentence(error), status=STATUS[error.kind], kind=error.kind)
+    if isinstance(error, NotInvited):
+        about = {"status": 403, "kind": "not-invited", "values": error.values}
+        return refuse(request, error.sentence, heading="This link does not work", **about)
+    if isinstance(error, DiskFull):
+        _log_full(site_of(request), error)
         return refuse(
             request,
-            "There is no such page.",
-            status=404,
-            kind="missing",
-            heading="Not here",
-            start=can_start(request),
+            "The server's disk is full and nothing was stored; what was stored before is safe, please try again later.",
+            heading="The server has no room",
+            status=507,
+            kind="disk-full",
         )
-    return refuse(request, f"{error.detail}.", status=error.status_code, kind="http")
-
-
-async def _failure(request: Request, error: Exception) -> Response:
+    if isinstance(error, InputError):
+        return refuse(request, _sentence(error), status=400, kind="input")
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        about = {"status": 404, "kind": "missing", "start": can_start(request)}
+        return refuse(request, "There is no such page.", heading="Not here", **about)
+    if isinstance(error, HTTPException):
+        return refuse(request, f"{error.detail}.", status=error.status_code, kind="http")
     # Starlette logs the error; the visitor learns nothing about the machine.
     return refuse(
         request,
@@ -187,11 +153,21 @@ async def _failure(request: Request, error: Exception) -> Response:
     )
 
 
+def _log_full(site: Site, error: Exception) -> None:
+    if site.said_full_at is None or time.monotonic() - site.said_full_at > FULL_SECONDS:
+        # The log may lie on the disk that is full; it is told again when it can be.
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"dissensus collect: {time.strftime('%Y-%m-%d %H:%M:%S')}: {error}\n")
+            sys.stderr.flush()
+            site.said_full_at = time.monotonic()
+
+
 def _heard(site: Site, address: str, forwarded: str) -> None:
     """Remembers a proxy whose word on its visitors' addresses was not taken: to us they are all one visitor."""
     if site.settings.base_url is not None and address not in forwarded:
         site.untrusted = address
 
 
-def _sentence(text: str) -> str:
+def _sentence(error: Exception) -> str:
+    text = str(error)
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

@@ -58,12 +58,16 @@ class ServerSettings:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How an annotator stood before a decision: whether a researcher had kept them before, and why they were out."""
+class Decided:
+    """A decision on annotators that can be taken back.
 
-    annotator: int
-    kept: int
-    reason: str | None
+    Attributes:
+        what: "exclude" or "include".
+        before: of each whom it changed, the id, whether a researcher had kept them before, and why they were out.
+    """
+
+    what: str
+    before: tuple[tuple[int, int, str | None], ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -81,7 +85,7 @@ class Site:
         paused: whether no items are being handed out.
         revealed: researcher sessions that chose to see answers while the project is running.
         said_full_at: when the log was last told that the disk is full, in seconds of the machine's own clock.
-        undo: by researcher session, the last decision on annotators that can be taken back, and on whom it was.
+        undo: by researcher session, the last decision on annotators.
         untrusted: the address of a proxy that says who its visitors are and is not trusted; None for none.
     """
 
@@ -96,7 +100,7 @@ class Site:
     revealed: set[str] = field(default_factory=set)
     said_full_at: float | None = None
     untrusted: str | None = None
-    undo: dict[str, tuple[str, tuple[Standing, ...]]] = field(default_factory=dict)
+    undo: dict[str, Decided] = field(default_factory=dict)
 
     @property
     def https(self) -> bool:
@@ -125,13 +129,6 @@ def signed_out() -> Refusal:
     return Refusal("Your session has ended; please open the link that brought you here again.", 401, "session")
 
 
-def forged() -> Refusal:
-    """The refusal of a post that did not come from one of our pages."""
-    return Refusal(
-        "This did not come from a page of this project; please reload the page and try again.", 403, "forged"
-    )
-
-
 def site_of(request: Request) -> Site:
     """The served project that a request is about."""
     site: Site = request.app.state.site
@@ -148,10 +145,10 @@ def session_of(request: Request) -> str:
 
 def known(cursor: Cursor, session: str) -> Annotator:
     """The annotator of a session, or a refusal."""
-    found = annotator_of(cursor, session)
-    if found is None or found.state == "deleted":
+    annotator = annotator_of(cursor, session)
+    if annotator is None or annotator.state == "deleted":
         raise signed_out()
-    return found
+    return annotator
 
 
 def is_researcher(request: Request) -> bool:
@@ -160,9 +157,12 @@ def is_researcher(request: Request) -> bool:
 
 
 def _check_post(request: Request, session: str | None, token: str) -> None:
+    """Refuses a post that did not come from one of our pages."""
     honest = same_origin(request.headers, base_url=site_of(request).settings.base_url)
     if not session or not honest or not same_secret(token, csrf_token(session)):
-        raise forged()
+        raise Refusal(
+            "This did not come from a page of this project; please reload the page and try again.", 403, "forged"
+        )
 
 
 HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -203,8 +203,8 @@ def text_of(body: Mapping[str, Any], name: str, *, longest: int = 200) -> str:
 
 def paragraphs(text: str) -> list[str]:
     """The paragraphs of a text, separated by blank lines; other line breaks are kept only before an entry of a list."""
-    parted = [each.strip() for each in re.split(r"\n\s*\n", text)]
-    return [re.sub(r"\s*\n\s*(?!\s|[-*•]|\d+[.)])", " ", each) for each in parted if each]
+    parts = [part.strip() for part in re.split(r"\n\s*\n", text)]
+    return [re.sub(r"\s*\n\s*(?!\s|[-*•]|\d+[.)])", " ", part) for part in parts if part]
 
 
 TEMPLATES: Final = Environment(
@@ -270,37 +270,29 @@ def refuse(
 ) -> Response:
     """A refusal in the visitor's language, as JSON for a script and as a page for a person.
 
-    Args:
-        request: the request.
-        sentence: in English, with names in braces for ``values``.
-        status: of HTTP.
-        kind: for scripts.
-        heading: of the page, in English.
-        start: whether the first page of the project is a way on.
-        values: of the sentence.
+    The sentence and the heading are English; `values` fills the sentence's braces. Where `start` is true, the first
+    page of the project is a way on.
     """
     tongue = language_of(request)
-    told = tongue.say(sentence, **values) if values else tongue.told(sentence)
+    text = tongue.say(sentence, **values) if values else tongue.told(sentence)
     if "/api/" in request.url.path:
-        return JSONResponse({"error": told, "kind": kind, "start": start}, status)
+        return JSONResponse({"error": text, "kind": kind, "start": start}, status)
     link = ("/", tongue.say("Open the project again")) if start else ("", "")
-    return message(request, tongue.told(heading), told, status=status, link=link[0], link_text=link[1])
+    return message(request, tongue.told(heading), text, status=status, link=link[0], link_text=link[1])
 
 
-def turned_away(request: Request, told: TurnedAway) -> Response:
+def turned_away(request: Request, refusal: TurnedAway) -> Response:
     """The answer to a request that was refused before a page has seen it."""
-    if told.wait is None:
-        return refuse(
-            request, "This request is larger than any page of this project sends.", status=told.status, kind=told.kind
-        )
+    about: dict[str, Any] = {"status": refusal.status, "kind": refusal.kind}
+    if refusal.wait is None:
+        return refuse(request, "This request is larger than any page of this project sends.", **about)
     response = refuse(
         request,
         "Too many requests come from your network at once. Please wait a moment and try again; nothing is lost.",
-        status=told.status,
-        kind=told.kind,
         heading="One moment, please",
+        **about,
     )
-    response.headers["Retry-After"] = str(told.wait)
+    response.headers["Retry-After"] = str(refusal.wait)
     return response
 
 
