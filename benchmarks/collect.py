@@ -35,10 +35,12 @@ import numpy as np
 
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
-from dissensus_collect.store.opening import snapshot
-from dissensus_collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
+from dissensus_collect.simulation.bots import simulate
+from dissensus_collect.simulation.crowd import Behaviour, answers_of
+from dissensus_collect.simulation.server import Server, simulated_copy
 from dissensus_collect.simulation.wire import Browser, ConnectionLost
 from dissensus_collect.store.backup import file_integrity
+from dissensus_collect.store.opening import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -305,7 +307,7 @@ def print_project(folder: Path, *, items: int, k: int, annotators: int) -> None:
     )
     print(
         f"  {found.seconds:.0f} s, of which the last leases to run out take {600 / 60:.0f}; "
-        f"{percentiles(found.milliseconds.tolist())}; {load()}"
+        f"{percentiles(found.milliseconds)}; {load()}"
     )
     _no_locks(found.folder)
 

@@ -16,7 +16,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from dissensus.errors import InputError
-from dissensus_collect.cli import app
+from dissensus_collect.cli.shared import app
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.setup_check import check_setup, project_budget
 from dissensus_collect.store.events import log_event

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from dissensus_collect.project.reading import read_project
-from dissensus_collect.simulation.bots import Behaviour, Server, answers_of, simulate, simulated_copy
+from dissensus_collect.simulation.bots import simulate
+from dissensus_collect.simulation.crowd import Behaviour, answers_of
+from dissensus_collect.simulation.server import Server, simulated_copy
 from dissensus_collect.simulation.wire import Browser, Reply
 from dissensus_collect.store.backup import file_integrity
 from dissensus_collect.store.opening import snapshot
@@ -52,7 +54,7 @@ def test_a_killed_server_loses_no_acknowledged_answer_and_stores_none_twice(tmp_
     assert found.retries > 0, "nobody noticed that the server was killed: the test tests nothing"
     assert found.acknowledged <= set(kept)
     assert len(kept) == len(set(kept))
-    assert found.wrong == ()
+    assert found.wrong == []
     assert found.votes_per_item == {4: 60}
     if url is None:
         assert found_sound == ["ok", "ok"]

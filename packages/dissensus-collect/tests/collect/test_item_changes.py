@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dissensus.errors import InputError
-from dissensus_collect.cli import app
+from dissensus_collect.cli.shared import app
 from dissensus_collect.project.items import hashes_of, project_items
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.results.collected import collected_votes

@@ -22,7 +22,7 @@ from dissensus_collect.project.starting import init_project
 from dissensus_collect.project.tables import LAYOUTS
 from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.export import export_project
-from dissensus_collect.simulation.bots import answers_of
+from dissensus_collect.simulation.crowd import answers_of
 from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.work.answers import Refused, amounts_of, check_answers, responses_of
 from tests.collect.conftest import Collecting, make_project

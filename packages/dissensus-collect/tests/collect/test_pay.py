@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dissensus.errors import InputError
-from dissensus_collect.cli import app
+from dissensus_collect.cli.shared import app
 from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.demographics import join_demographics
 from dissensus_collect.results.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group

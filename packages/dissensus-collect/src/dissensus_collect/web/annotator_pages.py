@@ -38,7 +38,7 @@ from dissensus_collect.work.door import door
 from dissensus_collect.work.recruitment import Preview, external_of, way_back
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from starlette.datastructures import FormData
     from starlette.requests import Request
@@ -204,7 +204,7 @@ class Visit:
 
     def answers(self, count: int) -> list[str]:
         """The answers in a form of questions, in their order; empty where nothing was answered."""
-        form = self.form or {}
+        form: Mapping[str, Any] = self.form or {}
         # Browsers send a line break as two characters but count it as one; databases take no NUL.
         texts = (str(form.get(f"answer-{place}", "")) for place in range(count))
         return [text.replace("\r\n", "\n").replace("\0", "").strip() for text in texts]
@@ -351,7 +351,7 @@ async def comprehension(request: Request) -> Response:
     # Nobody may be stuck here because the questions were taken out of the project after the practice.
     if visit.form is not None or not asked:
         if all(answers):
-            sent = str((visit.form or {}).get("attempt", ""))
+            sent = "" if visit.form is None else str(visit.form.get("attempt", ""))
             state = await visit.record(
                 participants.understood, answers=answers, attempt=int(sent) if sent in ("0", "1") else attempt
             )
@@ -520,7 +520,7 @@ async def _last_page(visit: Visit, heading: str, text: str, purpose: str, code: 
         session=None if row is None else row[0],
         submit_to=visit.request.cookies.get(RETURN_COOKIE),
     )
-    words = {"state": state, "heading": heading, "text": text, "code": code, "purpose": purpose}
+    words: dict[str, Any] = {"state": state, "heading": heading, "text": text, "code": code, "purpose": purpose}
     return visit.page("finish", **words, way=way, platform=recruitment.kind)
 
 

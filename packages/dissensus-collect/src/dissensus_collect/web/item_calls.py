@@ -149,7 +149,7 @@ async def save(request: Request) -> Response:
 async def heartbeat(request: Request) -> Response:
     """A sign of life: the lease is prolonged."""
     call = await called(request)
-    about = {"now": call.now, "assignment": call.text("assignment"), "tab": call.text("tab")}
+    about: dict[str, Any] = {"now": call.now, "assignment": call.text("assignment"), "tab": call.text("tab")}
     lease = await call.write(
         lambda cursor, annotator: assignment.heartbeat(cursor, call.site.project, annotator, **about)
     )
@@ -170,7 +170,11 @@ async def draft(request: Request) -> Response:
 async def problem(request: Request) -> Response:
     """Something is wrong with the item: it is put aside without a vote."""
     call = await called(request)
-    about = {"now": call.now, "assignment": call.text("assignment"), "reason": call.text("reason", longest=600)}
+    about: dict[str, Any] = {
+        "now": call.now,
+        "assignment": call.text("assignment"),
+        "reason": call.text("reason", longest=600),
+    }
     await call.write(lambda cursor, annotator: assignment.report_problem(cursor, annotator, **about))
     return JSONResponse({"reported": True})
 

@@ -482,7 +482,7 @@ async def decide_on_pay(request: Request) -> Response:
     except ValueError:
         raise Refusal("A bonus is a number.", 422, "illegal") from None
     decision = "rejected" if desk.form.get("decision") == "rejected" else "approved"
-    about = {"decision": decision, "bonus": bonus, "reason": desk.reason(), "by": BY}
+    about: dict[str, Any] = {"decision": decision, "bonus": bonus, "reason": desk.reason(), "by": BY}
     await desk.write(lambda cursor: decide_pay(cursor, desk.project, people, now=desk.now, **about))
     return RedirectResponse("/researcher/pay", 303)
 

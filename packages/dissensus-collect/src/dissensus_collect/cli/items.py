@@ -1,0 +1,133 @@
+"""Items and judgements of a project that runs: `items`, `void`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, json_alone, next_step, note, plain
+from dissensus.errors import InputError, meant
+from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, item_named
+from dissensus_collect.project.reading import read_project
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+items_app = typer.Typer(name="items", help="Items of a project that runs: set aside, use again, replace, add.")
+app.add_typer(items_app)
+Reason = Annotated[str, typer.Option(help="Why; it is kept in the log.")]
+Item = Annotated[str, typer.Argument(metavar="ITEM", help="The item's name.")]
+
+
+@items_app.command()
+def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
+    """Set an item aside, even while the project is being served: nobody is shown it, its votes are kept apart."""
+    from dissensus_collect.store.slots import retire
+
+    def work(cursor: Any) -> None:
+        retire(cursor, item_named(cursor, item), now=time.time(), reason=reason, by=BY)
+
+    beside(folder, database, work)
+    if json_alone(json, {"item": item, "set_aside": True, "reason": reason}):
+        return
+    note(f"'{item}' is set aside")
+    next_step(f"dissensus collect status {folder}; to undo it: dissensus collect items put-back {folder} {item}")
+
+
+@items_app.command("put-back")
+def put_back(folder: Folder, item: Item, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
+    """Use an item again that was set aside; its votes count as before."""
+    from dissensus_collect.store.slots import put_back
+
+    beside(folder, database, lambda cursor: put_back(cursor, item_named(cursor, item), now=time.time(), by=BY))
+    if json_alone(json, {"item": item, "set_aside": False}):
+        return
+    note(f"'{item}' is used again")
+    next_step(f"dissensus collect status {folder}")
+
+
+@items_app.command()
+def replace(
+    folder: Folder,
+    items: Annotated[list[str], typer.Argument(metavar="ITEM...", help="Items whose file or text has changed.")],
+    database: DatabaseUrl = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Use the new version of changed items; the old ones are set aside under NAME#1, with what was answered to them."""
+    added = _read_items(folder, database, replaced=items)
+    if json_alone(json, {"replaced": items, "added": [name for name in added if name not in items]}):
+        return
+    note(f"{len(items)} replaced, {len(added) - len(items)} added")
+    next_step(f"dissensus collect status {folder}")
+
+
+@items_app.command()
+def add(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
+    """Take in items that were put into the project's folder or table, even while it is being served."""
+    added = _read_items(folder, database)
+    if json_alone(json, {"added": added}):
+        return
+    console().print(f"{len(added):,} items added" + (f": {plain(', '.join(added[:5]))}" if added else ""))
+    next_step(f"dissensus collect status {folder}")
+
+
+def _read_items(folder: Path, database: str | None, *, replaced: Collection[str] = ()) -> list[str]:
+    from dissensus_collect.project.items import hashes_of, project_items
+    from dissensus_collect.store.items import load_items
+
+    project = read_project(folder)
+    items = project_items(project)
+    about: dict[str, Any] = {"hashes": hashes_of(project, items), "replaced": replaced, "by": BY}
+    return beside(folder, database, lambda cursor: load_items(cursor, project, items, now=time.time(), **about))
+
+
+@app.command()
+def void(
+    folder: Folder,
+    reason: Annotated[str, typer.Option(help="Why; it is kept with each judgement.")] = "",
+    item: Annotated[str | None, typer.Option(help="Judgements of this item.")] = None,
+    annotator: Annotated[str | None, typer.Option(help="Judgements of this annotator (the pseudonym).")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Use the judgements again.")] = False,
+    database: DatabaseUrl = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Stop using single judgements (say, of an image that was not shown), and ask others for votes in their place."""
+    from dissensus_collect.store.slots import unvoid, void
+
+    if item is None and annotator is None:
+        raise InputError("void: say which judgements: --item NAME, --annotator PSEUDONYM, or both")
+    if not undo and not reason.strip():
+        raise InputError("void: give a --reason; it is kept with each judgement")
+
+    def work(cursor: Any) -> int:
+        if item is not None:
+            item_named(cursor, item)
+        if annotator is not None:
+            people = [name for (name,) in cursor.execute("SELECT pseudonym FROM annotator").fetchall()]
+            if annotator not in people:
+                raise InputError(f"void: there is no annotator '{annotator}'{meant(annotator, people)}")
+        judgements = cursor.execute(
+            "SELECT assignment.id FROM assignment JOIN item ON item.id = assignment.item "
+            "JOIN annotator ON annotator.id = assignment.annotator WHERE assignment.state = 'done' "
+            f"AND voided IS {'NOT NULL' if undo else 'NULL'} AND item.name = coalesce(?, item.name) "
+            "AND pseudonym = coalesce(?, pseudonym) ORDER BY assignment.id",
+            (item, annotator),
+        ).fetchall()
+        for (judgement,) in judgements:
+            if undo:
+                unvoid(cursor, judgement, now=time.time(), by=BY)
+            else:
+                void(cursor, judgement, now=time.time(), reason=reason.strip(), by=BY)
+        return len(judgements)
+
+    changed = beside(folder, database, work)
+    if not changed:
+        raise InputError("void: there is no such judgement; the names are those of the export")
+    if json_alone(json, {"judgements": changed, "used": undo}):
+        return
+    console().print(f"{changed:,} judgements {'are used again' if undo else 'are not used any more'}")
+    next_step(f"dissensus collect status {folder}")

@@ -1,0 +1,103 @@
+"""A project on its machine: `backup`, `restore`, `deploy`, `doctor`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, json_alone, next_step, note, plain
+from dissensus.errors import InputError
+from dissensus_collect.cli.shared import Folder, app, new_folder
+from dissensus_collect.project.reading import read_project
+
+
+@app.command()
+def backup(
+    folder: Folder,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Another folder for the copy, best on another disk.")
+    ] = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Copy the database into FOLDER/backups, even while it is being served, and check the copy."""
+    from dissensus_collect.store.backup import back_up
+
+    made = back_up(None, read_project(folder), to=to)
+    if json_alone(json, {"backup": str(made)}):
+        return
+    console().print(plain(str(made)), soft_wrap=True)
+    next_step(f"to go back to it: dissensus collect restore {folder} {made}")
+
+
+@app.command()
+def restore(
+    folder: Folder,
+    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="One of FOLDER/backups.")],
+    json: opt.JsonTo = None,
+) -> None:
+    """Replace the database by a backup, keeping the old one; a broken backup is refused."""
+    from dissensus_collect.store.backup import restore
+
+    kept = restore(read_project(folder), backup)
+    if json_alone(json, {"from": str(backup), "kept": None if kept is None else str(kept)}):
+        return
+    console().print(f"{plain(str(folder / 'collect.sqlite'))} is now {plain(str(backup))}", soft_wrap=True)
+    if kept is not None:
+        note(f"the database that was there is kept as {kept}")
+    next_step(f"dissensus collect serve {folder}")
+
+
+@app.command()
+def deploy(
+    folder: Folder,
+    host: Annotated[str, typer.Option(help="The name under which people reach the machine: study.example.org.")],
+    docker: Annotated[bool, typer.Option("--docker", help="Dockerfile, compose file and Caddyfile.")] = False,
+    systemd: Annotated[bool, typer.Option("--systemd", help="Unit files, a backup timer and a Caddyfile.")] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server behind the proxy.")] = 8000,
+    output: Annotated[Path | None, new_folder("A new folder for the files; FOLDER/deploy by default.")] = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Write what is needed to serve a project with TLS on a machine of its own; docs/deploy.md walks through it."""
+    from dissensus_collect.hosting.deploy import write_deployment
+
+    if docker == systemd:
+        raise InputError("collect deploy: give either --docker or --systemd")
+    project = read_project(folder)
+    kind, place = "docker" if docker else "systemd", output or project.folder / "deploy"
+    done = write_deployment(project, place, kind=kind, host=host, port=port)
+    steps = [{"command": command, "what": about} for command, about in done.steps]
+    if json_alone(json, {"folder": str(done.folder), "files": dict(done.files), "steps": steps}):
+        return
+    for name, about in done.files.items():
+        typer.echo(f"{done.folder / name}: {about}")
+    note("then, on that machine:")
+    for command, about in done.steps:
+        # Not through Rich, which would break a command over two lines.
+        typer.echo(f"  {command}    # {about}")
+    next_step(f"take {done.folder} to that machine, and type these commands there")
+
+
+@app.command()
+def doctor(
+    folder: Folder,
+    base_url: Annotated[
+        str | None, typer.Option(help="The address that people use; by default the one it was served under last.")
+    ] = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Check address, proxy, TLS, disk, database, backups, file modes and clock of a project, and say what to do."""
+    from dissensus_collect.hosting.doctor import examine
+
+    checks = examine(read_project(folder), base_url=base_url)
+    wrong = any(check.kind == "error" for check in checks)
+    if not json_alone(json, [asdict(check) for check in checks]):
+        for check in checks:
+            typer.echo(f"{check.kind:8} {check.sentence}")
+        what, when = ("doctor", ", once that is mended") if wrong else ("serve", "")
+        next_step(f"dissensus collect {what} {folder}{when}")
+    if wrong:
+        raise typer.Exit(1)

@@ -1,0 +1,177 @@
+"""Making a project, serving it and watching it: `init`, `serve`, `login`, `status`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.printing import console, json_alone, next_step, note, plain
+from dissensus.errors import InputError
+from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, say_checks
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.tables import Layout
+
+
+@app.command()
+def init(
+    folder: Folder,
+    images: Annotated[Path | None, typer.Option(help="A folder of images; by default FOLDER itself.")] = None,
+    texts: Annotated[Path | None, typer.Option(help="A table of texts (CSV, TSV, JSONL, Parquet).")] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            help="Class names, separated by commas; by default the sub-folders or labels, or else the digits."
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the project; by default the folder's.")] = None,
+    question: Annotated[str | None, typer.Option(help="What is asked about every class.")] = None,
+    layout: Annotated[Layout, typer.Option(help="How classes are answered.")] = "rows",
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Votes that every item gets.")] = 6,
+    items_per_annotator: Annotated[
+        int, typer.Option(min=1, help="The most items that one annotator is asked about.")
+    ] = 70,
+    recruitment: Annotated[
+        Literal["plain", "prolific", "mturk"], typer.Option(help="Where annotators come from.")
+    ] = "plain",
+    json: opt.JsonTo = None,
+) -> None:
+    """Make a project: one file, collect.toml, that holds every setting."""
+    from dissensus_collect.project.setup_check import check_setup
+    from dissensus_collect.project.starting import init_project
+
+    path = init_project(
+        folder,
+        images=images,
+        texts=texts,
+        classes=None if classes is None else [label.strip() for label in classes.split(",")],
+        name=name,
+        question=question,
+        layout=layout,
+        k=k,
+        items_per_annotator=items_per_annotator,
+        recruitment=recruitment,
+    )
+    project = read_project(folder)
+    checks = check_setup(project)
+    about = {"file": str(path), "name": project.name, "classes": project.classes.names}
+    if json_alone(json, {**about, "findings": [asdict(check) for check in checks]}):
+        return
+    console().print(f"{plain(str(path))}: classes {plain(', '.join(project.classes.names))}; edit it as you like")
+    say_checks(checks)
+    next_step(f"dissensus collect serve {folder}")
+
+
+@app.command()
+def serve(
+    folder: Folder,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
+    database: DatabaseUrl = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="The address that people use, if there is a proxy in front.")
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A proxy, or a network of them, whose word on visitors' addresses is taken; may be repeated. One on "
+            "this machine is trusted if there is a --base-url.",
+        ),
+    ] = None,
+    password: Annotated[
+        str | None,
+        typer.Option(
+            envvar="DISSENSUS_PASSWORD",
+            show_envvar=True,
+            help="The researcher's password; better given in the environment than on the command line.",
+        ),
+    ] = None,
+) -> None:
+    """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once."""
+    from dissensus_collect.hosting.serving import Links, serve_project, serving_warnings
+    from dissensus_collect.project.setup_check import check_setup
+
+    project = read_project(folder)
+    say_checks(check_setup(project))
+    for warning in serving_warnings(host=host, base_url=base_url, password=password):
+        note(f"warning: {warning}")
+
+    def ready(links: Links) -> None:
+        # Not through Rich, which would break a link over two lines.
+        typer.echo(f"annotators:  {links.annotator}")
+        typer.echo(f"researcher:  {links.researcher}  (works once)")
+        note("Ctrl-C stops the server; what was saved is on disk")
+
+    serve_project(
+        project,
+        host=host,
+        port=port,
+        database_url=database,
+        base_url=base_url,
+        trusted_proxies=trusted_proxy or (),
+        password=password,
+        ready=ready,
+    )
+    note("stopped; everything that was acknowledged is saved")
+    next_step(f"dissensus collect export {folder}")
+
+
+@app.command()
+def login(folder: Folder, json: opt.JsonTo = None) -> None:
+    """Print a new one-time link for the researcher, while the project is being served."""
+    from dissensus_collect.web.security import Logins
+
+    logins = Logins(read_project(folder).folder)
+    if logins.address is None:
+        raise InputError(f"{folder}: it has not been served yet; start 'dissensus collect serve {folder}'")
+    link = f"{logins.address}{logins.one_time_link()}"
+    if json_alone(json, {"researcher": link}):
+        return
+    typer.echo(f"researcher:  {link}  (works once, within a day)")
+    next_step("open the link in a browser")
+
+
+@app.command()
+def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
+    """Show how far a project has come, even while it is being served."""
+    from dissensus_collect.results.live import status_of
+    from dissensus_collect.store.events import is_simulated
+    from dissensus_collect.store.opening import snapshot
+    from dissensus_collect.work.door import door, quotas_so_far
+
+    project, now = read_project(folder), time.time()
+    with snapshot(project, database) as cursor:
+        reached, simulated = status_of(cursor, project, now=now), is_simulated(cursor)
+        entrance, quotas = door(cursor, project, None, now=now), quotas_so_far(cursor, project, now=now)
+    about = {"name": project.name, "simulated": simulated, "shut": entrance.shut, "places": entrance.places}
+    if json_alone(json, {**about, **asdict(reached), "quotas": [asdict(quota) for quota in quotas]}):
+        return
+    out = console()
+    share = reached.counted / reached.needed if reached.needed else 1.0
+    marked = " (simulated)" if simulated and "simulated" not in project.name else ""
+    people = ", ".join(f"{number:,} {state}" for state, number in sorted(reached.annotators.items())) or "none yet"
+    shut = {"paused": "paused by a researcher", "closed": "closed by a researcher", "full": "all places are taken"}
+    is_open = "open" if entrance.shut is None else shut[entrance.shut]
+    out.print(f"[bold]{plain(project.name)}[/]{marked}")
+    out.print(
+        f"votes       {reached.counted:,} of {reached.needed:,} ({share:.0%}); {reached.leases:,} being given now"
+    )
+    out.print(f"items       {reached.complete:,} of {reached.items:,} complete; {histogram(reached.by_votes)}")
+    out.print(f"annotators  {people}; {reached.excluded:,} excluded")
+    out.print(
+        f"beside      {reached.spare:,} surplus, {reached.late:,} late, {reached.voided:,} not used; problems "
+        f"reported: {reached.problems:,}; items set aside: {reached.retired:,}"
+    )
+    out.print(f"door        {is_open}; votes that nobody is expected to give: {entrance.places:,}")
+    for quota in quotas:
+        out.print(
+            f"quota       {plain(quota.attribute)} {plain(quota.group)}: {quota.finished} finished, {quota.now} at "
+            f"work, of {quota.most}"
+        )
+    whole = reached.counted >= reached.needed
+    next_step(f"dissensus collect {'export' if whole else 'serve'} {folder}{'' if whole else ', if nobody serves it'}")

@@ -1,0 +1,60 @@
+"""What the commands share: the program, and the folder and the database that most of them ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+import typer
+
+from dissensus.cli import options as opt
+from dissensus.cli.printing import note
+from dissensus.errors import InputError, meant
+from dissensus_collect.project.reading import read_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dissensus_collect.project.setup_check import Check
+
+T = TypeVar("T")
+app = typer.Typer(name="collect", help="Collect votes on the web: exactly k for every item.", no_args_is_help=True)
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the project.")]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option("--database", metavar="URL", help="postgresql://... in place of FOLDER/collect.sqlite."),
+]
+BY: Final = "command line"
+"""Who acted, in the log."""
+
+
+def new_folder(about: str) -> Any:
+    """The option of a folder to write into."""
+    return typer.Option("-o", "--output", help=about, callback=opt.not_standard_output)
+
+
+def beside(folder: Path, database: str | None, work: Callable[[Any], T]) -> T:
+    """Runs one request on a project's database, even while it is being served."""
+    from dissensus_collect.store.opening import write_beside
+
+    return write_beside(read_project(folder), database, work)
+
+
+def item_named(cursor: Any, name: str) -> int:
+    """The id of an item."""
+    row = cursor.execute("SELECT id FROM item WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        near = meant(name, (other for (other,) in cursor.execute("SELECT name FROM item").fetchall()))
+        raise InputError(f"there is no item '{name}' in the project{near or '; look at the page Items'}")
+    return int(row[0])
+
+
+def say_checks(checks: Iterable[Check]) -> None:
+    """What was looked at, on standard error."""
+    for check in checks:
+        note(check.sentence if check.kind == "ok" else f"{check.kind}: {check.sentence}")
+
+
+def histogram(by_votes: Any) -> str:
+    """How many items have how many votes."""
+    return "with " + ", ".join(f"{votes} votes: {number:,}" for votes, number in sorted(by_votes.items()))
