@@ -36,15 +36,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """One more vote for one item.
+    """One more vote for one item, and why.
 
     Attributes:
-        item: the item's id.
-        name: the item's name.
         votes: how many votes the item wants from then on, in total.
         gain: how much the vote is expected to reduce the squared error of the label distribution.
         inclusion: the probability with which the item was drawn in this round.
-        reason: why, in one sentence.
     """
 
     item: int
@@ -59,10 +56,6 @@ def plan_allocation(cursor: Any, project: Project) -> list[Decision]:
     """What the next round would decide, the largest gain first; empty if no round can begin.
 
     The draw is seeded by the project's seed and the number of the round, so that asking twice gives the same answer.
-
-    Args:
-        cursor: a cursor that reads the database.
-        project: the project.
     """
     if not project.adaptive.on:
         return []
@@ -70,16 +63,13 @@ def plan_allocation(cursor: Any, project: Project) -> list[Decision]:
     rows = cursor.fetchall()
     wanted = np.array([row[2] for row in rows], dtype=np.int64)
     # Votes beyond k that were bought are spent, whether or not they still count.
-    cursor.execute(
-        "SELECT coalesce(sum(wanted - wanted_before), 0), coalesce(max(at), 0), count(DISTINCT at) FROM decision"
-    )
-    spent, _, rounds = cursor.fetchone()
+    cursor.execute("SELECT coalesce(sum(wanted - wanted_before), 0), count(DISTINCT at) FROM decision")
+    spent, rounds = cursor.fetchone()
     budget = project.adaptive.budget - int(spent)
     if budget <= 0 or any(row[3] < row[2] for row in rows):
         return []
-    found = read_judgements(cursor, project, exported=False)
-    names = {row[0]: row[1] for row in rows}
-    votes = votes_of_judgements(found, project, items=names, annotators=pseudonyms(cursor))
+    judgements, names = read_judgements(cursor, project, exported=False), {row[0]: row[1] for row in rows}
+    votes = votes_of_judgements(judgements, project, items=names, annotators=pseudonyms(cursor))
     mass = weighted(votes, "uncertainty-weighted").probabilities * votes.panel_size[:, None]
     prior = panel_concentration(mass)
     room = np.maximum(project.adaptive.max_k - wanted, 0)
@@ -117,30 +107,25 @@ def allocate(cursor: Any, project: Project, *, now: float) -> list[Decision]:
 
 def decide(cursor: Any, decisions: Iterable[Decision], *, now: float) -> None:
     """Ask for the votes of a plan, and keep each decision with its reason and probability."""
-    for each in decisions:
-        want(cursor, each.item, each.votes, now=now, reason=each.reason, inclusion=each.inclusion)
+    for one in decisions:
+        want(cursor, one.item, one.votes, now=now, reason=one.reason, inclusion=one.inclusion)
 
 
-def inclusion_of_votes(cursor: Any, project: Project, found: Judgements) -> tuple[Ints, Floats]:
+def inclusion_of_votes(cursor: Any, project: Project, judgements: Judgements) -> tuple[Ints, Floats]:
     """(judgements,) each judgement's place among the counted votes of its item, and the probability of that place.
 
     Every item gets the first k votes, so places 1 to k have probability 1; a later place has the probability of the
     draw that made it. `allocation.unbiased_shares` weights votes by these, which keeps estimates unbiased.
-
-    Args:
-        cursor: a cursor that reads the database.
-        project: the project.
-        found: counted judgements.
     """
-    order = np.lexsort((found.assignment, found.done_at, found.item))
-    place = np.empty(len(found), dtype=np.int64)
-    place[order] = places_within(np.unique(found.item, return_counts=True)[1]) + 1
+    order = np.lexsort((judgements.assignment, judgements.done_at, judgements.item))
+    place = np.empty(len(judgements), dtype=np.int64)
+    place[order] = places_within(np.unique(judgements.item, return_counts=True)[1]) + 1
     cursor.execute("SELECT item, wanted, inclusion FROM decision ORDER BY item, wanted, id")
     bought = np.array(cursor.fetchall(), dtype=np.float64).reshape(-1, 3)
-    probability = np.ones(len(found))
+    probability = np.ones(len(judgements))
     if bought.size:
         most = int(max(bought[:, 1].max(), place.max(initial=0))) + 1
-        made, asked = bought[:, 0] * most + bought[:, 1], found.item * most + place
+        made, asked = bought[:, 0] * most + bought[:, 1], judgements.item * most + place
         at = np.minimum(np.searchsorted(made, asked), made.size - 1)
         probability = np.where((made[at] == asked) & (place > project.k), bought[at, 2], 1.0)
     return place, probability

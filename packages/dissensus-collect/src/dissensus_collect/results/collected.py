@@ -18,18 +18,11 @@ if TYPE_CHECKING:
     from dissensus_collect.project.reading import Project
 
 _COLUMNS: Final = {
-    "assignment": "a.id",
-    "item": "a.item",
-    "annotator": "a.annotator",
-    "counts": "a.counts",
-    "late": "a.late",
-    "number": "a.number",
-    "done_at": "a.done_at",
-    "judgement": "j.id",
-    "seconds": "j.seconds",
-    "hidden_seconds": "j.hidden_seconds",
-}
-_FLOATS: Final = frozenset({"done_at", "seconds", "hidden_seconds"})
+    "assignment": ("a.id", np.int64), "item": ("a.item", np.int64), "annotator": ("a.annotator", np.int64),
+    "counts": ("a.counts", np.bool_), "late": ("a.late", np.bool_), "number": ("a.number", np.int64),
+    "done_at": ("a.done_at", np.float64), "judgement": ("j.id", np.int64), "seconds": ("j.seconds", np.float64),
+    "hidden_seconds": ("j.hidden_seconds", np.float64),
+}  # fmt: skip
 
 _DONE: Final = """
     FROM assignment a
@@ -43,24 +36,22 @@ _USED: Final = "i.retired_at IS NULL AND a.voided IS NULL"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Judgements:
-    """Finished judgements, in the order in which they were done.
+    """Finished judgements, in the order in which they were done. What is unknown is NaN.
+
+    Assignments, items, annotators and judgements (the saved answers, in their latest revision) are ids. What there is
+    one of for each judgement is (judgements,), and from `response` on (judgements, classes).
 
     Attributes:
-        assignment: (judgements,) id.
-        item: (judgements,) id of the item.
-        annotator: (judgements,) id of the annotator.
-        counts: (judgements,) whether it is one of the k votes of its item.
-        late: (judgements,) whether it came after its lease had run out.
-        number: (judgements,) the item's place among those of its annotator, from 1.
-        done_at: (judgements,) UNIX seconds.
-        judgement: (judgements,) id of the saved answer, the latest revision.
-        seconds: (judgements,) from the first frame to the answer; NaN where unknown.
-        hidden_seconds: (judgements,) how long the page was hidden in that time; NaN where unknown.
-        response: (judgements, classes) `NO`, `YES` or `UNSURE`.
-        amount: (judgements, classes) points or rating; NaN where the layout asks for neither.
-        first_seconds: (judgements, classes) to the first answer; NaN where unknown.
-        last_seconds: (judgements, classes) to the last answer; NaN where unknown.
-        changes: (judgements, classes) how often the answer was changed.
+        counts: whether it is one of the k votes of its item.
+        late: whether it came after its lease had run out.
+        number: the item's place among those of its annotator, from 1.
+        done_at: UNIX seconds.
+        seconds: from the first frame to the answer.
+        hidden_seconds: how long the page was hidden in that time.
+        response: `NO`, `YES` or `UNSURE`.
+        amount: points or rating; NaN where the layout asks for neither.
+        first_seconds: to the first answer; `last_seconds` to the last.
+        changes: how often the answer was changed.
     """
 
     assignment: Ints
@@ -84,7 +75,7 @@ class Judgements:
 
     def where(self, chosen: Mask | Ints) -> Judgements:
         """The chosen judgements."""
-        return Judgements(**{each.name: getattr(self, each.name)[chosen] for each in fields(self)})
+        return Judgements(**{column.name: getattr(self, column.name)[chosen] for column in fields(self)})
 
 
 def read_judgements(
@@ -92,69 +83,64 @@ def read_judgements(
     project: Project,
     *,
     question: int = 0,
-    role: str = "vote",
     exported: bool = True,
     counted: bool = True,
     used: bool = True,
 ) -> Judgements:
-    """The finished judgements.
+    """The finished judgements of items to vote on.
 
     Args:
         cursor: a cursor that reads the database.
         project: the project.
         question: the place of the question among those about an item; its classes are the columns.
-        role: which items: vote, gold or practice.
         exported: only those of annotators whose answers are exported.
         counted: only those that are among the k votes of their item.
         used: those that are used; false gives the others: voided ones, and those of items that were set aside.
     """
-    first = sum(len(each.classes) for each in project.asked[:question])
-    shape_of = project.asked[question]
+    first, n_classes = (
+        sum(len(asked.classes) for asked in project.asked[:question]),
+        len(project.asked[question].classes),
+    )
     where = (
-        f"WHERE a.state = 'done' AND {_USED if used else f'NOT ({_USED})'} AND i.role = ? AND n.exported >= ? "
+        f"WHERE a.state = 'done' AND {_USED if used else f'NOT ({_USED})'} AND i.role = 'vote' AND n.exported >= ? "
         "AND a.counts >= ?"
     )
-    given = (role, int(exported), int(counted))
-    cursor.execute(f"SELECT {', '.join(_COLUMNS.values())} {_DONE} {where} ORDER BY a.done_at, a.id", given)
-    columns = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(_COLUMNS)
-    named: dict[str, Any] = {
-        name: np.array(values, dtype=np.float64 if name in _FLOATS else np.int64)
-        for name, values in zip(_COLUMNS, columns, strict=True)
+    which = (int(exported), int(counted))
+    selected = ", ".join(column for column, _ in _COLUMNS.values())
+    cursor.execute(f"SELECT {selected} {_DONE} {where} ORDER BY a.done_at, a.id", which)
+    rows = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(_COLUMNS)
+    columns: dict[str, Any] = {
+        name: np.array(values, dtype=kind) for (name, (_, kind)), values in zip(_COLUMNS.items(), rows, strict=True)
     }
-    named["counts"], named["late"] = named["counts"].astype(np.bool_), named["late"].astype(np.bool_)
     cursor.execute(
         f"SELECT r.judgement, r.class - {first}, r.value, r.amount, r.first_seconds, r.last_seconds, r.changes "
         f"{_DONE} JOIN response r ON r.judgement = j.id AND r.class >= ? AND r.class < ? {where}",
-        (first, first + len(shape_of.classes), *given),
+        (first, first + n_classes, *which),
     )
     cells = np.array(cursor.fetchall(), dtype=np.float64).reshape(-1, 7)
-    shape = (named["judgement"].size, len(shape_of.classes))
-    order = np.argsort(named["judgement"])
-    row = order[np.searchsorted(named["judgement"], cells[:, 0], sorter=order)]
-    label = cells[:, 1].astype(np.int64)
-    grids = np.full((5, *shape), np.nan)
-    grids[:, row, label] = cells[:, 2:].T
-    response, amount, first, last, changes = grids
+    order = np.argsort(columns["judgement"])
+    row = order[np.searchsorted(columns["judgement"], cells[:, 0], sorter=order)]
+    grids = np.full((5, order.size, n_classes), np.nan)
+    grids[:, row, cells[:, 1].astype(np.int64)] = cells[:, 2:].T
+    response, amount, first_seconds, last_seconds, changes = grids
     return Judgements(
-        **named,
+        **columns,
         response=response.astype(np.int64),
         amount=amount,
-        first_seconds=first,
-        last_seconds=last,
+        first_seconds=first_seconds,
+        last_seconds=last_seconds,
         changes=np.nan_to_num(changes).astype(np.int64),
     )
 
 
-def names_of_items(cursor: Any, *, role: str = "vote") -> dict[int, str]:
-    """The name of each item, by its id."""
-    cursor.execute("SELECT id, name FROM item WHERE role = ? ORDER BY id", (role,))
-    return dict(cursor.fetchall())
+def names_of_items(cursor: Any) -> dict[int, str]:
+    """The name of each item to vote on, by its id."""
+    return dict(cursor.execute("SELECT id, name FROM item WHERE role = 'vote' ORDER BY id").fetchall())
 
 
 def pseudonyms(cursor: Any) -> dict[int, str]:
     """The pseudonym of each annotator, by its id."""
-    cursor.execute("SELECT id, pseudonym FROM annotator ORDER BY id")
-    return dict(cursor.fetchall())
+    return dict(cursor.execute("SELECT id, pseudonym FROM annotator ORDER BY id").fetchall())
 
 
 def collected_votes(cursor: Any, project: Project, *, question: int = 0) -> Votes:
@@ -162,19 +148,14 @@ def collected_votes(cursor: Any, project: Project, *, question: int = 0) -> Vote
 
     Items without a vote so far are left out. A layout in which people choose one class gives single choices, and so
     does a rating of one class, whose steps are then the classes, in order; in the others a judgement of all No is a
-    vote for the class `none`.
-
-    Args:
-        cursor: a cursor that reads the database.
-        project: the project.
-        question: the place of the question among those about an item.
+    vote for the class `none`. The `question` is given by its place among those about an item.
     """
-    found = read_judgements(cursor, project, question=question)
+    judgements = read_judgements(cursor, project, question=question)
     project = project.about(question)
-    if not len(found):
+    if not len(judgements):
         raise InputError(f"{project.folder}: no judgement has been collected yet; open the annotator link first")
-    votes = votes_of_judgements(found, project, items=names_of_items(cursor), annotators=pseudonyms(cursor))
-    return replace(votes, attributes=_attributes(cursor, project, np.unique(found.annotator)))
+    votes = votes_of_judgements(judgements, project, items=names_of_items(cursor), annotators=pseudonyms(cursor))
+    return replace(votes, attributes=_attributes(cursor, project, np.unique(judgements.annotator)))
 
 
 def _attributes(cursor: Any, project: Project, ids: Ints) -> dict[str, Names]:
@@ -183,47 +164,48 @@ def _attributes(cursor: Any, project: Project, ids: Ints) -> dict[str, Names]:
     It comes from what they chose when asked about themselves, the parameters of their links, and their platform.
     Free text is left out, since it may reveal who somebody is, and so is whatever is named like a column of votes.
     """
-    told = final_answers(cursor)
+    answers = final_answers(cursor)
     free_text = {asked.name for asked in project.questions if not asked.options}
-    known = dict.fromkeys(each.name for each in project.eligibility)
-    known |= dict.fromkeys(each.name for each in project.questions)
-    known |= dict.fromkeys(sorted({name for each in told.values() for name in each}))
+    asked = (question.name for question in (*project.eligibility, *project.questions))
+    other = sorted({name for person in answers.values() for name in person})
     return {
-        name: _text([told.get(each, {}).get(name, "") for each in ids.tolist()])
-        for name in known
+        name: _text([answers.get(person, {}).get(name, "") for person in ids.tolist()])
+        for name in dict.fromkeys((*asked, *other))
         if name not in free_text and name not in SYNONYMS
     }
 
 
 def votes_of_judgements(
-    found: Judgements, project: Project, *, items: dict[int, str], annotators: dict[int, str]
+    judgements: Judgements, project: Project, *, items: dict[int, str], annotators: dict[int, str]
 ) -> Votes:
     """Judgements as `Votes`; items and annotators are those that occur, by rising id."""
-    item, item_names = _coded(found.item, items)
-    annotator, annotator_names = _coded(found.annotator, annotators)
+    item, item_names = _coded(judgements.item, items)
+    annotator, annotator_names = _coded(judgements.annotator, annotators)
     asked = project.asked[0]
     if asked.is_choice and asked.layout == "rating":
         steps = np.array(asked.scale.values)
         return Votes(
             item=item,
-            label=np.searchsorted(steps, found.amount[:, 0]).astype(np.int32),
+            label=np.searchsorted(steps, judgements.amount[:, 0]).astype(np.int32),
             items=item_names,
             classes=tuple(map(str, asked.scale.values)),
             ordered=True,
             annotator=annotator,
             annotators=annotator_names,
-            seconds=found.seconds,
+            seconds=judgements.seconds,
         )
     single = asked.is_choice
-    said = found.response != NO
+    named = judgements.response != NO
     if not single:
-        said = np.column_stack([said, ~said.any(axis=1)])
-    judgement, label = np.nonzero(said)
+        named = np.column_stack([named, ~named.any(axis=1)])
+    judgement, label = np.nonzero(named)
     unsure = None
     if project.layout in ("rating", "points") or (
         project.layout in ("rows", "one-at-a-time") and project.classes.unsure
     ):
-        unsure = np.column_stack([found.response == UNSURE, np.zeros(len(found), dtype=np.bool_)])[judgement, label]
+        unsure = np.column_stack([judgements.response == UNSURE, np.zeros(len(judgements), dtype=np.bool_)])[
+            judgement, label
+        ]
     return Votes(
         item=item[judgement],
         label=label.astype(np.int32),
@@ -233,14 +215,14 @@ def votes_of_judgements(
         annotators=annotator_names,
         unsure=unsure,
         judgement=None if single else judgement.astype(np.int32),
-        seconds=found.seconds,
+        seconds=judgements.seconds,
         none=None if single else len(project.classes.names),
     )
 
 
 def _coded(ids: Ints, names: dict[int, str]) -> tuple[Codes, Names]:
     distinct, codes = np.unique(ids, return_inverse=True)
-    return codes.astype(np.int32), _text([names[each] for each in distinct.tolist()])
+    return codes.astype(np.int32), _text([names[number] for number in distinct.tolist()])
 
 
 def _text(values: list[str]) -> Names:

@@ -31,21 +31,15 @@ class PayLine:
     """What is known about one person's pay.
 
     Attributes:
-        annotator: id.
-        pseudonym: the name in exports.
-        state: how far they have come.
         code: the code they were given; None as long as the session has not ended.
         due: whether they are to be paid by the rules of the project.
-        items: items judged, gold items included.
-        of: items of a whole session.
+        items: items judged, gold items included, `of` those of a whole session.
         reported: items that they reported a problem with instead.
         minutes: from consent to the end; None as long as the session has not ended.
         active_minutes: on items, without the time for which the page was hidden.
         flags: what to look at before deciding, as sentences.
         pay: what was decided, or else what the project's settings make of it.
-        bonus: what was decided; 0 before.
-        decision: "approved", "rejected", or None.
-        reason: why, as it was written with the decision.
+        decision: "approved", "rejected", or None, with its reason.
         sent_at: when the decision was written into a file for the platform, UNIX seconds; None if it was not.
         groups: by attribute, what is known of the person.
     """
@@ -99,12 +93,8 @@ def pay_sheet(cursor: Cursor, project: Project, *, afresh: bool = False) -> list
     """A line for everybody who consented, by rising id.
 
     Whoever finished is due the whole reward, whether or not others left something to do for them. Whoever ended early
-    for a technical reason is due the share that was done, once a researcher approves it.
-
-    Args:
-        cursor: a cursor that reads the database.
-        project: the project.
-        afresh: whether `pay` is what the project's settings make of it even where something was decided.
+    for a technical reason is due the share that was done, once a researcher approves it. `afresh`, pay is what the
+    project's settings make of it even where something was decided.
     """
     (vote_items,) = cursor.execute("SELECT count(*) FROM item WHERE role = 'vote' AND retired_at IS NULL").fetchone()
     whole, of = reward(project, vote_items), min(project.items_per_annotator, vote_items) + len(project.gold_items)
@@ -121,7 +111,7 @@ def pay_sheet(cursor: Cursor, project: Project, *, afresh: bool = False) -> list
         "LEFT JOIN payment ON payment.id IN (SELECT max(id) FROM payment GROUP BY annotator) "
         "AND payment.annotator = annotator.id WHERE consented_at IS NOT NULL ORDER BY annotator.id"
     ).fetchall()
-    told = final_answers(cursor)
+    answers = final_answers(cursor)
     free_text = {asked.name for asked in project.questions if not asked.options}
     out = []
     for (
@@ -147,7 +137,7 @@ def pay_sheet(cursor: Cursor, project: Project, *, afresh: bool = False) -> list
             decision=decision,
             reason=reason,
             sent_at=sent_at,
-            groups={name: value for name, value in told.get(who, {}).items() if name not in free_text},
+            groups={name: text for name, text in answers.get(who, {}).items() if name not in free_text},
         )
         out.append(_flagged(line, project, missed=missed, excluded=not counts))
     return out
@@ -170,25 +160,21 @@ def _flagged(line: PayLine, project: Project, *, missed: int, excluded: bool) ->
 
 def realised(lines: Sequence[PayLine]) -> Realised | None:
     """The median time and pay per hour of those who have finished and were not refused pay; None if nobody has."""
-    ended = [each for each in lines if each.state == "finished" and each.minutes and each.decision != "rejected"]
-    if not ended:
+    ended = [line for line in lines if line.state == "finished" and line.decision != "rejected"]
+    times = [(line.minutes, 60 * (line.pay + line.bonus) / line.minutes) for line in ended if line.minutes]
+    if not times:
         return None
-    return Realised(
-        people=len(ended),
-        minutes=statistics.median(each.minutes or 0.0 for each in ended),
-        hourly=statistics.median(60 * (each.pay + each.bonus) / (each.minutes or 1.0) for each in ended),
-    )
+    minutes, hourly = (statistics.median(values) for values in zip(*times, strict=True))
+    return Realised(people=len(times), minutes=minutes, hourly=hourly)
 
 
 def realised_by_group(lines: Sequence[PayLine]) -> dict[str, dict[str, Realised]]:
     """The same by attribute and group, of every attribute that is known of somebody."""
-    names = sorted({name for each in lines for name in each.groups})
     out: dict[str, dict[str, Realised]] = {}
-    for name in names:
-        for group in sorted({each.groups.get(name, "") for each in lines} - {""}):
-            found = realised([each for each in lines if each.groups.get(name) == group])
-            if found is not None:
-                out.setdefault(name, {})[group] = found
+    for name, group in sorted({pair for line in lines for pair in line.groups.items() if pair[1]}):
+        part = realised([line for line in lines if line.groups.get(name) == group])
+        if part is not None:
+            out.setdefault(name, {})[group] = part
     return out
 
 
@@ -205,15 +191,8 @@ def decide_pay(
 ) -> None:
     """Keeps a decision about the pay of some people, as the sheet has it; what was decided before stays on record.
 
-    Args:
-        cursor: the writer's cursor.
-        project: the project.
-        annotators: ids.
-        now: the time.
-        decision: one of `DECISIONS`. A rejection pays nothing.
-        bonus: in addition, for each of them.
-        reason: why; a rejection needs one, because the platforms do.
-        by: who decided, for the log.
+    It is one of `DECISIONS`; a rejection pays nothing, and needs a reason, because the platforms do. The bonus is for
+    each of them.
     """
     if decision not in DECISIONS:
         raise InputError(f"pay: '{decision}' is no decision; approve or reject")
@@ -221,22 +200,16 @@ def decide_pay(
         raise InputError("pay: a rejection needs a reason, which the platform shows to the person")
     if not 0 <= bonus < 1e6:
         raise InputError("pay: a bonus must be 0 or more")
-    due = {each.annotator: each.pay for each in pay_sheet(cursor, project, afresh=True)}
-    unknown = [each for each in annotators if each not in due]
-    if unknown:
-        raise InputError(f"pay: annotator {unknown[0]} never consented; there is nothing to pay")
-    extra = 0.0 if decision == "rejected" else round(bonus, 2)
-    amounts = {each: 0.0 if decision == "rejected" else due[each] for each in annotators}
-    cursor.executemany(
-        "INSERT INTO payment (at, annotator, decision, pay, bonus, currency, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (now, each, decision, pay, extra, project.cost.currency, reason.strip()[:500])
-            for each, pay in amounts.items()
-        ],
-    )
-    for each, pay in amounts.items():
-        detail = {"decision": decision, "pay": pay, "bonus": extra, "by": by}
-        log_event(cursor, "pay", each, detail, now=now)
+    due = {line.annotator: line.pay for line in pay_sheet(cursor, project, afresh=True)}
+    for annotator in annotators:
+        if annotator not in due:
+            raise InputError(f"pay: annotator {annotator} never consented; there is nothing to pay")
+        pay, extra = (0.0, 0.0) if decision == "rejected" else (due[annotator], round(bonus, 2))
+        cursor.execute(
+            "INSERT INTO payment (at, annotator, decision, pay, bonus, currency, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (now, annotator, decision, pay, extra, project.cost.currency, reason.strip()[:500]),
+        )
+        log_event(cursor, "pay", annotator, {"decision": decision, "pay": pay, "bonus": extra, "by": by}, now=now)
 
 
 def bulk_files(cursor: Cursor, platform: str, *, now: float, again: bool = False) -> dict[str, str]:
@@ -244,13 +217,8 @@ def bulk_files(cursor: Cursor, platform: str, *, now: float, again: bool = False
 
     Prolific takes a list of participants to approve, one a line, and bonuses as `participant,amount`. MTurk takes the
     file of a batch's results with a cross under Approve or a reason under Reject; it takes no file of bonuses, so
-    these are written with the columns that its SendBonus needs.
-
-    Args:
-        cursor: the writer's cursor.
-        platform: prolific or mturk.
-        now: the time.
-        again: whether decisions that were written before are written again.
+    these are written with the columns that its SendBonus needs. Decisions that were written before are left out,
+    unless they are wanted `again`.
     """
     if platform not in ("prolific", "mturk"):
         raise InputError(f"pay: there is no bulk format for '{platform}'; choose prolific or mturk")
@@ -302,6 +270,6 @@ def _csv(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     # A spreadsheet would run a text that begins like a formula.
-    guarded = [[f"'{each}" if str(each).startswith(("=", "+", "-", "@")) else each for each in row] for row in rows]
+    guarded = [[f"'{cell}" if str(cell).startswith(("=", "+", "-", "@")) else cell for cell in row] for row in rows]
     writer.writerows([heads, *guarded])
     return out.getvalue()
