@@ -127,6 +127,20 @@ def test_late_work_counts_where_its_slot_is_free(collecting: Make) -> None:
     assert saved.counted
 
 
+def test_work_is_late_as_soon_as_its_lease_has_ended_whether_or_not_it_was_given_back_yet(collecting: Make) -> None:
+    project = collecting(items=2, k=1, lease__seconds="600")
+    annotator = project.worker()
+    on_time = project.lease(annotator)
+    project.now = on_time.expires
+    assert not project.save(annotator, on_time).late, "the last second is on time"
+    lease = project.lease(annotator)
+    project.now = lease.expires + 1
+    # Nobody has looked for leases that ran out since, so that this one is open and holds its slot.
+    assert project.one("SELECT state FROM assignment WHERE token = ?", lease.assignment) == "open"
+    receipt = project.save(annotator, lease)
+    assert (receipt.late, receipt.counted) == (True, True)
+
+
 def test_late_work_is_kept_but_does_not_count_where_somebody_has_the_slot(collecting: Make) -> None:
     project = collecting(items=1, k=1)
     slow, quick = project.worker(), project.worker()

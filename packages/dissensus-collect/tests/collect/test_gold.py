@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dissensus_collect.work.assignment import back
 from dissensus_collect.work.gold import gold_missed
-from dissensus_collect.work.participants import annotator_by_id, include
+from dissensus_collect.work.participants import annotator_by_id, exclude, include
 from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:
@@ -97,6 +97,23 @@ def test_a_gold_answer_that_was_mended_by_going_back_is_no_miss(collecting: Make
     now = told(project, annotator)
     assert now.counts
     assert now.gold_missed == 0
+
+
+def test_whom_a_researcher_excluded_no_right_gold_answer_includes_again(collecting: Make) -> None:
+    """Only what the gold rule did does the gold rule undo."""
+    project = collecting(items=6, k=1, gold__items=TWO)
+    annotator = project.worker()
+    project.write(exclude, annotator, by="researcher", reason="the same answer to everything")
+    project.work_through(annotator, "yes yes no")  # which is right for neither gold item
+    assert told(project, annotator).gold_missed == 2
+    other = project.worker()
+    project.write(exclude, other, by="researcher", reason="a bot")
+    while not told(project, other).gold_done:
+        project.save(other, project.lease(other), said="yes no no")
+    project.save(other, project.write(back, other), said="no yes no")
+    for who, reason in ((annotator, "the same answer to everything"), (other, "a bot")):
+        now = told(project, who)
+        assert (now.counts, now.exported, now.reason) == (False, False, reason)
 
 
 def test_nothing_that_an_annotator_is_given_tells_gold_from_other_items(collecting: Make) -> None:

@@ -18,7 +18,8 @@ from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.demographics import join_demographics
 from dissensus_collect.results.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
 from dissensus_collect.sheet_answers import sheet_answers
-from dissensus_collect.work.participants import External, arrive, consent, delete_participant, practised
+from dissensus_collect.store.slots import retire
+from dissensus_collect.work.participants import External, arrive, break_off, consent, delete_participant, practised
 from tests.collect.web import visited, web_project
 
 if TYPE_CHECKING:
@@ -58,6 +59,20 @@ def test_the_sheet_tells_time_completeness_code_and_pay(collecting: Make) -> Non
     assert line.code == project.project.recruitment.codes["complete"]
     assert (other.due, other.code, other.minutes, other.pay) == (False, None, None, 0.0)
     assert line.flags == ()
+
+
+def test_who_ends_early_is_due_the_share_that_was_done_and_never_more_than_a_whole_session(collecting: Make) -> None:
+    project = collecting(items=6, k=3, pay_per_hour="12.0", seconds_per_item="60")
+    half, nearly = project.worker(), project.worker()
+    for annotator, items in ((half, 3), (nearly, 5)):
+        for _ in range(items):
+            project.save(annotator, project.lease(annotator))
+        project.write(break_off, annotator, reason="the network died")
+    assert [(line.items, line.of, line.pay) for line in project.write(pay_sheet)] == [(3, 6, 0.6), (5, 6, 1.0)]
+    # Items that are set aside later make a whole session shorter than what some have done already.
+    for item in range(1, 4):
+        project.write(retire, item, reason="not shown", by="test")
+    assert [(line.items, line.of, line.pay) for line in project.write(pay_sheet)] == [(3, 3, 0.6), (5, 3, 0.6)]
 
 
 def test_realised_time_and_pay_are_medians_in_total_and_by_group(collecting: Make, tmp_path: Path) -> None:
