@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 from dissensus.cores import available_cores
 from dissensus.datasets import Source, read_source
 from dissensus.errors import InputError
+from dissensus.progress import Step
 from dissensus_train.curate import find_duplicates
 from dissensus_train.curate.duplicates import _components
 from dissensus_train.curate.near_images import _posed, _posed_spectrum, _spectrum, canvas, near_images
@@ -234,13 +235,13 @@ def test_a_folder_is_read_one_image_after_the_other(tmp_path: Path) -> None:
     """40 images of 600 x 600 x 3 are 43 MB; what is held at once must not grow with them."""
     for place, image in enumerate(photographs(40)):
         Image.fromarray(image[0]).resize((600, 600)).convert("RGB").save(tmp_path / f"{place:02}.png")
-    told: list[tuple[str, int, int]] = []
+    steps: list[Step] = []
     tracemalloc.start()
-    find_duplicates([read_source(tmp_path, streamed=True)], near=False, told=lambda *each: told.append(each))
+    find_duplicates([read_source(tmp_path, streamed=True)], near=False, progress=steps.append)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4e6 * (available_cores() + 1)
-    assert told[-1] == ("read images", 40, 40)
+    assert steps[-1] == Step("read images", 40, 40)
 
 
 def test_a_duplicate_of_another_size_is_found() -> None:

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from dissensus.errors import InputError
+from dissensus.progress import Step
 from dissensus.votes import read_votes
 from dissensus_train.studies import read_study
 from dissensus_train.studies.beginning import first_study
@@ -105,12 +106,12 @@ def test_an_encoder_and_normalisation_are_chosen_in_the_study(folder: Path) -> N
 
 
 def test_an_encoder_runs_once_and_is_told_of(folder: Path, cache: Path) -> None:
-    seen: list[tuple[int, int]] = []
+    seen: list[Step] = []
     asked = study(folder, 'encoder = "char-ngrams"')
-    study_data(asked, told=lambda *told: seen.append(told))
-    assert seen[-1] == (N, N)
+    study_data(asked, progress=seen.append)
+    assert seen[-1] == Step("encoded items", N, N)
     seen.clear()
-    study_data(asked, told=lambda *told: seen.append(told))
+    study_data(asked, progress=seen.append)
     assert not seen
     assert list((cache / "dissensus" / "encoded").glob("*.npz"))
 

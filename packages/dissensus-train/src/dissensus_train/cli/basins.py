@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain, table
+from dissensus.cli.printing import console, json_to, next_step, note, plain, progress_bar, table
 from dissensus_train.cli.stores import study_and_store
 
 if TYPE_CHECKING:
@@ -93,20 +92,10 @@ def measure_with_progress(
     opened: OpenStudy, settings: BasinSettings | None = None, *, device: str, over: Over = map
 ) -> StudyBasins:
     """Measure what is not in the store yet, with a progress bar on a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from dissensus_train.studies.measuring import study_basins
 
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
-        task = bar.add_task("basins", total=None)
-        return study_basins(
-            opened,
-            settings,
-            device=device,
-            over=over,
-            told=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+    with progress_bar() as progress:
+        return study_basins(opened, settings, device=device, over=over, progress=progress)
 
 
 def basins_dict(found: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from dissensus.cli.printing import console, note, plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dissensus.progress import Progress, Step
     from dissensus_train.studies import OpenStudy, Plan
-    from dissensus_train.training.standing import Standing
 
 EVERY: Final = 30.0
 """Seconds between lines in a log."""
@@ -39,65 +39,60 @@ def train_with_progress(plan: Plan) -> None:
     if sys.stderr.isatty():
         _with_bar(plan)
         return
-    for _ in run_plan(plan, told=line_every(EVERY, note)):
+    for _ in run_plan(plan, progress=line_every(EVERY, note)):
         pass
 
 
 def _with_bar(plan: Plan) -> None:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
 
     from dissensus_train.studies import run_plan
-    from dissensus_train.training.standing import in_one_line
 
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Bar(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=1.0)
 
-        def show(standing: Standing) -> None:
-            bar.update(task, completed=standing.share, description=in_one_line(standing.to_dict()))
+        def show(step: Step) -> None:
+            bar.update(task, completed=step.fraction, description=str(step).removeprefix(f"{plan.opened.study.name}: "))
 
-        for _ in run_plan(plan, told=show):
+        for _ in run_plan(plan, progress=show):
             pass
 
 
-def line_every(seconds: float, say: Callable[[str], None]) -> Callable[[Standing], None]:
-    """A listener that says a line when that much time has passed since the last, and one when all is done."""
-    from dissensus_train.training.standing import in_one_line
-
+def line_every(seconds: float, say: Callable[[str], None]) -> Progress:
+    """Says a line when that much time has passed since the last, and one when all is done."""
     last = time.monotonic()
 
-    def told(standing: Standing) -> None:
+    def progress(step: Step) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= seconds or standing.done == standing.total:
+        if now - last >= seconds or step.done == step.total:
             last = now
-            say(f"{standing.study}: {in_one_line(standing.to_dict())}")
+            say(str(step))
 
-    return told
+    return progress
 
 
-def said_now_and_then() -> Callable[[str, int, int], None]:
-    """A listener to what is being done, how much is done and how much there is.
-
-    On a terminal one line is written over and over; in a log there is a line when `OFTEN` seconds have passed.
-    """
+def line_now_and_then() -> Progress:
+    """On a terminal one line is written over and over; in a log there is a line when `OFTEN` seconds have passed."""
     terminal = sys.stderr.isatty()
     last = time.monotonic()
 
-    def told(what: str, done: int, total: int) -> None:
+    def progress(step: Step) -> None:
         nonlocal last
         now = time.monotonic()
-        if terminal and (now - last >= 0.2 or done == total):
-            sys.stderr.write(f"\r\x1b[K{what}: {done:,} of {total:,}" if done < total else "\r\x1b[K")
+        if terminal and (now - last >= 0.2 or step.done == step.total):
+            sys.stderr.write("\r\x1b[K" if step.done == step.total else f"\r\x1b[K{step}")
             sys.stderr.flush()
         elif not terminal and now - last >= OFTEN:
-            note(f"{what}: {done:,} of {total:,}")
+            note(str(step))
         else:
             return
         last = now
 
-    return told
+    return progress
 
 
 def status_dict(opened: OpenStudy) -> dict[str, Any]:
@@ -113,7 +108,7 @@ def status_dict(opened: OpenStudy) -> dict[str, Any]:
 
 def show_status(opened: OpenStudy) -> None:
     """How much of a study is in the store, and how far those are who train it now, in this process or in another."""
-    from dissensus_train.training.standing import in_one_line, in_time
+    from dissensus_train.training.progress import in_one_line, in_time
 
     done, name = len(opened.runs) - len(opened.waiting), opened.study.name
     out = console()

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, table, text_to
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, progress_bar, table, text_to
 from dissensus.errors import InputError
 from dissensus_train.cli.predict import export
 from dissensus_train.cli.progress import show_status, status_dict, train_with_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dissensus.cores import Over
     from dissensus.evaluation.evaluating import Evaluation
@@ -78,9 +76,9 @@ def run_(
     part_of = None if shard is None else Shard.named(shard)
     cluster = None if address is None and remote is None else Cluster(address, remote)
     _say_what_is_made(study)
-    with encoding_bar() as told:
+    with progress_bar() as progress:
         plans = [
-            plan_study(each, store, engine=engine, device=device, shard=part_of, cluster=cluster, told=told)
+            plan_study(each, store, engine=engine, device=device, shard=part_of, cluster=cluster, progress=progress)
             for each in study.parts
         ]
     for plan in plans:
@@ -265,17 +263,6 @@ def gc(
     if json_alone(json, [{"run": each.key, "bytes": each.size} for each in found]):
         return
     next_step("dissensus study list")
-
-
-@contextmanager
-def encoding_bar() -> Iterator[Callable[[int, int], None]]:
-    """What an encoder tells its progress to: a bar on a terminal once it has begun, and nothing in a pipe."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
-        task = bar.add_task("encoding items", visible=False)
-        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
 
 
 def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy import sparse
@@ -15,16 +15,18 @@ from dissensus.errors import InputError
 from dissensus.items.encoders import encoded, fit_encoder
 from dissensus.items.pictures import as_bytes, decoded
 from dissensus.items.shown import Items
+from dissensus.progress import Step, silent
 from dissensus_train.curate.item_list import ItemList, listed
 from dissensus_train.curate.near_drawings import near_drawings
 from dissensus_train.curate.near_images import SIDE, are_drawn, canvas, near_images, own_threads
 from dissensus_train.curate.near_texts import OVERLAP, near_texts, plain_forms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Floats, Ints, Mask, Names
     from dissensus.datasets.sources import Source
+    from dissensus.progress import Progress
     from dissensus_train.curate.near_images import Planes
 
 KEPT_FIRST: Final = ("test", "validation", "val", "dev")
@@ -116,9 +118,6 @@ class Duplicates:
         }
 
 
-Told: TypeAlias = "Callable[[str, int, int], None]"
-
-
 def find_duplicates(
     sources: Sequence[Source],
     *,
@@ -129,7 +128,7 @@ def find_duplicates(
     encoder: str | None = None,
     meaning: float = MEANING,
     skip_bad: bool = False,
-    told: Callable[[str, int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> Duplicates:
     """Duplicates among the items of one or more sources, which hold either images or texts.
 
@@ -149,12 +148,11 @@ def find_duplicates(
         encoder: its name (`dissensus.items`), to find items of the same meaning too: `minilm`, `hf:NAME`, `timm:NAME`.
         meaning: the least cosine of the encoder's features that counts.
         skip_bad: leave out images that cannot be read, in place of refusing them all.
-        told: called with what is being done, how much is done and how much there is.
+        progress: called as items are read and compared.
 
     Raises:
         InputError: for instance where images cannot be read; the sentence names all of them.
     """
-    told = told or (lambda _what, _done, _all: None)
     if not sources or not any(len(source) for source in sources):
         raise InputError("duplicates: no items; give one source or more")
     if not 0.5 < overlap <= 1:
@@ -172,13 +170,13 @@ def find_duplicates(
     if all(texts):
         everything = np.concatenate([_text(source) for source in sources])
         shown = Items(names=items.items, texts=(everything,))
-        pairs = _duplicate_texts(everything, near=near, overlap=overlap, numbers=numbers, told=told)
+        pairs = _duplicate_texts(everything, near=near, overlap=overlap, numbers=numbers, progress=progress)
     elif not any(texts):
-        seen = _seen(sources, told)
+        seen = _seen(sources, progress)
         good = ~seen.bad
         if seen.bad.any() and (not skip_bad or not good.any()):
             raise InputError(f"{_listing(seen.why)}; mend or remove them, or leave them out with --skip-bad")
-        pairs = _duplicate_images(sources, seen, near=near, told=told)
+        pairs = _duplicate_images(sources, seen, near=near, progress=progress)
         skipped = seen.why
         if skipped:
             items, place = items.take(good), np.cumsum(good) - 1
@@ -188,7 +186,7 @@ def find_duplicates(
         raise InputError("duplicates: some sources hold texts and some images; look at each kind by itself")
     alone = np.zeros(len(pairs[0]), dtype=np.bool_)
     if encoder is not None and shown is not None:
-        pairs, alone = _with_meaning(pairs, shown, encoder, meaning, told)
+        pairs, alone = _with_meaning(pairs, shown, encoder, meaning, progress)
     one, other, exact, similarity = pairs
     group = _components(one, other, len(items))
     return Duplicates(
@@ -226,11 +224,9 @@ def _images(sources: Sequence[Source], names: Names, good: Mask) -> Items:
     return Items(names=names, pixels=np.concatenate([np.asarray(source.images) for source in sources]))
 
 
-def _with_meaning(pairs: Pairs, shown: Items, encoder: str, least: float, told: Told) -> tuple[Pairs, Mask]:
+def _with_meaning(pairs: Pairs, shown: Items, encoder: str, least: float, progress: Progress) -> tuple[Pairs, Mask]:
     """All pairs with those that only an encoder finds, and (pairs,) which those are."""
-    made = encoded(
-        fit_encoder(encoder, shown, folder=Path()), shown, told=lambda done, total: told("encoded items", done, total)
-    )
+    made = encoded(fit_encoder(encoder, shown, folder=Path()), shown, progress=progress)
     whole: Any = made.toarray() if isinstance(made, sparse.csr_matrix) else made
     features = np.asarray(whole, dtype=np.float32).reshape(len(shown), -1)
     features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
@@ -253,7 +249,7 @@ def _text(source: Source) -> Names:
     return source.texts.astype(np.dtypes.StringDType())
 
 
-def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool, told: Told) -> Pairs:
+def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool, progress: Progress) -> Pairs:
     one, other = _chained(np.unique(texts, return_inverse=True)[1])
     exact = (one, other, np.ones(len(one), dtype=np.bool_), np.ones(len(one)))
     if not near:
@@ -262,9 +258,9 @@ def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool,
     plain, form = np.unique(plain_forms(texts[first]), return_inverse=True)
     a, b = _chained(form)
     _, of_form = np.unique(form, return_index=True)
-    told("compared texts", 0, len(texts))
+    progress(Step("compared texts", 0, len(texts)))
     c, d, share = near_texts(texts[first[of_form]], plain, overlap=overlap, numbers=numbers)
-    told("compared texts", len(texts), len(texts))
+    progress(Step("compared texts", len(texts), len(texts)))
     return _together(
         exact,
         (first[a], first[b], np.zeros(len(a), dtype=np.bool_), np.ones(len(a))),
@@ -272,7 +268,7 @@ def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool,
     )
 
 
-def _duplicate_images(sources: Sequence[Source], seen: Seen, *, near: bool, told: Told) -> Pairs:
+def _duplicate_images(sources: Sequence[Source], seen: Seen, *, near: bool, progress: Progress) -> Pairs:
     good = np.flatnonzero(~seen.bad)
     _, first, content = np.unique(seen.digest[good], return_index=True, return_inverse=True)
     one, other = _chained(content.reshape(-1))
@@ -283,7 +279,7 @@ def _duplicate_images(sources: Sequence[Source], seen: Seen, *, near: bool, told
     chosen = good[np.sort(first)]
     planes = seen.planes[chosen] if len(chosen) < len(seen.planes) else seen.planes
     drawings = _duplicate_drawings(sources, planes, chosen)
-    one, other, similarity = near_images(planes, told=told)
+    one, other, similarity = near_images(planes, progress=progress)
     fresh = ~np.isin(one * len(planes) + other, drawings[0] * len(planes) + drawings[1])
     every = (np.concatenate([a, b[fresh]]) for a, b in zip(drawings, (one, other, similarity), strict=True))
     one, other, similarity = every
@@ -341,7 +337,7 @@ class Seen:
     why: tuple[str, ...]
 
 
-def _seen(sources: Sequence[Source], told: Told) -> Seen:
+def _seen(sources: Sequence[Source], progress: Progress) -> Seen:
     total = sum(len(source) for source in sources)
     planes = np.zeros((total, SIDE, SIDE), dtype=np.float32)
     digests: list[bytes] = []
@@ -365,7 +361,7 @@ def _seen(sources: Sequence[Source], told: Told) -> Seen:
                         why.append(sentence)
                     else:
                         planes[place] = plane
-                told("read images", len(digests), total)
+                progress(Step("read images", len(digests), total))
     return Seen(planes=planes, digest=np.array(digests, dtype="V16"), bad=bad, why=tuple(why))
 
 

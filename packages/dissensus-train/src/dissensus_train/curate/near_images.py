@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -29,11 +30,13 @@ from scipy import sparse
 
 from dissensus.arrays import places_within
 from dissensus.cores import available_cores
+from dissensus.progress import Step, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dissensus.arrays import Floats, Ints, Mask
+    from dissensus.progress import Progress
 
 SIDE: Final = 32
 SHIFT: Final = 5
@@ -148,24 +151,24 @@ def are_drawn(planes: Planes) -> Mask:
     return np.asarray(drawn | (drawn.mean() >= 0.99))
 
 
-def near_images(planes: Planes, *, told: Callable[[str, int, int], None] | None = None) -> tuple[Ints, Ints, Floats]:
+def near_images(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, Ints, Floats]:
     """The pairs of images that are duplicates: first place, second place, and the correlation once aligned.
 
     Args:
         planes: (items, 32, 32) grey values, as `canvas` makes them. An image of one grey all over has no duplicate.
-        told: called with what is being done, how much is done and how much there is.
+        progress: called as images are compared and aligned.
     """
-    one, other, evidence = judged_pairs(planes, told=told)
+    one, other, evidence = judged_pairs(planes, progress=progress)
     above = evidence.columns() @ np.array([ON_THE_WHOLE, BUT_FOR_A_PART]).T + BIAS > 0
     # However many others it is like: an image with a dozen duplicates is like all of them.
     duplicate = above.any(axis=1) | (np.minimum(evidence.alike, evidence.edges) >= CERTAIN)
     return one[duplicate], other[duplicate], evidence.alike[duplicate]
 
 
-def judged_pairs(planes: Planes, *, told: Callable[[str, int, int], None] | None = None) -> tuple[Ints, Ints, Evidence]:
+def judged_pairs(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, Ints, Evidence]:
     """The pairs that come to the last step: first place, second place, and what is known of each pair."""
     with own_threads() as pool:
-        return _judged(planes, pool, told or (lambda _what, _done, _all: None))
+        return _judged(planes, pool, progress)
 
 
 @contextmanager
@@ -177,14 +180,12 @@ def own_threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def _judged(
-    planes: Planes, pool: ThreadPoolExecutor, told: Callable[[str, int, int], None]
-) -> tuple[Ints, Ints, Evidence]:
+def _judged(planes: Planes, pool: ThreadPoolExecutor, progress: Progress) -> tuple[Ints, Ints, Evidence]:
     drawn = are_drawn(planes)
     if drawn.all():
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing, Evidence(*[np.zeros(0)] * len(Evidence._fields))
-    one, other, pose, zoom, likeness, shift = _likest(planes, pool, told)
+    one, other, pose, zoom, likeness, shift = _likest(planes, pool, progress)
     place, background = _places(one, other, likeness, len(planes))
     chance = np.maximum(background[one], background[other])
     promising = (place <= _VERIFIED) & (likeness >= _PROMISING) & ~(drawn[one] & drawn[other] & (chance > _CROWDED))
@@ -222,7 +223,7 @@ def _judged(
     for number, (pairs, each) in enumerate(pool.map(verified, range(0, len(one), _PAIRS))):
         kept.append(pairs)
         parts.append(each)
-        told("aligned pairs of images", min((number + 1) * _PAIRS, len(one)), len(one))
+        progress(Step("aligned pairs of images", min((number + 1) * _PAIRS, len(one)), len(one)))
     rows = np.concatenate(kept)
     one, other = one[rows], other[rows]
     alike, core, edges, core_edges, overlap, bent, turned, moved = np.concatenate(parts).T
@@ -379,9 +380,7 @@ def _best_pose(one: Blocks, other: Blocks, i: Ints, j: Ints) -> tuple[Ints, Ints
     return np.where(first, 0, 1), np.where(first, c + d < 0, c - d < 0).astype(np.int64)
 
 
-def _nominated(
-    one: Blocks, other: Blocks, pool: ThreadPoolExecutor, told: Callable[[int, int], None]
-) -> tuple[Ints, Ints]:
+def _nominated(one: Blocks, other: Blocks, pool: ThreadPoolExecutor, progress: Progress) -> tuple[Ints, Ints]:
     """The pairs whose descriptions agree most, about `CANDIDATES` for each of `one`.
 
     Of many images not all pairs are looked at: some of the images stand for cells, each image belongs to the cell it
@@ -428,7 +427,7 @@ def _nominated(
     parts = []
     for number, part in enumerate(pool.map(pairs, tasks)):
         parts.append(part)
-        told((number + 1) * items // len(tasks), items)
+        progress(Step("compared images", (number + 1) * items // len(tasks), items))
     i, j = np.divmod(np.unique(np.concatenate(parts)), items)
     return i[i != j], j[i != j]
 
@@ -491,9 +490,7 @@ def _least_agreement(
 # 2. Moved onto each other ------------------------------------------------------------------------------------------
 
 
-def _likest(
-    planes: Planes, pool: ThreadPoolExecutor, told: Callable[[str, int, int], None]
-) -> tuple[Any, Any, Any, Any, Any, Any]:
+def _likest(planes: Planes, pool: ThreadPoolExecutor, progress: Progress) -> tuple[Any, Any, Any, Any, Any, Any]:
     """(pairs,) one, other, the pose of the other, the zoom of the one, the likeness; (pairs, 2) the shift.
 
     Each pair once, as it is most alike.
@@ -505,10 +502,10 @@ def _likest(
     entries = []
     for number, (one, other, share) in enumerate(comparisons):
 
-        def counted(done: int, items: int, number: int = number) -> None:
-            told("compared images", (number * items + done) // len(comparisons), items)
+        def part(step: Step, number: int = number) -> None:
+            progress(replace(step, done=(number * len(planes) + step.done) // len(comparisons)))
 
-        i, j = _nominated(one, other, pool, counted)
+        i, j = _nominated(one, other, pool, part)
         first, second = _best_pose(one, other, i, j)
         if one is cosines:
             entries.append((i, j, 2 * first + second, np.full(len(i), share)))

@@ -11,17 +11,17 @@ import torch
 from dissensus.cores import available_cores
 from dissensus.errors import InputError, choices
 from dissensus.extras import installed
-from dissensus_train.training.events import silent
+from dissensus.progress import silent
 from dissensus_train.training.fleet import alike, train_fleet, why_not_together
 from dissensus_train.training.loop import train_loop
 from dissensus_train.training.on_ray import Cluster, train_on_ray
-from dissensus_train.training.workers import handed_out, in_workers, place, tell
+from dissensus_train.training.workers import handed_out, in_workers, place, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.events import Told
     from dissensus_train.training.run import Run, RunResult
 
 ENGINES = ("auto", "loop", "fleet", "ray")
@@ -131,7 +131,7 @@ def train(
     *,
     engine: str = "auto",
     device: str = "auto",
-    told: Told = silent,
+    progress: Progress = silent,
     cluster: Cluster | None = None,
 ) -> Iterator[RunResult]:
     """Train runs; results come as they are finished, in any order.
@@ -141,7 +141,7 @@ def train(
         data: what they learn from.
         engine: loop, fleet, ray or auto. What the fleet cannot train together is trained by the loop.
         device: auto, cpu or cuda; on a machine with several GPUs, `cuda` takes them all, each in its own process.
-        told: called when an epoch of a run has ended, in this process; Ray does not tell of epochs.
+        progress: called when an epoch of a run has ended, in this process; Ray does not tell of epochs.
         cluster: of the engine `ray`; None takes the one that Ray finds.
     """
     if engine == "ray":
@@ -157,21 +157,26 @@ def train(
     devices = devices_of(choice.device)
     try:
         if len(devices) > 1 and len(runs) > 1:
-            yield from train_on_devices(together, single, data, devices=devices, told=told)
+            yield from train_on_devices(together, single, data, devices=devices, progress=progress)
             return
         if together:
-            yield from train_fleet(together, data, device=choice.device, told=told)
+            yield from train_fleet(together, data, device=choice.device, progress=progress)
     except BrokenProcessPool as error:
         raise InputError(
             "a training worker was killed, most likely for want of memory; finished runs are kept: run again, with "
             "--engine loop to train one at a time"
         ) from error
     for run in single:
-        yield train_loop(run, data, device=choice.device, told=told)
+        yield train_loop(run, data, device=choice.device, progress=progress)
 
 
 def train_on_devices(
-    together: Sequence[Run], single: Sequence[Run], data: TrainingData, *, devices: Sequence[str], told: Told = silent
+    together: Sequence[Run],
+    single: Sequence[Run],
+    data: TrainingData,
+    *,
+    devices: Sequence[str],
+    progress: Progress = silent,
 ) -> Iterator[RunResult]:
     """Train runs on several devices of this machine, a process for each.
 
@@ -180,11 +185,11 @@ def train_on_devices(
         single: runs for the loop.
         data: what they learn from.
         devices: their names.
-        told: called when an epoch of a run has ended, in this process.
+        progress: called when an epoch of a run has ended, in this process.
     """
     jobs = [("fleet", runs) for group in alike(together, data) for runs in _divided(group, len(devices))]
     jobs += [("loop", [run]) for run in single]
-    for _, results in in_workers(_train_there, jobs, shared=handed_out(data), told=told, places=devices):
+    for _, results in in_workers(_train_there, jobs, shared=handed_out(data), progress=progress, places=devices):
         yield from results
 
 
@@ -196,4 +201,4 @@ def _divided(runs: list[Run], parts: int) -> list[list[Run]]:
 
 def _train_there(data: TrainingData, job: tuple[str, Sequence[Run]]) -> list[RunResult]:
     engine, runs = job
-    return list(train(runs, data, engine=engine, device=place(), told=tell))
+    return list(train(runs, data, engine=engine, device=place(), progress=send))

@@ -108,7 +108,7 @@ class RunStore:
         return value if isinstance(value, dict) else None
 
     def progress(self) -> list[dict[str, Any]]:
-        """Where each writer of this store last said that it stands (`Standing`), and `at` what time; the latest last.
+        """Where each writer of this store last said that it stands (`StudyStep`), and `at` what time; the latest last.
 
         Read without a lock. A writer that was killed leaves its last word until another comes and sweeps.
         """
@@ -304,14 +304,14 @@ class RunWriter:
             with suppress(OSError):
                 give_up_claim(self._claims, key, number=number)
 
-    def note_progress(self, standing: Mapping[str, Any]) -> None:
+    def note_progress(self, step: Mapping[str, Any]) -> None:
         """Keep where the work stands for other processes to read; at most once a second, and a failure is no matter."""
         now = time.monotonic()
         if now - self._noted < 1.0:
             return
         self._noted = now
         with suppress(OSError, InputError), whole_file(self._own / PROGRESS) as part:
-            part.write_text(json.dumps({**standing, "at": time.time()}), encoding="utf-8")
+            part.write_text(json.dumps({**step, "at": time.time()}), encoding="utf-8")
 
     def drop(self, key: str) -> None:
         """Remove a run: by one rename it is gone for every reader, and then its files are."""

@@ -58,7 +58,7 @@ def duplicates(
     Of each group of duplicates one is kept: the one in the test split, else in validation, else in any other; then of
     the source named first; then the first.
     """
-    from dissensus_train.cli.progress import said_now_and_then
+    from dissensus_train.cli.progress import line_now_and_then
     from dissensus_train.curate.duplicates import find_duplicates
     from dissensus_train.curate.item_list import write_items
 
@@ -72,7 +72,7 @@ def duplicates(
         encoder=encoder,
         meaning=meaning,
         skip_bad=skip_bad,
-        told=said_now_and_then(),
+        progress=line_now_and_then(),
     )
     for sentence in found.skipped:
         note(f"left out: {sentence.rsplit('; ', 1)[0]}")
