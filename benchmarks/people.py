@@ -29,10 +29,10 @@ from dissensus.evaluation.people.two_way import mean_over_votes
 from dissensus.evaluation.people.vote_scores import score_votes
 from dissensus.labels.schemes import frequency
 from dissensus.votes.table import Votes
+from dissensus_train.training.annotator_side import SHRINKAGE, People, votes_of_split
 from dissensus_train.training.data import TrainingData
 from dissensus_train.training.engine import train
 from dissensus_train.training.loop import train_loop
-from dissensus_train.training.people import SHRINKAGE, People, votes_of_split
 from dissensus_train.training.run import people_run, run_on
 from dissensus_train.training.settings import REGIMES, Training
 

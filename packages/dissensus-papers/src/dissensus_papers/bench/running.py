@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dissensus_papers.bench.protocol import BenchSet, Protocol
     from dissensus_papers.papers.running import Reproduction
-    from dissensus_train.studies.running import Plan
+    from dissensus_train.studies.running import StudyPlan
 
 NAME: Final = "bench"
 """Of the folder of summaries, and of the pages."""
@@ -40,7 +40,7 @@ def run_bench(
     *,
     how: Reproduction,
     sets: tuple[str, ...] = (),
-    train: Callable[[Plan], None] | None = None,
+    train: Callable[[StudyPlan], None] | None = None,
 ) -> Iterator[StudySummary]:
     """Run every delivery and annotator-aware model on the sets, one set after the other.
 
@@ -67,7 +67,7 @@ def run_added(
     *,
     how: Reproduction,
     sets: tuple[str, ...] = (),
-    train: Callable[[Plan], None] | None = None,
+    train: Callable[[StudyPlan], None] | None = None,
 ) -> Iterator[StudySummary]:
     """Run a user's method on the sets that the folder has, under the same protocol; its name is that of the file.
 
@@ -126,7 +126,7 @@ def _run(
     folder: Path,
     place: Path,
     how: Reproduction,
-    train: Callable[[Plan], None] | None,
+    train: Callable[[StudyPlan], None] | None,
 ) -> Iterator[StudySummary]:
     place.mkdir(parents=True, exist_ok=True)
     for bench_set, entry in pairs:

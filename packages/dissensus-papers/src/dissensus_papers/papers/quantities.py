@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Floats, Table
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus_papers.papers.evidence import Evidence
-    from dissensus_train.studies.scored import System
+    from dissensus_train.studies.scored import StudySystem
 
     About = Mapping[str, Any]
     """What a quantity is of, by the keys that it asks for."""
@@ -230,14 +230,14 @@ def _gain_correlation(evidence: Evidence, about: About) -> Measured:
     return Measured(value=value, by_seed=_listed(values[0, 1:]), over="items, given these seeds", null=0.0)
 
 
-def _system(evidence: Evidence, name: str) -> System:
+def _system(evidence: Evidence, name: str) -> StudySystem:
     systems = evidence.scored.systems
     if name not in systems:
         raise InputError(f"claims: there is no system '{name}' in this study{choices(name, systems)}")
     return systems[name]
 
 
-def _runs(system: System, split: str) -> list[tuple[Any, Table]]:
+def _runs(system: StudySystem, split: str) -> list[tuple[Any, Table]]:
     return [
         (run, np.asarray(each, dtype=np.float64))
         for run, each in zip(system.runs, system.predictions[split], strict=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus_papers.papers.claims import Paper, StudyUse
-    from dissensus_train.studies.running import Plan
+    from dissensus_train.studies.running import StudyPlan
     from dissensus_train.studies.spec import Study
 
 
@@ -49,7 +49,7 @@ def reproduce(
     folder: Path,
     *,
     how: Reproduction,
-    train: Callable[[Plan], None] | None = None,
+    train: Callable[[StudyPlan], None] | None = None,
 ) -> Iterator[StudySummary]:
     """Run a paper's studies one after the other, measure what its claims ask, and keep each summary when it is done.
 
@@ -73,7 +73,7 @@ def reproduce(
 
 
 def _run(
-    paper: Paper, use: StudyUse, store: Path, how: Reproduction, train: Callable[[Plan], None]
+    paper: Paper, use: StudyUse, store: Path, how: Reproduction, train: Callable[[StudyPlan], None]
 ) -> Iterator[StudySummary]:
     asked = as_asked(_study(paper, use.name), use, how)
     names = _units(_study(paper, use.name))
@@ -101,7 +101,7 @@ def _run(
         yield replace(summary, unmeasured=tuple(left_out))
 
 
-def _measure(plan: Plan) -> list[str]:
+def _measure(plan: StudyPlan) -> list[str]:
     """Measure what the study asks for beside scores; why something could not be, in sentences.
 
     Claims are judged by what is in the store: where runs came back without their weights, the rest is still good.
@@ -120,7 +120,7 @@ def _measure(plan: Plan) -> list[str]:
     return left_out
 
 
-def _plans(study: Study, store: Path, how: Reproduction) -> list[Plan]:
+def _plans(study: Study, store: Path, how: Reproduction) -> list[StudyPlan]:
     return [plan_study(part, store, engine=how.engine, device=how.device) for part in study.parts]
 
 
@@ -166,6 +166,6 @@ def quickened(study: Study, changes: Mapping[str, Any]) -> Study:
     )
 
 
-def _in_silence(plan: Plan) -> None:
+def _in_silence(plan: StudyPlan) -> None:
     for _ in run_plan(plan):
         pass

@@ -19,12 +19,12 @@ from dissensus.items.encoders import encoded, restore_encoder
 from dissensus.progress import silent
 from dissensus_train.bundles.fingerprints import fingerprints
 from dissensus_train.bundles.recipe import read_recipe
+from dissensus_train.training.annotator_side import People, PeopleNetwork, mixed
 from dissensus_train.training.data import moved_and_scaled
 from dissensus_train.training.engine import settled_device
 from dissensus_train.training.inputs import SparseRows, prepared
 from dissensus_train.training.loop import log_probabilities
 from dissensus_train.training.models import build
-from dissensus_train.training.people import People, PeopleNetwork, mixed
 from dissensus_train.training.settings import Training
 
 if TYPE_CHECKING:

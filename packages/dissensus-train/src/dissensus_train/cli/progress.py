@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.progress import Progress, Step
-    from dissensus_train.studies import OpenStudy, Plan
+    from dissensus_train.studies import OpenStudy, StudyPlan
 
 EVERY: Final = 30.0
 """Seconds between lines in a log."""
@@ -24,7 +24,7 @@ LATE: Final = 60.0
 """Seconds after which a last word is no longer news."""
 
 
-def train_with_progress(plan: Plan) -> None:
+def train_with_progress(plan: StudyPlan) -> None:
     """Train what is left of a study, and show how far it is on standard error."""
     from dissensus_train.studies import run_plan
 
@@ -43,7 +43,7 @@ def train_with_progress(plan: Plan) -> None:
         pass
 
 
-def _with_bar(plan: Plan) -> None:
+def _with_bar(plan: StudyPlan) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as Bar

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dissensus.cores import Over
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus_train.studies import OpenStudy, Plan, ScoredStudy, Study
+    from dissensus_train.studies import OpenStudy, ScoredStudy, Study, StudyPlan
     from dissensus_train.studies.by_vote import VoteScore
 
 SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation (Spearman) ↑"}
@@ -107,7 +107,7 @@ def _say_what_is_made(study: Study) -> None:
         note(f"{study.dataset}: the set is made first, once, which takes some minutes")
 
 
-def _measure(plan: Plan, *, over: Over, quiet: bool) -> None:
+def _measure(plan: StudyPlan, *, over: Over, quiet: bool) -> None:
     """Measure what the study's [basins] and [ood] tables ask for, and show it."""
     opened, device = plan.opened, plan.choice.device
     if opened.study.basins is not None:

@@ -9,8 +9,8 @@ from dissensus.lazy import lazy_names
 if TYPE_CHECKING:
     from dissensus_train.studies.opening import OpenStudy as OpenStudy
     from dissensus_train.studies.opening import open_study as open_study
-    from dissensus_train.studies.running import Plan as Plan
     from dissensus_train.studies.running import Shard as Shard
+    from dissensus_train.studies.running import StudyPlan as StudyPlan
     from dissensus_train.studies.running import plan_study as plan_study
     from dissensus_train.studies.running import run as run
     from dissensus_train.studies.running import run_plan as run_plan

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dissensus.progress import Progress, Step
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.engine import Choice
+    from dissensus_train.training.engine import EngineChoice
     from dissensus_train.training.on_ray import Cluster
     from dissensus_train.training.run import Run
 
@@ -74,7 +74,7 @@ class Shard:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class StudyPlan:
     """A study that is ready to run.
 
     Attributes:
@@ -88,7 +88,7 @@ class Plan:
     opened: OpenStudy
     waiting: tuple[Run, ...]
     writer: RunWriter
-    choice: Choice
+    choice: EngineChoice
     shard: Shard | None = None
 
 
@@ -101,7 +101,7 @@ def plan_study(
     shard: Shard | None = None,
     cluster: Cluster | None = None,
     progress: Progress = silent,
-) -> Plan:
+) -> StudyPlan:
     """Read the data, check that every model, target and delivery fits it, and see what is left to do.
 
     Args:
@@ -123,7 +123,7 @@ def plan_study(
     writer.remember_study(study.name, study.path)
     rank = {seed: number for number, seed in enumerate(study.seeds)}
     waiting = sorted(opened.waiting, key=lambda run: rank[run.seed])
-    return Plan(opened, tuple(waiting if shard is None else shard.order(waiting)), writer, choice, shard)
+    return StudyPlan(opened, tuple(waiting if shard is None else shard.order(waiting)), writer, choice, shard)
 
 
 def _check(runs: Sequence[Run], data: TrainingData) -> None:
@@ -137,7 +137,7 @@ def _check(runs: Sequence[Run], data: TrainingData) -> None:
         selection_of(run, data)
 
 
-def run_plan(plan: Plan, *, progress: Progress = silent) -> Iterator[RunResult]:
+def run_plan(plan: StudyPlan, *, progress: Progress = silent) -> Iterator[RunResult]:
     """Train what is left to do; each result is in the store when it is handed on.
 
     Runs are claimed before they are trained, so that of several processes one trains each. What another has claimed is
@@ -182,7 +182,7 @@ def run_plan(plan: Plan, *, progress: Progress = silent) -> Iterator[RunResult]:
         plan.writer.give_up()
 
 
-def _claimed(plan: Plan, standing: StudyProgress, say: Callable[[], None]) -> Iterator[list[Run]]:
+def _claimed(plan: StudyPlan, standing: StudyProgress, say: Callable[[], None]) -> Iterator[list[Run]]:
     """Runs for this process to train, until all are stored or were handed out here."""
     left = list(plan.waiting)
     handed_out = 0

@@ -17,8 +17,8 @@ from dissensus_train.basins import BasinSettings
 from dissensus_train.delivery import DELIVERIES, delivery_options
 from dissensus_train.ood.settings import OodSettings
 from dissensus_train.studies.labelled_sets import LABELLED_SETS, SPLITS
+from dissensus_train.training.annotator_side import SHRINKAGE, People
 from dissensus_train.training.models import MODELS
-from dissensus_train.training.people import SHRINKAGE, People
 from dissensus_train.training.settings import REGIMES, Training
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class AnnotatorModel:
+class AnnotatorNetwork:
     """A model with an annotator side, trained on votes one by one.
 
     Attributes:
@@ -167,7 +167,7 @@ class Study:
     reference: str | None = None
     basins: BasinSettings | None = None
     ood: OodSettings | None = None
-    annotator_models: tuple[AnnotatorModel, ...] = ()
+    annotator_models: tuple[AnnotatorNetwork, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -356,7 +356,7 @@ def _study(read: StudyFile, given: Mapping[str, Any], path: Path) -> Study:
         targets=_distinct("targets", targets, str),
         methods=_distinct("deliveries", methods, lambda method: _meant(method, path.parent)),
         models=tuple(each for each in models if isinstance(each, str)),
-        annotator_models=tuple(each for each in models if isinstance(each, AnnotatorModel)),
+        annotator_models=tuple(each for each in models if isinstance(each, AnnotatorNetwork)),
         seeds=seeds,
         reference=grid.reference,
         training=_settings("training", REGIMES[regime], given),
@@ -477,7 +477,7 @@ def _method(given: str | dict[str, Any], folder: Path) -> Method:
     return Method(name, table)
 
 
-def _model(given: str | ModelTable) -> str | AnnotatorModel:
+def _model(given: str | ModelTable) -> str | AnnotatorNetwork:
     place, name = ("grid", "models"), given if isinstance(given, str) else given.name
     if name not in MODELS and ":" not in name:
         raise no_such(place, name, MODELS)
@@ -492,7 +492,7 @@ def _model(given: str | ModelTable) -> str | AnnotatorModel:
         people = People(kind=kind, by=given.by, shrinkage=given.shrinkage, population=given.population)
     except InputError as error:
         raise TableError(place, f"is refused: {error}") from error
-    return AnnotatorModel(name, people)
+    return AnnotatorNetwork(name, people)
 
 
 def _ood(given: Mapping[str, Any], folder: Path) -> OodSettings:

@@ -13,7 +13,7 @@ from dissensus_train.training.settings import REGIMES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus_train.studies.spec import AnnotatorModel, Method, Study, Target
+    from dissensus_train.studies.spec import AnnotatorNetwork, Method, Study, Target
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -76,7 +76,7 @@ def _target(target: Target) -> Any:
     return {"scheme": target.scheme, "votes": target.votes, "seed": target.seed}
 
 
-def _annotator_model(model: AnnotatorModel) -> dict[str, Any]:
+def _annotator_model(model: AnnotatorNetwork) -> dict[str, Any]:
     people = model.people
     given = {"by": people.by, "population": dict(people.population)}
     told = {key: value for key, value in given.items() if value}

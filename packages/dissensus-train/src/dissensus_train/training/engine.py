@@ -28,7 +28,7 @@ ENGINES = ("auto", "loop", "fleet", "ray")
 
 
 @dataclass(frozen=True)
-class Choice:
+class EngineChoice:
     """What runs will be trained with.
 
     Attributes:
@@ -51,7 +51,7 @@ def choose_engine(
     device: str = "auto",
     one_by_one: Mapping[str, int] | None = None,
     cluster: Cluster | None = None,
-) -> Choice:
+) -> EngineChoice:
     """Settle engine and device; refuses what is not there.
 
     Args:
@@ -65,26 +65,28 @@ def choose_engine(
         raise InputError(f"'{engine}' is no engine{choices(engine, ENGINES)}")
     if engine == "ray":
         installed("ray", "ray", wanted_by="--engine ray")
-        return Choice(engine, device, "as asked", cluster or Cluster())
+        return EngineChoice(engine, device, "as asked", cluster or Cluster())
     if cluster is not None:
         raise InputError(f"engine {engine}: an address or a remote folder is for a cluster; add --engine ray")
     place = settled_device(device)
     alone = one_by_one or {}
     said = "".join(f"; {number} by the loop: {why}" for why, number in alone.items())
     if engine != "auto":
-        return Choice(engine, place, f"as asked{said if engine == 'fleet' else ''}")
+        return EngineChoice(engine, place, f"as asked{said if engine == 'fleet' else ''}")
     if runs and sum(alone.values()) == runs:
-        return Choice("loop", place, "; ".join(alone))
+        return EngineChoice("loop", place, "; ".join(alone))
     if place.startswith("cuda"):
         gpus = len(devices_of(place))
         where = "a GPU" if gpus == 1 else f"{gpus} GPUs"
-        return Choice("fleet", place, f"{runs} runs on {where}: trained together, launch overhead is paid once{said}")
+        return EngineChoice(
+            "fleet", place, f"{runs} runs on {where}: trained together, launch overhead is paid once{said}"
+        )
     cores = available_cores()
     if runs == 1 or cores == 1:
-        return Choice(
+        return EngineChoice(
             "loop", place, f"{runs} run{'s'[: runs != 1]} on {cores} core{'s'[: cores != 1]}: nothing to share"
         )
-    return Choice("fleet", place, f"{runs} runs on {cores} cores: one single-threaded worker a core{said}")
+    return EngineChoice("fleet", place, f"{runs} runs on {cores} cores: one single-threaded worker a core{said}")
 
 
 def loop_only(runs: Sequence[Run], data: TrainingData, *, device: str) -> dict[str, list[Run]]:

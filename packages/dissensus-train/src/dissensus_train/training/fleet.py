@@ -12,11 +12,11 @@ from torch import Tensor
 
 from dissensus.errors import InputError
 from dissensus.progress import silent
+from dissensus_train.training.annotator_side import TRUST, most_trusted
 from dissensus_train.training.failing import why_failed
 from dissensus_train.training.fine_tuning import is_pretrained
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.models import network_of
-from dissensus_train.training.people import TRUST, most_trusted
 from dissensus_train.training.run import Run, RunResult, answers_by_vote, delivery_of, held_out_votes, machine
 from dissensus_train.training.schedule import Schedule, ended
 from dissensus_train.training.stacked import StackedRuns, draws_itself, stackable

@@ -15,13 +15,13 @@ from dissensus.errors import InputError
 from dissensus.own_code import own_function
 from dissensus.progress import silent
 from dissensus.randomness import Purpose, stream
+from dissensus_train.training.annotator_side import TRUST, PeopleNetwork, most_trusted, shrink, trusted
 from dissensus_train.training.batches import epoch_of, padded
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.failing import why_failed
 from dissensus_train.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus_train.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus_train.training.models import network_of
-from dissensus_train.training.people import TRUST, PeopleNetwork, most_trusted, shrink, trusted
 from dissensus_train.training.run import (
     Run,
     RunResult,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.inputs import Features
     from dissensus_train.training.losses import Loss
-    from dissensus_train.training.run import Selection
+    from dissensus_train.training.run import SelectionRows
     from dissensus_train.training.settings import Training
 
 
@@ -205,7 +205,7 @@ def selection_metric(log_q: Tensor, target: Tensor, settings: Training, loss: Lo
 def measured(
     model: nn.Module,
     features: Features,
-    selection: Selection,
+    selection: SelectionRows,
     settings: Training,
     *,
     loss: Loss = cross_entropy,

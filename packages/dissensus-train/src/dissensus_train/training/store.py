@@ -33,6 +33,7 @@ from filelock import FileLock
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError
 from dissensus.whole_file import whole_file
+from dissensus_train.training.annotator_side import People
 from dissensus_train.training.claims import (
     NOBODY,
     give_up_claim,
@@ -41,7 +42,6 @@ from dissensus_train.training.claims import (
     owner_of,
     remove_claims,
 )
-from dissensus_train.training.people import People
 from dissensus_train.training.presence import GONE_AFTER, Presence
 from dissensus_train.training.run import Run, RunResult
 from dissensus_train.training.settings import Training

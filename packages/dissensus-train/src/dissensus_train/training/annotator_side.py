@@ -103,7 +103,7 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class AnnotatorUnits:
     """The people that a run knows, or their groups: its units.
 
     Attributes:
@@ -134,7 +134,7 @@ def mixed(own: Any, panel: Any, heard: Any) -> Any:
     return (share * own + (1 - share) * panel).astype(np.float32)
 
 
-def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str = "the data") -> Panel:
+def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str = "the data") -> AnnotatorUnits:
     """The people behind the votes on the training items.
 
     Args:
@@ -158,7 +158,7 @@ def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str =
     weight = _stated(votes, people.population, heard.astype(np.float64), name=name)
     share = np.bincount(unit, weights=weight, minlength=len(units))[: len(units)]
     by_unit = np.bincount(unit, weights=heard, minlength=len(units) + 1).astype(np.int64)
-    return Panel(units, unit, share / share.sum(), by_unit)
+    return AnnotatorUnits(units, unit, share / share.sum(), by_unit)
 
 
 def _attribute(votes: Votes, wanted: str, *, name: str) -> Names:
@@ -355,7 +355,7 @@ def most_trusted(measured: Floats) -> Floats:
 
 
 def with_people(
-    network: nn.Module, people: People, panel: Panel, *, classes: int, trial: Any, adaptive: bool = True
+    network: nn.Module, people: People, panel: AnnotatorUnits, *, classes: int, trial: Any, adaptive: bool = True
 ) -> PeopleNetwork:
     """A network over items with an annotator side for the people of a panel.
 

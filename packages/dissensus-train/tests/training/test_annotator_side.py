@@ -14,13 +14,13 @@ from scipy.special import log_softmax, softmax
 from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency
 from dissensus.votes.table import Votes
+from dissensus_train.training.annotator_side import SHRINKAGE, People, PeopleNetwork, panel_of
 from dissensus_train.training.data import TrainingData, split_items
 from dissensus_train.training.engine import train
 from dissensus_train.training.fleet import alike, train_together
 from dissensus_train.training.inputs import network_inputs
 from dissensus_train.training.loop import log_probabilities, train_loop
 from dissensus_train.training.models import network_of, panel_in
-from dissensus_train.training.people import SHRINKAGE, People, PeopleNetwork, panel_of
 from dissensus_train.training.restoring import pair_probabilities, trained_model
 from dissensus_train.training.run import people_run, run_on
 from dissensus_train.training.settings import REGIMES, Training
