@@ -15,7 +15,7 @@ from dissensus_train.bundles import export_bundle, load_model
 from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study, study_toml
 from dissensus_train.studies.by_vote import vote_predictions
 from dissensus_train.training.restoring import pair_probabilities
-from tests.training.test_people import biased, judged
+from tests.training.test_annotator_side import biased, judged
 
 if TYPE_CHECKING:
     from dissensus_train.studies import ScoredStudy
