@@ -180,20 +180,21 @@ def test_items_with_a_single_vote_are_counted_in_a_warning() -> None:
     assert warning in result.to_dict()["warnings"]
 
 
-def test_an_array_without_class_names_must_say_the_order_of_its_columns() -> None:
+def test_an_array_without_class_names_has_the_classes_of_the_labels() -> None:
     human = people()
     runs = models(human)
     with pytest.raises(
-        InputError, match=r"the order of its columns is not known; state it: classes=\['cat', 'dog', 'owl'"
+        InputError, match=r"they fit the votes worse than as owl, cat, dog; state their order: classes="
     ):
-        evaluate(human, runs, resamples=2)
+        evaluate(human, runs[..., [2, 0, 1]], resamples=2)
+    bare = evaluate(human, runs, metrics=["kl"], resamples=2)
     turned = evaluate(human, runs[..., [2, 0, 1]], classes=("owl", "cat", "dog"), metrics=["kl"], resamples=2)
     straight = evaluate(human, runs, classes=CLASSES, metrics=["kl"], resamples=2)
     for one, other in zip(turned.overall.rows, straight.overall.rows, strict=True):
         assert one.value is not None
         assert other.value is not None
         assert one.value.value == pytest.approx(other.value.value)
-    # Classes that are numbers in order, and people without names, need no statement.
+    assert bare.overall.rows == straight.overall.rows
     numbered = frequency(votes_from_counts(human.counts))
     assert evaluate(numbered, runs, metrics=["kl"], resamples=2).overall.rows[0] == straight.overall.rows[0]
     evaluate(human.probabilities, runs, metrics=["kl"], resamples=2)
@@ -514,7 +515,7 @@ def test_the_columns_of_a_frame_are_classes_by_their_names(frame: Any) -> None:
     # Columns with other names are those of an array, in the stated order.
     other = frame({f"p{k}": column for k, column in enumerate(table.T)})
     assert kl(human, other, human.classes) == expected
-    with pytest.raises(InputError, match="the order of its columns is not known; state it"):
+    with pytest.raises(InputError, match="no column is called after the class 'cat'; its columns are p0, p1, p2"):
         kl(human, other)
 
 
@@ -531,7 +532,7 @@ def test_ratings_are_called_by_their_numbers_whichever_of_them_a_model_uses() ->
 
 def test_people_who_gave_counts_or_only_one_class_are_refused() -> None:
     counts = people().counts
-    with pytest.raises(InputError, match=r"human: these are counts of votes; give dis.label\(votes\), or divide"):
+    with pytest.raises(InputError, match=r"human: these are counts of votes; give dis.label_counts\(counts\)"):
         evaluate(counts, models(people()), resamples=5)
     alone = frequency(votes_from_counts(np.full((4, 1), 3), classes=("yes",)))
     with pytest.raises(InputError, match="'yes' is the only class, so that every model is right; give votes, or"):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import column_names
 from dissensus.errors import InputError, choices
+from dissensus.evaluation.arguments import people_in, refuse_swapped, systems_in
 from dissensus.evaluation.baselines import MAJORITY, make_baselines, marginal
 from dissensus.evaluation.comparison.differences import Differences, differences, seed_numbers, with_holm
 from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
@@ -27,8 +27,8 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
 )
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.model_outputs import NO_CLASS
-from dissensus.evaluation.predictions import MODEL, Predictions, hard_labels, is_hard, named_columns, of_frame
-from dissensus.evaluation.probabilities import checked_human, checked_probabilities
+from dissensus.evaluation.predictions import MODEL
+from dissensus.evaluation.probabilities import checked_human
 from dissensus.evaluation.scoring import (
     BY_HALVES,
     BY_THE_SAME,
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
     from dissensus.evaluation.metrics.metric import Metric
+    from dissensus.evaluation.predictions import Predictions
     from dissensus.evaluation.probabilities import Runs
     from dissensus.evaluation.scoring import Resampled
     from dissensus.votes.table import Votes
@@ -377,18 +378,19 @@ def evaluate(
     """Score predictions against people.
 
     Args:
-        human: label distributions, or (items, classes) probabilities; only the former know how many votes there were,
-            and so have corrected scores, what is best achievable, and the people ruler.
-        model: (items, classes) probabilities, or (seeds, items, classes), or `Predictions`; or a label for each item;
-            or several systems by name.
-        classes: the names of the model's classes in the order of its last axis. Needed where `human` has names and an
-            array has none, since no order of names can be taken for granted; names that count from 0 or 1 are their own
-            order, and the columns of a frame that are called after the classes. Classes that nobody voted for may be
-            among them.
+        human: votes, or what `read_votes` reads (a frame, a dictionary of columns, a path); label distributions; or
+            (items, classes) probabilities. Only with votes or labels is it known how many votes there were, and so are
+            corrected scores, what is best achievable, and the people ruler.
+        model: (items, classes) probabilities, or (seeds, items, classes), or a label per item; a frame with a column
+            per class (rows are matched by a column `item` where there is one); a dictionary by item; a path;
+            `Predictions`; or several systems by name.
+        classes: the names of an array's columns in order; None takes the classes of the labels in their order, and
+            refuses an array that fits the votes clearly better in another. Classes that nobody voted for may be among
+            them.
         seeds: by system, the seeds of its runs (a plain list for a single system); systems with the same seeds are
             paired by number, others are compared unpaired. Runs without numbers are numbered from 0.
-        votes: the votes behind `human`: with them judgements of several votes are taken as a whole, and people who
-            judged many items are known.
+        votes: the votes behind `human`, where that is label distributions: with them judgements of several votes are
+            taken as a whole, and people who judged many items are known.
         metrics: names from `registry.METRICS`; None takes `DEFAULT_METRICS`, and Wasserstein's distance where the
             classes are ordered, and the accuracy against original labels where these are given.
         strata: ideas of strata: agreement, entropy, class; or by name, a column with one value for each item, or strata
@@ -413,19 +415,20 @@ def evaluate(
         >>> float(found.overall.get("model", "tvd").value.value)
         0.25
     """
-    people = labels_of(human)
-    named = dict(model) if isinstance(model, Mapping) else {MODEL: model}
-    named = {name: of_frame(str(name), each, people) for name, each in named.items()}
-    numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
-    labels, models, warnings = _models(named, people, classes, named_people=isinstance(human, LabelDistribution))
+    refuse_swapped(human, model)
+    people, own = people_in(human)
+    votes = own if votes is None else votes
+    named = systems_in(model, people, classes=classes)
+    labels, models, warnings = _over_all_classes(named, people)
     if len(labels.classes) < 2:
         raise InputError(
             f"evaluate: '{labels.classes[0]}' is the only class, so that every model is right; give votes, or "
             "predictions, with the other classes"
         )
+    numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
     numbers = {
-        name: each.seeds if isinstance(each, Predictions) else seed_numbers(name, len(models[name]), numbered)
-        for name, each in named.items()
+        name: seed_numbers(name, len(system.seeds), numbered) if numbered and name in numbered else system.seeds
+        for name, system in named.items()
     }
     if votes is not None and votes.classes != labels.classes and votes.classes == people.classes:
         votes = replace(votes, classes=labels.classes)
@@ -479,8 +482,8 @@ def evaluate(
     ruler = why if panel is None else _ruler(panel, training, labels, question=question, seed=seed)
     of_people = panel if panel is not None and shared(panel) else None
     names = tuple(metric.name for metric in table.metrics)
-    known = {name: each.trained_on for name, each in named.items() if isinstance(each, Predictions)}
-    trained_on = {name: int(each.sum()) for name, each in known.items() if each is not None and each.any()}
+    seen = {name: system.trained_on for name, system in named.items() if system.trained_on is not None}
+    trained_on = {name: int(items_seen.sum()) for name, items_seen in seen.items() if items_seen.any()}
     return Evaluation(
         items=len(labels),
         classes=labels.classes,
@@ -569,21 +572,6 @@ class _Scorer:
         return score_rows(stratum, resampled, self.systems, items=rows.items, panel=panel, **drawn), resampled
 
 
-def labels_of(human: LabelDistribution | Any) -> LabelDistribution:
-    """Label distributions; those of bare probabilities have no votes."""
-    if isinstance(human, LabelDistribution):
-        return human
-    p = checked_human(human)
-    return LabelDistribution(
-        probabilities=p,
-        counts=np.zeros(p.shape, dtype=np.int64),
-        panel_size=np.zeros(len(p), dtype=np.int64),
-        items=np.arange(len(p)),
-        classes=column_names(human) or tuple(str(k) for k in range(p.shape[1])),
-        scheme="given",
-    )
-
-
 def with_classes(labels: LabelDistribution, classes: tuple[str, ...]) -> LabelDistribution:
     """The same labels over more classes, which follow theirs and have no votes."""
     more = len(classes) - len(labels.classes)
@@ -598,26 +586,13 @@ def with_classes(labels: LabelDistribution, classes: tuple[str, ...]) -> LabelDi
     )
 
 
-def _models(
-    given: Mapping[str, Any], people: LabelDistribution, stated: Sequence[str] | None, *, named_people: bool
+def _over_all_classes(
+    systems: Mapping[str, Predictions], people: LabelDistribution
 ) -> tuple[LabelDistribution, dict[str, Runs], list[str]]:
     """Labels and predictions over the same classes, those that nobody voted for last, and what to say of these."""
-    if not given:
-        raise InputError("evaluation: there are no predictions; give at least one system")
-    own: dict[str, tuple[Runs, tuple[str, ...]]] = {}
-    for name, each in given.items():
-        if is_hard(each):
-            own[name] = hard_labels(str(name), each, people, stated), people.classes
-        else:
-            runs = each.probabilities if isinstance(each, Predictions) else checked_probabilities(each, str(name))
-            own[name] = runs, _classes_of(name, each, people, stated, named_people=named_people)
-        runs = own[name][0]
-        if runs.shape[1:] != (len(people), len(own[name][1])):
-            raise InputError(
-                f"{name}: predictions for {runs.shape[1]:,} items and {runs.shape[2]} classes, and people judged "
-                f"{len(people):,} items and {len(own[name][1])} classes; give one row for each item that people judged"
-            )
-    unvoted = tuple(dict.fromkeys(each for _, names in own.values() for each in names if each not in people.classes))
+    unvoted = tuple(
+        dict.fromkeys(label for system in systems.values() for label in system.classes if label not in people.classes)
+    )
     warnings = []
     if unvoted == (NO_CLASS,) and people.ordered:
         people = replace(people, ordered=False)
@@ -629,9 +604,9 @@ def _models(
         )
     classes = (*people.classes, *unvoted)
     models = {}
-    for name, (runs, names) in own.items():
-        full = np.zeros((*runs.shape[:2], len(classes)))
-        full[..., [classes.index(each) for each in names]] = runs
+    for name, system in systems.items():
+        full = np.zeros((*system.probabilities.shape[:2], len(classes)))
+        full[..., [classes.index(label) for label in system.classes]] = system.probabilities
         models[name] = full
         mass = float(full[..., len(people.classes) :].sum(axis=-1).mean()) if unvoted else 0.0
         if mass > 0:
@@ -640,31 +615,6 @@ def _models(
                 "which count with no votes"
             )
     return with_classes(people, classes), models, warnings
-
-
-def _classes_of(
-    name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None, *, named_people: bool
-) -> tuple[str, ...]:
-    if isinstance(given, Predictions):
-        return given.classes
-    stated = named_columns(given, people.classes) or stated
-    if stated is None:
-        first = int(people.classes[0] == "1")
-        by_number = tuple(str(first + k) for k in range(len(people.classes)))
-        if named_people and people.classes != by_number:
-            raise InputError(
-                f"{name}: an array has no class names, so the order of its columns is not known; state it: "
-                f"classes={list(people.classes)!r} if that is the model's order (labels.classes)"
-            )
-        return people.classes
-    names = tuple(map(str, stated))
-    lacking = [each for each in people.classes if each not in names]
-    if lacking or len(set(names)) < len(names):
-        raise InputError(
-            f"{name}: its classes are stated as {', '.join(names)}, and people voted for {', '.join(people.classes)}; "
-            "name each of these once"
-        )
-    return names
 
 
 def _baselines(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -11,15 +10,14 @@ import numpy as np
 from scipy.special import softmax
 
 from dissensus.array_file import read_npy, read_npz
-from dissensus.arrays import column_names, places_of
+from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.model_outputs import number_of, object_in, read_columns, read_outputs
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
 from dissensus.table_file import kind_of, open_bytes, open_file, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -226,86 +224,6 @@ def _from_percent(found: _Found) -> _Found:
         others={name: values / 100.0 for name, values in found.others.items()},
         notes=(*found.notes, "rows sum to 100, and are taken as percentages"),
     )
-
-
-def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] | None) -> dict[str, Predictions]:
-    """Systems by name from what `evaluate` takes: probabilities, or `Predictions`, of one system or of several by name.
-
-    Args:
-        given: the systems; one without a name is called `model`.
-        human: the items that they are of, in order.
-        classes: the names of an array's classes in order; None takes those of the votes, which `evaluate` refuses where
-            their order says nothing of the model's.
-    """
-    named = given if isinstance(given, Mapping) else {MODEL: given}
-    names = human.classes if classes is None else tuple(map(str, classes))
-    made: dict[str, Predictions] = {}
-    for name, each in ((name, of_frame(str(name), each, human)) for name, each in named.items()):
-        if isinstance(each, Predictions):
-            made[name] = each
-            continue
-        hard = is_hard(each)
-        order = named_columns(each, human.classes) or names
-        runs = hard_labels(str(name), each, human, classes) if hard else checked_probabilities(each, str(name))
-        made[name] = Predictions(
-            probabilities=runs,
-            items=human.items,
-            classes=human.classes if hard else order,
-            given="probabilities",
-            seeds=tuple(range(len(runs))),
-        )
-    return made
-
-
-def of_frame(name: str, given: Any, human: LabelDistribution) -> Any:
-    """`Predictions` of a frame of classes with a column `trained_on`, which is no class; anything else as it is."""
-    names = column_names(given) or ()
-    if TRAINED_ON not in names or TRAINED_ON in human.classes or not set(human.classes) <= set(names):
-        return given
-    import polars as pl
-
-    classes = tuple(each for each in names if each != TRAINED_ON)
-    runs = checked_probabilities(given[list(classes)], name)
-    said = _trained_on(pl.Series(TRAINED_ON, np.asarray(given[TRAINED_ON])), lambda row: f"{name}: row {row}")
-    return Predictions(
-        probabilities=runs, items=human.items, classes=classes, given="probabilities", seeds=(0,), trained_on=said
-    )
-
-
-def named_columns(given: Any, classes: Sequence[str]) -> tuple[str, ...] | None:
-    """The classes of a frame's columns in their order, where each class has a column of its name; else None."""
-    names = column_names(given)
-    return names if names is not None and set(classes) <= set(names) else None
-
-
-def is_hard(given: Any) -> bool:
-    """Whether these are labels, one for each item, and no probabilities."""
-    try:
-        labels = to_numpy(given)
-    except ValueError:
-        # Rows of unequal length, which are refused as what they are not.
-        return False
-    return labels.ndim == 1 and labels.size > 0 and labels.dtype.kind in "biuUSTO"
-
-
-def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Runs:
-    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes.
-
-    Whole numbers are places only where they are not all classes: ratings from 1 to 5 are called so.
-    """
-    labels = to_numpy(given)
-    names = [str(each) for each in labels.tolist()]
-    if stated is not None and labels.dtype.kind in "iu" and not set(names) <= set(people.classes):
-        unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
-        names = [str(stated[place]) for place in labels] if not unknown.size else names
-    lacking = [each for each in dict.fromkeys(names) if each not in people.classes]
-    if lacking:
-        remedy = "give a class name for each item" if labels.dtype.kind not in "iu" else "state classes="
-        raise InputError(
-            f"{name}: '{lacking[0]}' is none of the classes {', '.join(people.classes)}; {remedy}, or one row of "
-            "probabilities for each item"
-        )
-    return np.asarray(np.eye(len(people.classes))[[people.classes.index(each) for each in names]][None])
 
 
 def read_column(path: str | Path, column: str, items: Names, *, item: str | None = None) -> Names:
@@ -602,7 +520,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
     column = _item_column(rows, item, classes.all)
     held = _class_numbers(rows, classes, beside=(column, SEED, TRAINED_ON))
     if TRAINED_ON in rows.table.columns and TRAINED_ON not in (*classes.all, column):
-        held = replace(held, trained_on=_trained_on(rows.table[TRAINED_ON], rows.where))
+        held = replace(held, trained_on=trained_on_rows(rows.table[TRAINED_ON], rows.where))
     notes = (f"items are in the column '{column}'", *held.notes)
     ids = name_like(rows.table[column], where=rows.where)
     refuse_missing(ids, where=rows.where)
@@ -635,7 +553,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
     )
 
 
-def _trained_on(column: pl.Series, where: Callable[[int], str]) -> Mask:
+def trained_on_rows(column: pl.Series, where: Callable[[int], str]) -> Mask:
     """(rows,) what the column `trained_on` says; anything but true and false, or 1 and 0, is refused."""
     import polars as pl
 

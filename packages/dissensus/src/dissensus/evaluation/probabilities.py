@@ -32,9 +32,10 @@ def checked_human(human: LabelDistribution | Any) -> Table:
         return np.asarray(human.probabilities, dtype=np.float64)
     if isinstance(human, Votes):
         raise InputError("human: these are votes, of which there are many for an item; give dis.label(votes)")
-    counts = numbers(human, "human")
-    if (counts == np.floor(counts)).all() and (counts >= 0).all() and counts.sum(axis=-1).max() > 1:
-        raise InputError("human: these are counts of votes; give dis.label(votes), or divide each row by its sum")
+    if are_counts(human, "human"):
+        raise InputError(
+            "human: these are counts of votes; give dis.label_counts(counts), with classes= if they have names"
+        )
     runs = checked_probabilities(human, "human")
     if len(runs) != 1:
         raise InputError(f"human: shape {runs.shape} is not items by classes; give one distribution per item")
@@ -57,6 +58,12 @@ def checked_probabilities(model: Any, what: str, *, items: Names | None = None, 
         check_distributions(each, what=what, items=items, tolerance=off)
     positive = np.maximum(runs, 0.0)
     return np.asarray(positive / positive.sum(axis=-1, keepdims=True))
+
+
+def are_counts(values: Any, what: str) -> bool:
+    """Whether these are whole numbers that do not sum to 1 in every row."""
+    counts = numbers(values, what)
+    return bool((counts == np.floor(counts)).all() and (counts >= 0).all() and counts.sum(axis=-1).max() > 1)
 
 
 def tolerance_of(values: Any) -> float:
