@@ -1,4 +1,4 @@
-"""`evaluate --by annotator`, `--lewidi` and the options of privacy, as they are typed."""
+"""`evaluate --per annotator`, `--lewidi` and the options of privacy, as they are typed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 def asked(files: dict[str, Path], *more: object, predictions: str = "people") -> tuple[object, ...]:
     given = ("--votes", files["votes"], "--predictions", files[predictions], "--attribute", "country")
-    return (*given, "--by", "annotator", *more)
+    return (*given, "--per", "annotator", *more)
 
 
 def test_single_votes_are_scored_beside_both_baselines_and_the_item_alone(files: dict[str, Path]) -> None:

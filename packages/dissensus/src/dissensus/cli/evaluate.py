@@ -117,10 +117,10 @@ def evaluate(
             "of probabilities for each class.",
         ),
     ] = None,
-    by: Annotated[
+    per: Annotated[
         Literal["annotator"] | None,
         typer.Option(
-            "--by",
+            "--per",
             help="Score single votes: predictions have a row for each item and annotator; files of --compare without "
             "annotators are models that know the item only.",
             rich_help_panel="People",
@@ -167,7 +167,7 @@ def evaluate(
             raise InputError("evaluate: --lewidi needs --votes FOLDER, the folder of the official files; give it")
         score_lewidi(lewidi, Path(votes), json=json)
         if str(json) != "-":
-            next_step("dissensus evaluate --by annotator --votes VOTES --predictions FILE, for scores with intervals")
+            next_step("dissensus evaluate --per annotator --votes VOTES --predictions FILE, for scores with intervals")
         return
     if votes is None or predictions is None:
         raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
@@ -178,7 +178,7 @@ def evaluate(
     read, models_left_out = people_alone(read)
     told = [models_left_out] if models_left_out else []
     systems = system_files([predictions, *(compare or ())])
-    if by is not None:
+    if per is not None:
         evaluate_by_annotator(
             read,
             systems,
@@ -195,7 +195,7 @@ def evaluate(
             figure=figure,
         )
         if to_screen:
-            again = f"dissensus evaluate --by annotator --votes {votes} --predictions {predictions}"
+            again = f"dissensus evaluate --per annotator --votes {votes} --predictions {predictions}"
             next_step(f"{again} --figure groups.svg" if read.attributes else f"{again} --attribute COLUMN, for groups")
         return
     hard = None

@@ -1,4 +1,4 @@
-"""What `dissensus evaluate` says of single votes (`--by annotator`), and of submissions to LeWiDi (`--lewidi`)."""
+"""What `dissensus evaluate` says of single votes (`--per annotator`), and of submissions to LeWiDi (`--lewidi`)."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def evaluate_by_annotator(
             notes.append(f"{path}: it has no column of annotators, so it predicts the same of everybody{seeds}")
         else:
             raise InputError(
-                f"{path}: there is no column of annotators, and --by annotator scores predictions for people; give one "
-                "row for each item and annotator, or name the column with --annotator"
+                f"{path}: there is no column of annotators, and --per annotator scores predictions for people; give "
+                "one row for each item and annotator, or name the column with --annotator"
             )
     named = votes if pseudonyms is None else pseudonymous(votes, pseudonyms)
     result = evaluate_people(

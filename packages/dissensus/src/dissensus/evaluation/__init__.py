@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from dissensus.evaluation.people.map import people_map as people_map
     from dissensus.evaluation.people.vote_scores import VotePredictions as VotePredictions
     from dissensus.evaluation.predictions import read_predictions as read_predictions
-    from dissensus.evaluation.stand_in.alternative_annotator import (
-        alternative_annotator_test as alternative_annotator_test,
-    )
-    from dissensus.evaluation.stand_in.answers import named_answers as named_answers
-    from dissensus.evaluation.stand_in.answers import read_model_answers as read_model_answers
-    from dissensus.evaluation.stand_in.answers import voted_answers as voted_answers
-    from dissensus.evaluation.stand_in.judging import judge_stand_ins as judge_stand_ins
     from dissensus.evaluation.streaming import Evaluator as Evaluator
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from dissensus.arrays import column_names, places_of
 from dissensus.errors import InputError
@@ -92,7 +91,7 @@ def systems_in(
         classes: the names of an array's columns in order; None takes the classes of the labels, and refuses an array
             whose columns fit the votes clearly better in another order.
     """
-    many = isinstance(model, Mapping) and not (_is_by_item(model, people) or _is_by_class(model, people))
+    many = isinstance(model, Mapping) and not (is_by_item(model, people.items) or _is_by_class(model, people))
     named = {str(name): system for name, system in model.items()} if many else {MODEL: model}
     if not named:
         raise InputError("evaluate: there are no predictions; give at least one system")
@@ -109,7 +108,7 @@ def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str,
         return _aligned(name, given, people)
     if isinstance(given, LabelDistribution):
         return _matched(name, given.probabilities, given.items, people, classes=given.classes)
-    if isinstance(given, Mapping) and _is_by_item(given, people):
+    if isinstance(given, Mapping) and is_by_item(given, people.items):
         return _of_dictionary(name, given, people, stated)
     if _is_table(given):
         return _of_frame(name, given, people, stated)
@@ -214,6 +213,8 @@ def _checked_names(name: str, stated: tuple[str, ...], known: tuple[str, ...]) -
 
 def _refuse_other_order(name: str, model: Any, people: LabelDistribution) -> None:
     """Refuse columns without names that fit what people said clearly better in another order."""
+    from scipy.optimize import linear_sum_assignment
+
     surprise = -np.log(np.maximum(model, FLOOR))
     _, order = linear_sum_assignment(people.probabilities.T @ surprise)
     gain = (people.probabilities * (surprise - surprise[:, order])).sum(axis=1)
@@ -278,10 +279,10 @@ def _holds_distributions(frame: Any) -> bool:
     return bool(np.abs(table[columns].to_numpy().sum(axis=1) - 1).max() < 1e-3)
 
 
-def _is_by_item(given: Mapping[Any, Any], people: LabelDistribution) -> bool:
+def is_by_item(given: Mapping[Any, Any], items: Names) -> bool:
     """Whether the keys of a dictionary are items that people judged, and no names of systems."""
     one = np.ndim(next(iter(given.values()), 0)) < 2
-    return one and bool(given) and {str(key) for key in given} <= set(map(str, people.items.tolist()))
+    return one and bool(given) and {str(key) for key in given} <= set(map(str, items.tolist()))
 
 
 def _is_by_class(given: Mapping[Any, Any], people: LabelDistribution) -> bool:

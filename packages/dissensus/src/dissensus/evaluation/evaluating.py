@@ -39,8 +39,10 @@ from dissensus.evaluation.scoring import (
     score_rows,
     surprise,
 )
+from dissensus.frames import Framed
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.pages import html, markdown
+from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -56,7 +58,6 @@ if TYPE_CHECKING:
     from dissensus.evaluation.predictions import Predictions
     from dissensus.evaluation.probabilities import Runs
     from dissensus.evaluation.scoring import Resampled
-    from dissensus.votes.table import Votes
 
 DEFAULT_METRICS: Final = ("soft_nll", "kl", "tvd", "brier", "abs_entce", "entropy_spearman", "accuracy")
 """What a table shows where no metrics are named; `registry.METRICS` has the others."""
@@ -74,7 +75,7 @@ LEGEND: Final = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Evaluation:
+class Evaluation(Framed):
     """Systems and baselines against people: `verdict`, `overall`, `by_stratum`, `difference`.
 
     Attributes:
@@ -271,6 +272,12 @@ class Evaluation:
         said += [f"people: {note}" for name in self.models if name in self.worth for note in self.worth[name].notes]
         return tuple(dict.fromkeys([*said, *self.difference().notes, *self.notes]))
 
+    def records(self) -> list[dict[str, Any]]:
+        """A row per system, metric and stratum; `by` is what the stratum belongs to, `all` for all items."""
+        rows = [{"by": ALL, **row} for row in self.overall.to_dict()]
+        parts = ({"by": idea, **row} for idea, scores in self.strata.items() for row in scores.to_dict())
+        return rows + [row for row in parts if row["stratum"] != ALL]
+
     def to_markdown(self) -> str:
         """The verdict, all tables, the differences, and the notes."""
         parts = [" ".join(self.verdict), f"## All {self.items:,} items", markdown(*self.short_grid())]
@@ -417,6 +424,7 @@ def evaluate(
     """
     refuse_swapped(human, model)
     people, own = people_in(human)
+    training = people_in(training)[0] if isinstance(training, Votes) else training
     votes = own if votes is None else votes
     named = systems_in(model, people, classes=classes)
     labels, models, warnings = _over_all_classes(named, people)

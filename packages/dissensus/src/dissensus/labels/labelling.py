@@ -37,11 +37,11 @@ class Scheme:
     options: dict[str, Any]
 
 
-def label(votes: Votes, scheme: str = "frequency", **options: Any) -> LabelDistribution:
+def label(votes: Votes | Any, scheme: str = "frequency", **options: Any) -> LabelDistribution:
     """The label distribution of each item: `label(votes, "uncertainty-weighted")`.
 
     Args:
-        votes: who said what.
+        votes: who said what, or what `read_votes` reads: a frame, a list of dictionaries, a path.
         scheme: one of `SCHEMES`.
         options: what this scheme takes: `SCHEMES[scheme].options`.
 
@@ -53,17 +53,19 @@ def label(votes: Votes, scheme: str = "frequency", **options: Any) -> LabelDistr
         [[0.5, 0.5], [0.0, 1.0]]
     """
     if not isinstance(votes, Votes):
-        raise InputError(
-            f"label: votes are wanted, and here is a {type(votes).__name__}; give what dis.read_votes makes of a file "
-            "or a table, or dissensus.votes.votes_from_counts of counts"
-        )
+        from dissensus.votes.reading import read_votes
+
+        votes = read_votes(votes)
     if scheme not in SCHEMES:
         raise InputError(f"'{scheme}' is not a scheme{choices(scheme, SCHEMES)}")
     chosen = SCHEMES[scheme]
     unknown = [name for name in options if name not in chosen.options]
     if unknown:
         known = ", ".join(chosen.options) or "none"
-        raise InputError(f"scheme {scheme}: it has no option '{unknown[0]}'; its options: {known}")
+        raise InputError(
+            f"scheme {scheme}: it has no option '{unknown[0]}'; its options: {known}. Columns of a table are named "
+            "where it is read: dis.label(dis.read_votes(table, item=..., annotator=..., label=...))"
+        )
     return chosen.make(votes, **options)
 
 

@@ -12,12 +12,14 @@ from dissensus.bootstrap import as_told, told_by
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.frames import Framed
 from dissensus.planning.comparing import HIDDEN, POWER, WORTH, real_pair, simulated_pair
 from dissensus.planning.evidence import delivery_advice
 from dissensus.planning.fitted import fit_panel
 from dissensus.planning.next_items import NextVotes, next_votes
 from dissensus.planning.predicted import predict
 from dissensus.votes.agreement import single_choice
+from dissensus.votes.reading import votes_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,7 +103,7 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan:
+class Plan(Framed):
     """What a pilot tells of how to spend.
 
     Attributes:
@@ -133,6 +135,10 @@ class Plan:
     def __repr__(self) -> str:
         return "\n".join([f"Plan({self.goal}, {len(self.choices)} choices)", *self.answer])
 
+    def records(self) -> list[dict[str, Any]]:
+        """A row per choice."""
+        return [choice.to_dict() for choice in self.choices]
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         told = told_by(self, but=("best", "prices", "needed"))
@@ -141,7 +147,7 @@ class Plan:
 
 
 def plan(
-    votes: Votes,
+    votes: Votes | Any,
     *,
     goal: str = "soft_nll",
     budget: float | None = None,
@@ -172,7 +178,7 @@ def plan(
         >>> found.best.items * found.best.k
         2000
     """
-    prices = prices or Prices()
+    votes, prices = votes_in(votes), prices or Prices()
     _check(votes, goal, budget, difference, systems)
     counts = votes.counts[votes.panel_size > 0]
     metrics = ["soft_nll", "accuracy", "tvd", *(["wasserstein"] if votes.ordered else [])]

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus.votes.agreement import Agreement as Agreement
+    from dissensus.votes.agreement import fleiss_kappa as fleiss_kappa
+    from dissensus.votes.agreement import gwet_ac1 as gwet_ac1
+    from dissensus.votes.agreement import krippendorff_alpha as krippendorff_alpha
     from dissensus.votes.counting import count_votes as count_votes
     from dissensus.votes.inspection import Inspection as Inspection
     from dissensus.votes.inspection import inspect as inspect

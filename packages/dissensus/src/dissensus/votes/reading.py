@@ -45,6 +45,7 @@ from dissensus.votes.kinds import mark_models
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.own import OWN, read_own
 from dissensus.votes.rows import Duplicates, votes_from_rows
+from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from dissensus.table_file import Rows, Table
     from dissensus.votes.formats import Format
     from dissensus.votes.own import Own
-    from dissensus.votes.table import Votes
 
 FORMATS: Final = {
     "long": "one row per vote, or per response of yes, no or unsure",
@@ -193,6 +193,11 @@ def read_votes(
         duplicates=duplicates,
     )
     return understand(source, options).votes
+
+
+def votes_in(votes: Any) -> Votes:
+    """Votes as they are, or those of whatever `read_votes` reads."""
+    return votes if isinstance(votes, Votes) else read_votes(votes)
 
 
 def understand(source: Any, options: Options | None = None) -> Reading:

@@ -20,6 +20,7 @@ from dissensus.evaluation.comparison.scores import headline
 from dissensus.evaluation.comparison.tables import DASH, as_list, short_text, shown
 from dissensus.evaluation.metrics.arithmetic import average_ranks
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.frames import Framed
 from dissensus.pages import html, markdown
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Differences:
+class Differences(Framed):
     """Differences to one reference.
 
     Attributes:
@@ -120,6 +121,9 @@ class Differences:
         }
         told = (f"{row.system} minus {row.reference}: over {row.over}" for row in special.values())
         return (MARKS, *told) if self.rows else ()
+
+    def records(self) -> list[dict[str, Any]]:
+        return self.to_dict()
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The rows, ready for JSON."""

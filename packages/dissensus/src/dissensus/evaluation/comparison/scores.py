@@ -9,6 +9,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, as_list, short_text, shown
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.frames import Framed
 from dissensus.pages import html, markdown
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scores(Framed):
     """A table: systems by metrics, in one stratum or several.
 
     Attributes:
@@ -94,6 +95,9 @@ class Scores:
             + ("" if not systems or set(systems) == everybody else f" ({', '.join(dict.fromkeys(systems))})")
             for (metric, sentence), systems in said.items()
         )
+
+    def records(self) -> list[dict[str, Any]]:
+        return self.to_dict()
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The rows, ready for JSON."""

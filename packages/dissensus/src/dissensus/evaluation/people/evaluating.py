@@ -13,6 +13,7 @@ from dissensus.evaluation.people.baselines import OTHERS, OWN, other_votes, own_
 from dissensus.evaluation.people.groups import GroupScores, group_scores
 from dissensus.evaluation.people.two_way import mean_over_votes, two_way_spread
 from dissensus.evaluation.people.vote_scores import VotePredictions, score_votes
+from dissensus.frames import Framed
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class VoteDifference:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PeopleEvaluation:
+class PeopleEvaluation(Framed):
     """Systems and baselines on single votes.
 
     Attributes:
@@ -114,6 +115,18 @@ class PeopleEvaluation:
     between_people: dict[str, float]
     by_group: tuple[GroupScores, ...]
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        about = f"{self.votes:,} votes of {self.people:,} people on {self.items:,} items"
+        return f"PeopleEvaluation({about}, {len(self.scores)} systems)"
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row per system and metric."""
+        return [
+            {"system": name, "metric": metric, **estimate.to_dict()}
+            for name, scores in self.scores.items()
+            for metric, estimate in scores.items()
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; people are in the order of their names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,12 +11,15 @@ import numpy as np
 
 from dissensus.arrays import places_of, row_argmax
 from dissensus.errors import InputError
-from dissensus.evaluation.predictions import read_column_predictions, read_predictions
+from dissensus.evaluation.arguments import is_by_item, systems_in
+from dissensus.evaluation.predictions import MODEL, read_column_predictions, read_predictions
+from dissensus.labels.schemes import frequency
 from dissensus.table_file import open_file
+from dissensus.votes.reading import votes_in
 from dissensus.votes.table import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from dissensus.arrays import Codes, Floats
@@ -156,6 +160,25 @@ def read_model_answers(
     if not isinstance(held, dict) or not all(isinstance(each, dict) and each for each in held.values()):
         raise InputError(f"{found}: expected, for each model, an object of items and answers")
     return {str(model): named_answers(votes, said) for model, said in held.items()}
+
+
+def answers_in(votes: Votes | Any, models: Any) -> tuple[Votes, dict[str, Answers]]:
+    """People's votes, and by name what models answered, however they are handed in (see `stand_in`)."""
+    votes = votes_in(votes)
+    if models is None:
+        return votes.people, voted_answers(votes)
+    people = votes.people
+    named = models if isinstance(models, Mapping) and not is_by_item(models, people.items) else {MODEL: models}
+    return people, {str(name): _answers(str(name), answers, people) for name, answers in named.items()}
+
+
+def _answers(name: str, given: Any, votes: Votes) -> Answers:
+    if isinstance(given, Answers):
+        return given
+    if isinstance(given, Mapping) and isinstance(next(iter(given.values()), ""), str | int | float):
+        return named_answers(votes, given)
+    judged = frequency(votes.take_items(np.flatnonzero(votes.panel_size)))
+    return likeliest_answers(votes, systems_in({name: given}, judged)[name])
 
 
 def majority_class(votes: Votes) -> Codes:

@@ -12,8 +12,9 @@ from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.panel import Panel
 from dissensus.evaluation.stand_in.alternative_annotator import ENOUGH_ITEMS, SAME, alternative_annotator_test
-from dissensus.evaluation.stand_in.answers import majority_class
+from dissensus.evaluation.stand_in.answers import answers_in, majority_class
 from dissensus.evaluation.stand_in.mixed_panel import people_saved
+from dissensus.frames import Framed
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StandIn:
+class StandIn(Framed):
     """What was found of several models, on the same votes.
 
     Attributes:
@@ -130,15 +131,29 @@ class StandIn:
         models = f"{len(self.models)} {'model' if len(self.models) == 1 else 'models'}"
         return "\n".join([f"StandIn({models})", *(each.verdict for each in self.models.values())])
 
+    def records(self) -> list[dict[str, Any]]:
+        """A row per model."""
+        numbers = ("passed", "winning_rate", "advantage_probability")
+        return [
+            {
+                "model": name,
+                **{number: getattr(judged.test, number) for number in numbers},
+                "people": judged.people.to_dict(),
+                **({} if judged.model is None else {"agreement": judged.model.to_dict()}),
+                "saved": judged.saved if isinstance(judged.saved, str) else [str(saved) for saved in judged.saved],
+            }
+            for name, judged in self.models.items()
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         models = {name: each.to_dict() for name, each in self.models.items()}
         return {"score": self.score, "conditions": list(self.conditions), "models": models}
 
 
-def judge_stand_ins(
-    votes: Votes,
-    models: Mapping[str, Answers],
+def stand_in(
+    votes: Votes | Any,
+    models: Any = None,
     *,
     score: Score | None = None,
     epsilon: float = 0.2,
@@ -154,8 +169,10 @@ def judge_stand_ins(
     """Whether each of several models may take a person's place among these people.
 
     Args:
-        votes: single choices by people with names.
-        models: answers by model.
+        votes: single choices by people with names, or what `read_votes` reads.
+        models: what models answered about the items: one, or several by name, each as `evaluate` takes predictions
+            (an answer or probabilities per item; the likeliest class is the answer), or as `Answers`; None takes the
+            models that are marked among the votes.
         score: how answers are compared; None takes negative RMSE for a scale and accuracy for other classes.
         epsilon: as in `alternative_annotator_test`.
         false_discoveries: likewise.
@@ -167,7 +184,16 @@ def judge_stand_ins(
         least_people: no numbers of a group of fewer people are told.
         resamples: of items, behind each interval.
         seed: of everything random.
+
+    Examples:
+        >>> import numpy as np
+        >>> import dissensus as dis
+        >>> truth = np.random.default_rng(0).dirichlet([0.3, 0.3], 60)
+        >>> votes = dis.simulate_votes(truth, 6, annotators=6, seed=0)
+        >>> dis.stand_in(votes, truth, epsilon=0.1, resamples=0).models["model"].test.passed
+        True
     """
+    votes, models = answers_in(votes, models)
     chosen: Score = score if score is not None else "rmse" if votes.ordered else "accuracy"
     told = {"accuracy": "share of the others who say the same", "rmse": "minus the RMSE from the others"}
     groups = domains = None
