@@ -19,7 +19,7 @@ from dissensus.errors import InputError
 from dissensus.progress import Step
 from dissensus_train.curate import find_duplicates
 from dissensus_train.curate.duplicates import _components
-from dissensus_train.curate.near_images import _posed, _posed_spectrum, _spectrum, canvas, near_images
+from dissensus_train.curate.near_images import _posed, _posed_spectrum, canvas, near_images, spectrum_of
 from dissensus_train.curate.near_texts import near_texts, plain_forms
 from tests.curate.planted import brightened, changed, photographs, scores, shifted
 
@@ -165,9 +165,9 @@ def test_every_kind_is_found_at_224_pixels_and_nothing_else(kind: str) -> None:
 
 def test_the_spectrum_of_a_posed_image_is_that_of_the_image_at_other_frequencies() -> None:
     planes = canvas(photographs(5))
-    spectrum = _spectrum(planes)
+    spectrum = spectrum_of(planes)
     for pose in range(8):
-        np.testing.assert_allclose(_posed_spectrum(spectrum, pose), _spectrum(_posed(planes, pose)), atol=1e-5)
+        np.testing.assert_allclose(_posed_spectrum(spectrum, pose), spectrum_of(_posed(planes, pose)), atol=1e-5)
 
 
 def test_a_group_of_many_duplicates_is_one_group() -> None:
@@ -221,7 +221,7 @@ def test_files_that_cannot_be_read_are_all_named_or_left_out(tmp_path: Path) -> 
     (tmp_path / "07.png").write_bytes((tmp_path / "06.png").read_bytes()[:60])
     Image.fromarray(np.full((9, 9), np.nan, dtype=np.float32)).save(tmp_path / "nan.tiff")
     source = read_source(tmp_path, streamed=True)
-    with pytest.raises(InputError, match=r"3 images cannot be read: .*05\.png, .*07\.png, .*nan\.tiff; .*--skip-bad"):
+    with pytest.raises(InputError, match=r"3 images cannot be read: .*05\.png, .*07\.png, .*nan\.tiff; .*skip_bad="):
         find_duplicates([source])
     splits = np.array([f"s{place}" for place in range(len(source))])
     found = find_duplicates([source], skip_bad=True, splits=splits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from dissensus.errors import InputError
 from dissensus_train.basins.objectives import outputs_of
 from dissensus_train.basins.over_pairs import mean_over_pairs
 from dissensus_train.basins.sources import each_tensor, tensors_in
-from dissensus_train.basins.stored import plain, restored
+from dissensus_train.basins.stored import Stored
 from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ GRADIENTS = "input gradients"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ExplanationStability:
+class ExplanationStability(Stored):
     """How alike the maps of several seeds are: the mean over pairs of seeds and over items.
 
     Attributes:
@@ -57,15 +57,6 @@ class ExplanationStability:
     examples: Ints
     maps: Images
     measured_on: MeasuredOn
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return plain(asdict(self))  # type: ignore[no-any-return]
-
-    @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> ExplanationStability:
-        """The stability that `to_dict` wrote."""
-        return restored(cls, given)
 
 
 def explain(measured: Objective, inputs: Any, classes: Tensor) -> tuple[Tensor, str]:

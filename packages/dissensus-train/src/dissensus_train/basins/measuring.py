@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -26,7 +26,7 @@ from dissensus_train.basins.sharpness import (
     worst_case_sharpness_of,
 )
 from dissensus_train.basins.similarity import Similarity, cka
-from dissensus_train.basins.stored import plain, restored
+from dissensus_train.basins.stored import Stored
 from dissensus_train.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
 from dissensus_train.basins.traces import Trace, trace
 from dissensus_train.training.inputs import SparseRows, prepared
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Basin:
+class Basin(Stored):
     """The basin that a run ended in.
 
     Attributes:
@@ -85,18 +85,9 @@ class Basin:
     settings: BasinSettings
     seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON; what is not finite is null."""
-        return plain(asdict(self))  # type: ignore[no-any-return]
-
-    @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> Basin:
-        """The basin that `to_dict` wrote."""
-        return restored(cls, given)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BasinPair:
+class BasinPair(Stored):
     """Two runs together.
 
     Attributes:
@@ -110,15 +101,6 @@ class BasinPair:
     second: str
     barrier: LossBarrier
     similarity: Similarity
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return plain(asdict(self))  # type: ignore[no-any-return]
-
-    @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> BasinPair:
-        """The pair that `to_dict` wrote."""
-        return restored(cls, given)
 
 
 def measure(
@@ -237,11 +219,7 @@ def compare_explanations(
 
 
 def run_objective(
-    result: RunResult,
-    data: TrainingData,
-    *,
-    settings: BasinSettings = DEFAULTS,
-    device: str | torch.device = "cpu",
+    result: RunResult, data: TrainingData, *, settings: BasinSettings = DEFAULTS, device: str | torch.device = "cpu"
 ) -> Objective:
     """A run's mean soft cross-entropy to the human distribution over the chosen items."""
     rows, name = chosen_items(data, settings)
@@ -289,12 +267,7 @@ def _same_form(objectives: Sequence[Objective]) -> list[list[int]]:
 
 
 def _measured(
-    name: str,
-    measured: Objective,
-    settings: BasinSettings,
-    sharpness: dict[str, Any],
-    *,
-    traces: Traces,
+    name: str, measured: Objective, settings: BasinSettings, sharpness: dict[str, Any], *, traces: Traces
 ) -> Basin:
     began, seed = time.perf_counter(), settings.seed
     loss, loss_error = (float(part[0]) for part in mean_and_error(measured.losses(measured.weights[None])))

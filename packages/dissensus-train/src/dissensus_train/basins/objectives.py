@@ -18,7 +18,6 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dissensus.errors import InputError, choices
-from dissensus_train.basins.frozen import fix_statistics
 from dissensus_train.basins.sources import Fingerprint, rows_in, source_of
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.patches import as_matmuls
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from dissensus_train.basins.sources import Batch, Source
+    from dissensus_train.basins.sources import Batch, Chunks
 
     Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
     """(items, classes) logits and (items, ...) targets to (items,) losses."""
@@ -121,7 +120,7 @@ class Objective:
     weights: Tensor
     buffer_names: tuple[str, ...]
     buffers: Tensor
-    source: Source
+    source: Chunks
     loss: Loss
     chunk: int
     stacked: nn.Module | None
@@ -131,6 +130,16 @@ class Objective:
     def size(self) -> int:
         """The number of trainable weights."""
         return self.weights.shape[0]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights."""
+        return self.weights.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Of the weights."""
+        return self.weights.device
 
     @property
     def items(self) -> int:
@@ -162,48 +171,41 @@ class Objective:
 
         Vectors are stacked where that is faster (see `stacked`), else taken in turn.
         """
+
+        def plainly(points: Tensor, x: Any, t: Tensor) -> Tensor:
+            own = [None] * len(points) if buffers is None else list(buffers)
+            return torch.stack([self.loss(self.logits(w, x, buffers=b), t) for w, b in zip(points, own, strict=True)])
+
+        stacked = self.stacked is not None and buffers is None
         with same_bits():
-            if self.stacked is not None and buffers is None:
-                parts = [self._stacked_losses(part) for part in points.split(STACKED)]
-                return torch.cat(parts)
-            columns = []
-            for x, t in self.chunks():
-                own = [None] * len(points) if buffers is None else list(buffers)
-                rows = [self.loss(self.logits(w, x, buffers=b), t) for w, b in zip(points, own, strict=True)]
-                columns.append(torch.stack(rows))
-            return torch.cat(columns, dim=1)
+            of_chunk = vmap(self._stacked_losses, in_dims=(0, None, None)) if stacked else plainly
+            return torch.cat(
+                [
+                    torch.cat([of_chunk(part, x, t) for x, t in self.chunks()], dim=1)
+                    for part in (points.split(STACKED) if stacked else [points])
+                ]
+            )
 
     def gradients(self, points: Tensor) -> Tensor:
         """(points, size) gradients of the mean loss at each weight vector."""
-        with same_bits():
-            if self.stacked is not None:
-                return torch.cat([self._stacked_gradients(part) for part in points.split(STACKED)])
-            return torch.stack([self._gradient(point) for point in points])
 
-    def _gradient(self, point: Tensor) -> Tensor:
         def total(weights: Tensor, x: Any, t: Tensor) -> Tensor:
+            if self.stacked is not None:
+                return self._stacked_losses(weights, x, t).sum()
             return self.loss(self.logits(weights, x), t).sum()
 
-        slope = torch.zeros_like(point)
-        for x, t in self.chunks():
-            slope += grad(total)(point, x, t)
-        return slope / self.items
+        def plainly(points: Tensor, x: Any, t: Tensor) -> Tensor:
+            return torch.stack([grad(total)(point, x, t) for point in points])
 
-    def _stacked_losses(self, points: Tensor) -> Tensor:
-        return torch.cat(
-            [vmap(self._losses_of_form, in_dims=(0, None, None))(points, x, t) for x, t in self.chunks()], 1
-        )
-
-    def _stacked_gradients(self, points: Tensor) -> Tensor:
-        def total(weights: Tensor, x: Tensor, t: Tensor) -> Tensor:
-            return self._losses_of_form(weights, x, t).sum()
-
+        of_chunk = plainly if self.stacked is None else vmap(grad(total), in_dims=(0, None, None))
         slope = torch.zeros_like(points)
-        for x, t in self.chunks():
-            slope += vmap(grad(total), in_dims=(0, None, None))(points, x, t)
+        with same_bits():
+            for rows in (slice(k, k + STACKED) for k in range(0, len(points), STACKED)):
+                for x, t in self.chunks():
+                    slope[rows] += of_chunk(points[rows], x, t)
         return slope / self.items
 
-    def _losses_of_form(self, weights: Tensor, x: Tensor, t: Tensor) -> Tensor:
+    def _stacked_losses(self, weights: Tensor, x: Tensor, t: Tensor) -> Tensor:
         assert self.stacked is not None
         return self.loss(outputs_of(self.stacked, x, self.named(weights)), t)
 
@@ -243,7 +245,7 @@ def objective(
     if not weights:
         raise InputError("basins: the model has no trainable parameters; set requires_grad on those to be measured")
     place = torch.device(device) if device is not None else next(iter(weights.values())).device
-    own = fix_statistics(copy.deepcopy(model).to(place).requires_grad_(False))
+    own = _fix_statistics(copy.deepcopy(model).to(place).requires_grad_(False))
     parts = {name: value.detach().to(place) for name, value in weights.items()}
     flat = torch.cat([value.reshape(-1) for value in parts.values()])
     chosen = _loss_of(loss)
@@ -265,14 +267,36 @@ def objective(
     )
 
 
+class FixedBatchNorm(nn.modules.batchnorm._BatchNorm):
+    """A batch normalisation in evaluation mode as plain arithmetic: x scale + shift by channel.
+
+    PyTorch's own layer has different derivative formulas in nested forward mode, so that one tangent gets two names and
+    everything after it is computed twice. One multiplication and one addition avoid that.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        scale = (self.running_var + self.eps).rsqrt() * (1 if self.weight is None else self.weight)
+        shift = (0 if self.bias is None else self.bias) - self.running_mean * scale
+        by_channel = (1, -1, *(1,) * (x.ndim - 2))
+        return x * scale.view(by_channel) + shift.view(by_channel)
+
+
+def _fix_statistics(model: nn.Module) -> nn.Module:
+    """Turn the batch normalisations of a model into plain arithmetic, in place; it computes the same."""
+    for module in model.modules():
+        if type(module) in (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d):
+            module.__class__ = FixedBatchNorm
+    return model
+
+
 def outputs_of(model: nn.Module, inputs: Any, state: dict[str, Tensor] | None = None) -> Tensor:
     """(items, ...) outputs of a model, with other weights where given; attention by formulas that have derivatives."""
-    positions: tuple[Any, ...] = (
-        () if isinstance(inputs, Mapping) else inputs if isinstance(inputs, tuple) else (inputs,)
-    )
     names = dict(inputs) if isinstance(inputs, Mapping) else {}
+    positions: tuple[Any, ...] = () if names else inputs if isinstance(inputs, tuple) else (inputs,)
     with plain_attention():
-        out: Any = functional_call(model, state, positions, names) if state is not None else model(*positions, **names)
+        out: Any = functional_call(model, state or {}, positions, names)
     if isinstance(out, Mapping):
         if "logits" not in out:
             raise InputError(
@@ -299,7 +323,7 @@ def plain_attention() -> Iterator[None]:
 
 
 @torch.no_grad()
-def _looked_through(model: nn.Module, source: Source, loss: Loss, data: str) -> tuple[int, MeasuredOn, Any]:
+def _looked_through(model: nn.Module, source: Chunks, loss: Loss, data: str) -> tuple[int, MeasuredOn, Any]:
     """The size of the first chunk, what will be measured on, and the inputs of the first chunk, all items checked."""
     fingerprint, items, size, name, first = Fingerprint(), 0, 0, "", None
     for inputs, targets in source.chunks():
@@ -362,34 +386,34 @@ def _check_classes(outputs: Tensor, targets: Tensor, before: int) -> None:
 
 def _check_loss(loss: Loss, outputs: Tensor, targets: Tensor) -> None:
     try:
-        given = loss(outputs, targets)
+        losses = loss(outputs, targets)
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
         raise InputError(
             f"basins: the loss cannot take outputs of shape {tuple(outputs.shape)} and targets of shape "
             f"{tuple(targets.shape)} ({str(error).splitlines()[0]}); give targets that fit the loss"
         ) from error
-    if given.shape != outputs.shape[:1]:
+    if losses.shape != outputs.shape[:1]:
         raise InputError(
-            f"basins: the loss gives values of shape {tuple(given.shape)} for {len(outputs)} items; it must give one "
+            f"basins: the loss gives values of shape {tuple(losses.shape)} for {len(outputs)} items; it must give one "
             "for each item (reduction='none')"
         )
 
 
-def _loss_of(given: Loss | str) -> Loss:
-    if isinstance(given, str):
-        if given not in LOSSES:
-            raise InputError(f"basins: no loss '{given}'{choices(given, LOSSES)}, or give a function")
-        return LOSSES[given]
-    if isinstance(given, nn.Module) and hasattr(given, "reduction"):
-        each: Any = copy.deepcopy(given)
-        each.reduction = "none"
+def _loss_of(loss: Loss | str) -> Loss:
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise InputError(f"basins: no loss '{loss}'{choices(loss, LOSSES)}, or give a function")
+        return LOSSES[loss]
+    if isinstance(loss, nn.Module) and hasattr(loss, "reduction"):
+        unreduced: Any = copy.deepcopy(loss)
+        unreduced.reduction = "none"
 
         def by_item(outputs: Tensor, targets: Tensor) -> Tensor:
-            return _by_item(each(outputs, targets))
+            return _by_item(unreduced(outputs, targets))
 
-        by_item.__name__ = type(given).__name__
+        by_item.__name__ = type(loss).__name__
         return by_item
-    return given
+    return loss
 
 
 def _by_item(values: Tensor) -> Tensor:
@@ -416,8 +440,8 @@ def together(objectives: Sequence[Objective]) -> bool:
     """Whether points of all these objectives can be evaluated by the first: the same stacked network and data."""
     first = objectives[0]
     return all(
-        each.stacked is not None and each.shapes == first.shapes and each.measured_on == first.measured_on
-        for each in objectives
+        other.stacked is not None and other.shapes == first.shapes and other.measured_on == first.measured_on
+        for other in objectives
     )
 
 
@@ -451,5 +475,5 @@ def _stacked_form(model: nn.Module, weights: dict[str, Tensor], features: Tensor
 def _loss_name(loss: Loss, targets: Tensor) -> str:
     if loss is cross_entropy:
         return SOFT if targets.is_floating_point() else "cross-entropy"
-    known = next((name for name, each in LOSSES.items() if each is loss), None)
+    known = next((name for name, function in LOSSES.items() if function is loss), None)
     return known or str(getattr(loss, "__name__", type(loss).__name__))

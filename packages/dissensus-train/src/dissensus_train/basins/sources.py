@@ -33,7 +33,7 @@ Batch: TypeAlias = tuple[Any, Tensor]
 """Inputs and targets of some items."""
 
 
-class Source(Protocol):
+class Chunks(Protocol):
     """Items in chunks, in the same order on each pass."""
 
     def chunks(self, first: int = 0) -> Iterator[Batch]:
@@ -56,7 +56,6 @@ class Held:
     chunk: int
 
     def chunks(self, first: int = 0) -> Iterator[Batch]:
-        """Inputs and targets, from the given chunk on."""
         table = isinstance(self.inputs, SparseRows | Tokens)
         for start in range(first * self.chunk, len(self.targets), self.chunk):
             rows = slice(start, start + self.chunk)
@@ -78,13 +77,12 @@ class Streamed:
     like: Tensor
 
     def chunks(self, first: int = 0) -> Iterator[Batch]:
-        """Inputs and targets, from the given chunk on."""
         for batch in self.batches(first):
             inputs, targets = _split(batch)
             yield each_tensor(inputs, lambda part: placed(part, self.like)), placed(targets, self.like)
 
 
-def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Source:
+def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Chunks:
     """The source of some items.
 
     Args:
@@ -115,21 +113,21 @@ def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Source:
     return Held(made, answers, min(chunk, count))
 
 
-def _batches(given: Any, chunk: int) -> Callable[[int], Iterable[Any]]:
-    if isinstance(given, Dataset) and not isinstance(given, IterableDataset):
-        given = DataLoader(given, batch_size=chunk)
-    if isinstance(given, DataLoader) and not isinstance(given.dataset, IterableDataset) and given.batch_size:
-        return _in_order(given)
-    if isinstance(given, Tensor | np.ndarray) or not isinstance(given, Iterable):
+def _batches(items: Any, chunk: int) -> Callable[[int], Iterable[Any]]:
+    if isinstance(items, Dataset) and not isinstance(items, IterableDataset):
+        items = DataLoader(items, batch_size=chunk)
+    if isinstance(items, DataLoader) and not isinstance(items.dataset, IterableDataset) and items.batch_size:
+        return _in_order(items)
+    if isinstance(items, Tensor | np.ndarray) or not isinstance(items, Iterable):
         raise InputError(
             "basins: inputs without targets; give the targets after them, or a DataLoader whose batches hold both"
         )
-    if iter(given) is given:
+    if iter(items) is items:
         raise InputError(
             "basins: the batches can be read only once, and every product with a vector reads them again; give a "
             "DataLoader or a list of batches"
         )
-    return lambda first: islice(given, first, None)
+    return lambda first: islice(items, first, None)
 
 
 def _in_order(loader: DataLoader[Any]) -> Callable[[int], Iterable[Any]]:
@@ -155,7 +153,7 @@ def _in_order(loader: DataLoader[Any]) -> Callable[[int], Iterable[Any]]:
 def _split(batch: Any) -> tuple[Any, Any]:
     """Inputs and targets of a loader's batch."""
     if isinstance(batch, Mapping):
-        name = next((each for each in TARGETS if each in batch), None)
+        name = next((key for key in TARGETS if key in batch), None)
         if name is None:
             raise InputError(
                 f"basins: a batch holds {', '.join(map(str, batch))} and no targets; name them one of "
@@ -183,22 +181,15 @@ def each_tensor(inputs: Any, change: Callable[[Any], Tensor]) -> Any:
     if isinstance(inputs, tuple | list):
         return tuple(each_tensor(part, change) for part in inputs)
     if is_dataclass(inputs) and not isinstance(inputs, type):
-        return replace(
-            inputs, **{each.name: each_tensor(getattr(inputs, each.name), change) for each in fields(inputs)}
-        )
+        return replace(inputs, **{of.name: each_tensor(getattr(inputs, of.name), change) for of in fields(inputs)})
     return inputs
 
 
 def tensors_in(inputs: Any) -> list[Tensor]:
     """All tensors of some inputs, in the order in which `each_tensor` meets them."""
-    found: list[Tensor] = []
-
-    def noted(part: Tensor) -> Tensor:
-        found.append(part)
-        return part
-
-    each_tensor(inputs, noted)
-    return found
+    tensors: list[Tensor] = []
+    each_tensor(inputs, lambda part: tensors.append(part) or part)  # type: ignore[func-returns-value]
+    return tensors
 
 
 def rows_in(inputs: Any) -> int:
@@ -217,9 +208,9 @@ class Fingerprint:
 
     def add(self, inputs: Any, targets: Tensor) -> None:
         """Some more items."""
-        given = [*tensors_in(inputs), targets]
-        self._parts += [hashlib.blake2b(digest_size=8) for _ in range(len(given) - len(self._parts))]
-        for part, tensor in zip(self._parts, given, strict=False):
+        tensors = [*tensors_in(inputs), targets]
+        self._parts += [hashlib.blake2b(digest_size=8) for _ in range(len(tensors) - len(self._parts))]
+        for part, tensor in zip(self._parts, tensors, strict=False):
             part.update(np.ascontiguousarray(tensor.detach().cpu().contiguous().view(-1).numpy()).data)
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class BasinQuantity:
     """Something measured of a basin.
 
     Attributes:
@@ -33,35 +33,36 @@ class Quantity:
     ratio_scale: bool = True
 
 
+def _part(name: str) -> Read:
+    def read(basin: Basin) -> tuple[float, float, bool]:
+        part = getattr(basin, name)
+        return part.value, part.error, part.converged
+
+    return read
+
+
+def _largest(basin: Basin) -> tuple[float, float, bool]:
+    return float(basin.eigenvalues.values[0]), float(basin.eigenvalues.errors[0]), basin.eigenvalues.converged
+
+
 def _spearman(basin: Basin) -> tuple[float, float, bool]:
     if basin.gradient_variance is None or basin.gradient_variance.spearman is None:
         return float("nan"), float("nan"), False
-    found = basin.gradient_variance.spearman
+    rho = basin.gradient_variance.spearman
     # The interval holds 95 %: 3.92 standard errors from end to end.
-    error = float("nan") if found.low is None or found.high is None else (found.high - found.low) / 3.92
-    return found.value, error, basin.gradient_variance.converged
+    error = float("nan") if rho.low is None or rho.high is None else (rho.high - rho.low) / 3.92
+    return rho.value, error, basin.gradient_variance.converged
 
 
-QUANTITIES: Final[dict[str, Quantity]] = {
-    "loss": Quantity("loss", lambda b: (b.loss, b.loss_error, True)),
-    "lambda_max": Quantity(
-        "λ max", lambda b: (float(b.eigenvalues.values[0]), float(b.eigenvalues.errors[0]), b.eigenvalues.converged)
-    ),
-    "trace": Quantity("trace", lambda b: (b.trace.value, b.trace.error, b.trace.converged)),
-    "worst_case_sharpness": Quantity(
-        "worst-case sharpness", lambda b: (b.worst_case.value, b.worst_case.error, b.worst_case.converged)
-    ),
-    "adaptive_sharpness": Quantity(
-        "worst-case sharpness, adaptive", lambda b: (b.adaptive.value, b.adaptive.error, b.adaptive.converged)
-    ),
-    "average_sharpness": Quantity(
-        "average sharpness", lambda b: (b.average.value, b.average.error, b.average.converged)
-    ),
-    "filter_sharpness": Quantity(
-        "average sharpness, by filter",
-        lambda b: (b.average_filter.value, b.average_filter.error, b.average_filter.converged),
-    ),
-    "gradient_variance": Quantity("gradient variance with entropy, Spearman", _spearman, ratio_scale=False),
+QUANTITIES: Final[dict[str, BasinQuantity]] = {
+    "loss": BasinQuantity("loss", lambda basin: (basin.loss, basin.loss_error, True)),
+    "lambda_max": BasinQuantity("λ max", _largest),
+    "trace": BasinQuantity("trace", _part("trace")),
+    "worst_case_sharpness": BasinQuantity("worst-case sharpness", _part("worst_case")),
+    "adaptive_sharpness": BasinQuantity("worst-case sharpness, adaptive", _part("adaptive")),
+    "average_sharpness": BasinQuantity("average sharpness", _part("average")),
+    "filter_sharpness": BasinQuantity("average sharpness, by filter", _part("average_filter")),
+    "gradient_variance": BasinQuantity("gradient variance with entropy, Spearman", _spearman, ratio_scale=False),
 }
 """What is put together, by name."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.cli.printing import console, note, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from dissensus.progress import Progress, Step
     from dissensus_train.studies import OpenStudy, StudyPlan
@@ -61,8 +62,21 @@ def _with_bar(plan: StudyPlan) -> None:
             pass
 
 
-def line_every(seconds: float, say: Callable[[str], None]) -> Progress:
-    """Says a line when that much time has passed since the last, and one when all is done."""
+@contextmanager
+def bar_of(task: str) -> Iterator[Callable[[int, int], None]]:
+    """A listener to how much is done and how much there is: a bar on a terminal once it begins, nothing in a pipe."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
+        row = bar.add_task(task, visible=False)
+        yield lambda done, total: bar.update(row, completed=done, total=total, visible=True)
+
+
+def line_every(seconds: float, say: Callable[[str], None]) -> Callable[[Standing], None]:
+    """A listener that says a line when that much time has passed since the last, and one when all is done."""
+    from dissensus_train.training.standing import in_one_line
+
     last = time.monotonic()
 
     def progress(step: Step) -> None:
@@ -110,12 +124,11 @@ def show_status(opened: OpenStudy) -> None:
     """How much of a study is in the store, and how far those are who train it now, in this process or in another."""
     from dissensus_train.training.progress import in_one_line, in_time
 
-    done, name = len(opened.runs) - len(opened.waiting), opened.study.name
-    out = console()
-    out.print(f"{plain(name)}: {done} of {len(opened.runs)} runs are in {plain(str(opened.store.folder))}")
-    for standing in opened.store.progress():
-        if standing.get("study") != name:
-            continue
+    now, out = status_dict(opened), console()
+    out.print(
+        f"{plain(now['study'])}: {now['in_store']} of {now['runs']} runs are in {plain(str(opened.store.folder))}"
+    )
+    for standing in now["now"]:
         ago = time.time() - standing["at"]
         heard = f" (last heard of {in_time(ago)} ago)" if ago > LATE else ""
         out.print(f"  now: {in_one_line(standing)}{heard}", highlight=False)

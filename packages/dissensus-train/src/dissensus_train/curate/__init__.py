@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dissensus_train.curate.selecting import Selection as Selection
     from dissensus_train.curate.selecting import select_items as select_items
     from dissensus_train.curate.sheet import datasheet as datasheet
+    from dissensus_train.curate.sheet import read_answers as read_answers
     from dissensus_train.curate.sheet import sheet_croissant as sheet_croissant
-    from dissensus_train.curate.sheet_form import read_answers as read_answers
     from dissensus_train.curate.sizes import SizePoint as SizePoint
     from dissensus_train.curate.sizes import size_curve as size_curve
     from dissensus_train.curate.splitting import Splits as Splits

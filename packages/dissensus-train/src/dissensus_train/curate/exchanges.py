@@ -102,7 +102,7 @@ def _descended(
     goal = np.vstack([wanted, scale * wanted.sum(axis=0)])
     made = np.vstack([made, np.full(made.shape[1], 2)])
     excess = items.T @ made - goal
-    counted = [(np.append(each, 0.0), split, least) for each, split, least in floors]
+    counted = [(np.append(held, 0.0), split, least) for held, split, least in floors]
     for _ in range(SWEEPS):
         better = False
         for one, other in combinations(range(made.shape[1]), 2):
@@ -138,6 +138,6 @@ def _candidates(units: Ints, generator: np.random.Generator) -> Ints:
 
 def _changes(items: Table, pull: Floats, here: Ints, there: Ints) -> Table:
     leaving, coming = items[here], items[there]
-    alone = [np.einsum("ks,ks->k", each, each) for each in (leaving, coming)]
+    alone = [np.einsum("ks,ks->k", side, side) for side in (leaving, coming)]
     squares = alone[0][:, None] + alone[1][None] - 2 * leaving @ coming.T
     return np.asarray(2 * ((coming @ pull)[None] - (leaving @ pull)[:, None] + squares))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,21 +34,20 @@ class Floor:
     split: str | None = None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Asked:
+class Demand(NamedTuple):
     """What a floor asks for, of one value of its column `each`.
 
     Attributes:
         strata: (strata,) true where a stratum's items count.
         least: how many must be there.
         split: where; None for a whole selection.
-        called: which items they are, in words.
+        name: which items they are, in words.
     """
 
     strata: Mask
     least: int
     split: str | None
-    called: str
+    name: str
 
 
 def columns_of(floors: Sequence[Floor]) -> list[str]:
@@ -56,7 +55,7 @@ def columns_of(floors: Sequence[Floor]) -> list[str]:
     return [name for floor in floors for name in (floor.column, floor.each) if name]
 
 
-def asked_of(floors: Sequence[Floor], columns: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[Asked]:
+def demands_of(floors: Sequence[Floor], columns: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[Demand]:
     """What floors ask for, one by one; a value that no item has is refused.
 
     Args:
@@ -64,22 +63,16 @@ def asked_of(floors: Sequence[Floor], columns: Sequence[str], names: Sequence[tu
         columns: that make the strata.
         names: of each stratum, its values in those columns.
     """
-    asked = []
+    demands = []
     for floor in floors:
         value = np.array([name[columns.index(floor.column)] for name in names])
         if floor.value not in value:
             known = choices(floor.value, np.unique(value).tolist())
             raise InputError(f"floors: no item has {floor.column} '{floor.value}'{known}")
-        kind = np.array(["" if floor.each is None else name[columns.index(floor.each)] for name in names])
-        for each in np.unique(kind).tolist():
-            whose = "" if floor.each is None else f" of {floor.each} '{each}'"
-            where = "" if floor.split is None else f" in split '{floor.split}'"
-            asked.append(
-                Asked(
-                    strata=(value == floor.value) & (kind == each),
-                    least=floor.least,
-                    split=floor.split,
-                    called=f"{floor.column} '{floor.value}'{whose}{where}",
-                )
-            )
-    return asked
+        part = np.array(["" if floor.each is None else name[columns.index(floor.each)] for name in names])
+        where = "" if floor.split is None else f" in split '{floor.split}'"
+        for one in np.unique(part).tolist():
+            whose = "" if floor.each is None else f" of {floor.each} '{one}'"
+            counted = (value == floor.value) & (part == one)
+            demands.append(Demand(counted, floor.least, floor.split, f"{floor.column} '{floor.value}'{whose}{where}"))
+    return demands

@@ -47,7 +47,9 @@ def _list_metrics(asked: bool) -> None:
         raise typer.Exit
 
 
-@opt.reads("majority", "against", "question", "training", "lewidi", "pseudonyms", "least_people", "engine", "address")
+@opt.reads(
+    "majority", "against", "question", "training", "lewidi", "pseudonyms", "least_people", "compute_on", "address"
+)
 def evaluate(
     reading: Options,
     votes: opt.VotesFile = None,
@@ -147,7 +149,7 @@ def evaluate(
     pseudonyms: opt.Pseudonyms = None,
     least_people: opt.LeastPeople = LEAST_PEOPLE,
     seed: opt.Seed = 0,
-    engine: opt.OnRay = "local",
+    compute_on: opt.OnRay = "local",
     address: opt.Address = None,
     json: opt.JsonTo = None,
 ) -> None:
@@ -225,7 +227,7 @@ def evaluate(
         majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,
         resamples=resamples,
         seed=seed,
-        over=opt.over(engine, address),
+        over=opt.over(compute_on, address),
     )
     held = None
     if against is not None:

@@ -1,9 +1,9 @@
-"""Lists of items: read, written, and shown as a table; with the floors and shares that people type."""
+"""Lists of items as a table, with the floors and shares that people type."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,48 +13,43 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus_train.curate.floors import Floor
-    from dissensus_train.curate.item_list import ItemList
-
 
 ListFile = Annotated[Path, typer.Argument(metavar="LIST", help="A list of items: a table with a column 'item'.")]
-
-
 Out = Annotated[
     Path,
     typer.Option(
         "-o", "--output", metavar="FILE", help="The list to write: .csv, .tsv or .parquet; - is standard output."
     ),
 ]
-
-
 Each = Annotated[
     str, typer.Option(help="The column for each of whose values a floor holds; 'none' for one floor over all.")
 ]
 
 
-def numbers_of(given: str, option: str) -> dict[str, float]:
+def numbers_of(written: str, option: str) -> dict[str, float]:
     """Numbers by name: easy=0.5,hard=0.2."""
     from dissensus.errors import InputError
 
     numbers: dict[str, float] = {}
-    for each in given.split(","):
-        name, equals, number = each.rpartition("=")
+    for part in written.split(","):
+        name, equals, number = part.rpartition("=")
         try:
-            numbers[name.strip()] = float(number) if equals else float("nan")
+            value = float(number) if equals and name.strip() else -1.0
         except ValueError:
-            numbers[name.strip()] = float("nan")
-        if not 0 <= numbers[name.strip()] < float("inf") or not name.strip():
-            raise InputError(f"{option}: '{each.strip()}' is not NAME=NUMBER; write them as in easy=0.5,hard=0.2")
+            value = -1.0
+        if not 0 <= value < float("inf"):
+            raise InputError(f"{option}: '{part.strip()}' is not NAME=NUMBER; write them as in easy=0.5,hard=0.2")
+        numbers[name.strip()] = value
     return numbers
 
 
-def floors_of(given: Sequence[str] | None, each: str, *, in_split: bool = False) -> list[Floor]:
+def floors_of(least: Sequence[str] | None, each: str, *, in_split: bool = False) -> list[Floor]:
     """Floors as they are written on the command line: region:easy=150, or train:region:easy=150."""
     from dissensus.errors import InputError
     from dissensus_train.curate.floors import Floor
 
     floors = []
-    for written in given or []:
+    for written in least or []:
         split, colon, rest = written.partition(":") if in_split else (None, ":", written)
         column, second, counts = rest.partition(":")
         if not colon or not second:
@@ -68,38 +63,16 @@ def floors_of(given: Sequence[str] | None, each: str, *, in_split: bool = False)
     return floors
 
 
-def write_columns(columns: dict[str, Any], path: Path) -> None:
-    """Write (rows,) arrays by name as a table."""
-    import polars as pl
-
-    from dissensus.table_file import write_table
-
-    write_table(pl.DataFrame({name: pl.Series(values.tolist()) for name, values in columns.items()}), path)
-
-
-def named(output: Path) -> str:
+def named(output: Path | None) -> str:
     """What the next command calls a list that was written."""
-    return "LIST" if str(output) == "-" else str(output)
+    return "LIST" if str(output) in ("-", "None") else str(output)
 
 
-def crossed(items: ItemList, row: str, column: str) -> dict[str, dict[str, int]]:
-    """How many items there are of each value of one column, by those of another."""
-    import numpy as np
-
-    down, i = np.unique(items.column(row).astype(np.str_), return_inverse=True)
-    across, j = np.unique(items.column(column).astype(np.str_), return_inverse=True)
-    count = np.bincount(i * len(across) + j, minlength=len(down) * len(across)).reshape(len(down), -1)
-    return {
-        name: dict(zip(across.tolist(), counts, strict=True))
-        for name, counts in zip(down.tolist(), count.tolist(), strict=True)
-    }
-
-
-def show_crossed(counts: dict[str, dict[str, int]], row: str, *, beside: Path) -> None:
-    """The counts as a table; not beside a list on the screen."""
+def show_counts(counts: dict[str, dict[str, int]], row: str, *, beside: Path) -> None:
+    """The counts of items by two columns as a table; not beside a list on the screen."""
     if str(beside) == "-" or not counts:
         return
-    shown = table(row, ">items", *(f">{plain(name)}" for name in next(iter(counts.values()))))
+    rows = table(row, ">items", *(f">{plain(name)}" for name in next(iter(counts.values()))))
     for name, across in counts.items():
-        shown.add_row(plain(name), f"{sum(across.values()):,}", *(f"{each:,}" for each in across.values()))
-    console().print(shown)
+        rows.add_row(plain(name), f"{sum(across.values()):,}", *(f"{number:,}" for number in across.values()))
+    console().print(rows)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from dissensus.arrays import Names
     from dissensus.datasets.sources import Source
 
-
 Paths = Annotated[
     list[str],
     typer.Argument(
@@ -21,19 +20,11 @@ Paths = Annotated[
         help="A folder of images, .npz, idx, CIFAR .bin, or a table of texts; NAME=PATH gives it a name.",
     ),
 ]
-
-
 Shape = Annotated[
     str | None, typer.Option(help="Bring images to channels,height,width.", rich_help_panel="Reading sources")
 ]
-
-
 Item = Annotated[str | None, typer.Option(help="Column of item names.", rich_help_panel="Reading sources")]
-
-
 Text = Annotated[str | None, typer.Option(help="Column of texts.", rich_help_panel="Reading sources")]
-
-
 Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="Reading sources")]
 
 
@@ -53,14 +44,14 @@ def read_sources(
     brought = None
     if shape is not None:
         numbers = shape.replace("x", ",").split(",")
-        if len(numbers) != 3 or not all(each.strip().isdigit() and int(each) > 0 for each in numbers):
+        if len(numbers) != 3 or not all(number.strip().isdigit() and int(number) > 0 for number in numbers):
             raise InputError(f"--shape {shape}: give channels,height,width, such as 1,28,28")
         brought = (int(numbers[0]), int(numbers[1]), int(numbers[2]))
     read = []
-    for given in sources:
-        name, equals, path = given.partition("=")
-        if not equals or Path(given).exists():
-            name, path = "", given
+    for written in sources:
+        name, equals, path = written.partition("=")
+        if not equals or Path(written).exists():
+            name, path = "", written
         if not Path(path).exists():
             near = meant_path(Path(path)) or "; give a source, or NAME=PATH"
             raise InputError(f"{path}: there is no such file or folder{near}")
@@ -70,32 +61,32 @@ def read_sources(
     return read
 
 
-def splits_of(given: str | None, sources: Sequence[Source]) -> Names | None:
+def splits_of(split: str | None, sources: Sequence[Source]) -> Names | None:
     """(items,) the split of each item, from a column of the sources, a list of items, or the sources' names."""
     import numpy as np
 
     from dissensus.errors import InputError, choices
     from dissensus_train.curate.item_list import listed, places, read_items
 
-    if given is None:
+    if split is None:
         return None
     everything = listed(sources)
-    if given == "source":
+    if split == "source":
         return everything.sources
-    if Path(given).is_file():
-        read = read_items(given)
+    if Path(split).is_file():
+        read = read_items(split)
         if (read.sources == "").all() and len(sources) == 1:
             read = type(read)(items=read.items, sources=np.full(len(read), sources[0].name), columns=read.columns)
         split_of = np.full(len(everything), "", dtype=object)
-        split_of[places(read, everything, where=given)] = read.column("split")
+        split_of[places(read, everything, where=split)] = read.column("split")
         if (split_of == "").any():
             missing = everything.items[int((split_of == "").argmax())]
-            raise InputError(f"{given}: item '{missing}' has no split; list every item with its split")
+            raise InputError(f"{split}: item '{missing}' has no split; list every item with its split")
         return split_of.astype(np.str_)
-    without = next((source.name for source in sources if given not in source.columns), None)
+    without = next((source for source in sources if split not in source.columns), None)
     if without is not None:
         raise InputError(
-            f"--split {given}: neither a list of items nor a column of source '{without}'"
-            f"{choices(given, ['source', *next(each.columns for each in sources if each.name == without)])}, or a file"
+            f"--split {split}: neither a list of items nor a column of source '{without.name}'"
+            f"{choices(split, ['source', *without.columns])}, or a file"
         )
-    return np.concatenate([source.columns[given] for source in sources])
+    return np.concatenate([source.columns[split] for source in sources])
