@@ -53,7 +53,7 @@ def linearised(function: Callable[..., Tensor], constants: Sequence[Tensor], vec
         traced = make_fx(functionalize(function))(*constants, vector)
     except RuntimeError:
         # Some networks look at their inputs (whether a mask masks anything), unless they know that they are traced.
-        with _told_of_tracing():
+        with _known_to_trace():
             traced = make_fx(functionalize(function))(*constants, vector)
     graph: Graph = traced.graph
     for node in graph.nodes:
@@ -73,7 +73,7 @@ def linearised(function: Callable[..., Tensor], constants: Sequence[Tensor], vec
 
 
 @contextmanager
-def _told_of_tracing() -> Iterator[None]:
+def _known_to_trace() -> Iterator[None]:
     """Have `torch.compiler.is_compiling` say yes, as it does while a network is exported."""
     before = torch.compiler._is_compiling_flag
     torch.compiler._is_compiling_flag = True

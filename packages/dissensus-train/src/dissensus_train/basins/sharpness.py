@@ -234,9 +234,9 @@ def filter_normalised(measured: Objective, direction: Tensor) -> Tensor:
 def _normalised(part: Tensor, weight: Tensor) -> Tensor:
     if weight.ndim < 2:
         return torch.zeros_like(part)
-    return torch.nn.functional.normalize(part.flatten(1), eps=torch.finfo(part.dtype).tiny) * weight.flatten(1).norm(
-        dim=1, keepdim=True
-    )
+    unit = torch.nn.functional.normalize(part.flatten(1), eps=torch.finfo(part.dtype).tiny)
+    scaled: Tensor = unit * weight.flatten(1).norm(dim=1, keepdim=True)
+    return scaled
 
 
 def _perturbation(measured: Objective, normalisation: str, scale: float, seed: int, number: int) -> Tensor:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain, table
-from dissensus_train.cli.progress import bar_of
+from dissensus.cli.printing import console, json_to, next_step, note, plain, progress_bar, table
 from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
@@ -93,8 +92,8 @@ def measure_with_progress(
     """Measure what is not in the store yet, with a progress bar on a terminal."""
     from dissensus_train.studies.measuring import study_basins
 
-    with bar_of("basins") as told:
-        return study_basins(opened, settings, device=device, over=over, told=told)
+    with progress_bar() as progress:
+        return study_basins(opened, settings, device=device, over=over, progress=progress)
 
 
 def basins_dict(measured: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:

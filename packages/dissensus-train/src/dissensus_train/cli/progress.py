@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.cli.printing import console, note, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from dissensus.progress import Progress, Step
     from dissensus_train.studies import OpenStudy, StudyPlan
@@ -62,21 +61,8 @@ def _with_bar(plan: StudyPlan) -> None:
             pass
 
 
-@contextmanager
-def bar_of(task: str) -> Iterator[Callable[[int, int], None]]:
-    """A listener to how much is done and how much there is: a bar on a terminal once it begins, nothing in a pipe."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
-        row = bar.add_task(task, visible=False)
-        yield lambda done, total: bar.update(row, completed=done, total=total, visible=True)
-
-
-def line_every(seconds: float, say: Callable[[str], None]) -> Callable[[Standing], None]:
-    """A listener that says a line when that much time has passed since the last, and one when all is done."""
-    from dissensus_train.training.standing import in_one_line
-
+def line_every(seconds: float, say: Callable[[str], None]) -> Progress:
+    """Says a line when that much time has passed since the last, and one when all is done."""
     last = time.monotonic()
 
     def progress(step: Step) -> None:

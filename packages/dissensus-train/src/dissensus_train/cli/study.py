@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_alone, next_step, note, plain, table, text_to
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, progress_bar, table, text_to
 from dissensus.errors import InputError
 from dissensus_train.cli.predict import export
-from dissensus_train.cli.progress import bar_of, show_status, status_dict, train_with_progress
+from dissensus_train.cli.progress import show_status, status_dict, train_with_progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,9 +79,9 @@ def run_(
     known = LABELLED_SETS.get(study.dataset or "")
     if known is not None and known.must_be_made():
         note(f"{study.dataset}: the set is made first, once, which takes some minutes")
-    with bar_of("encoding items") as told:
+    with progress_bar() as progress:
         plans = [
-            plan_study(part, store, engine=engine, device=device, shard=part_of, cluster=cluster, told=told)
+            plan_study(part, store, engine=engine, device=device, shard=part_of, cluster=cluster, progress=progress)
             for part in study.parts
         ]
     for plan in plans:
@@ -102,7 +102,7 @@ def run_(
     next_step(f"dissensus report {source}{kept}, or dissensus study export {source}{kept} -o MODEL to predict with it")
 
 
-def _measure(plan: Plan, *, over: Over, quiet: bool) -> None:
+def _measure(plan: StudyPlan, *, over: Over, quiet: bool) -> None:
     """Measure what the study's [basins] and [ood] tables ask for, and show it."""
     opened, device = plan.opened, plan.choice.device
     if opened.study.basins is not None:
@@ -267,13 +267,13 @@ def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over)
         if part.study.folds:
             folds.setdefault(part.study.sources, []).append(part)
     whole = {parts[0].study.name.removesuffix("-fold-1"): score_folds(parts) for parts in folds.values()}
-    for sentence in dict.fromkeys(caution for part in scored for caution in part.cautions):
+    for sentence in dict.fromkeys(caution for one in scored for caution in one.cautions):
         note(sentence)
-    tables = [] if json is None else [_as_json(part) for part in scored]
+    tables = [] if json is None else [_as_json(one) for one in scored]
     if json_alone(json, [*tables, *({"study": name, **folded.to_dict()} for name, folded in whole.items())]):
         return
-    for part in scored:
-        show_scores(part)
+    for one in scored:
+        show_scores(one)
     for name, evaluation in whole.items():
         show_evaluation(evaluation, title=f"{name}, all {evaluation.items:,} items, each by runs that never saw it")
 

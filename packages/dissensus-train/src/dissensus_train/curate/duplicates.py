@@ -165,23 +165,24 @@ def find_duplicates(
     if len(kinds) > 1:
         raise InputError("duplicates: some sources hold texts and some images; look at each kind by itself")
     skipped: dict[int, str] = {}
+    shown: Items | None = None
     if kinds == {True}:
         texts = np.concatenate([np.asarray(source.texts, dtype=np.dtypes.StringDType()) for source in sources])
         shown = Items(names=items.items, texts=(texts,))
-        pairs = _duplicate_texts(texts, near=near, overlap=overlap, numbers=numbers, told=told)
+        pairs = _duplicate_texts(texts, near=near, overlap=overlap, numbers=numbers, progress=progress)
     else:
-        planes, digest, skipped = _looked_at(sources, told)
+        planes, digest, skipped = _looked_at(sources, progress)
         good = np.delete(np.arange(len(items)), list(skipped))
         if skipped and (not skip_bad or not len(good)):
             raise InputError(f"{_listing(list(skipped.values()))}; mend or remove them, or leave them out by skip_bad=")
         items = items.take(good)
         pairs = _duplicate_images(
-            sources, planes[good] if skipped else planes, digest[good], good, near=near, told=told
+            sources, planes[good] if skipped else planes, digest[good], good, near=near, progress=progress
         )
         shown = _images(sources, items.items, good) if encoder is not None else None
     semantic = np.zeros(len(pairs[0]), dtype=np.bool_)
     if encoder is not None and shown is not None:
-        pairs, semantic = _with_meaning(pairs, shown, encoder, meaning, told)
+        pairs, semantic = _with_meaning(pairs, shown, encoder, meaning, progress)
     one, other, exact, similarity = pairs
     group = _components(one, other, len(items))
     return Duplicates(
@@ -231,9 +232,7 @@ def _images(sources: Sequence[Source], names: Names, good: Ints) -> Items:
 
 def _with_meaning(pairs: Pairs, shown: Items, encoder: str, least: float, progress: Progress) -> tuple[Pairs, Mask]:
     """All pairs with those that only an encoder finds, and (pairs,) which those are."""
-    values: Any = encoded(
-        fit_encoder(encoder, shown, folder=Path()), shown, told=lambda done, total: told("encoded items", done, total)
-    )
+    values: Any = encoded(fit_encoder(encoder, shown, folder=Path()), shown, progress=progress)
     values = values.toarray() if isinstance(values, sparse.csr_matrix) else values
     features = np.asarray(values, dtype=np.float32).reshape(len(shown), -1)
     features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
@@ -249,32 +248,23 @@ def _with_meaning(pairs: Pairs, shown: Items, encoder: str, least: float, progre
     return both, ~np.isin(both[0] * len(shown) + both[1], known)
 
 
-def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool, told: Told) -> Pairs:
+def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool, progress: Progress) -> Pairs:
     _, first, content = np.unique(texts, return_index=True, return_inverse=True)
     exact = _pairs(*_chained(content), exact=True)
     if not near:
         return exact
     plain, of_form, form = np.unique(plain_forms(texts[first]), return_index=True, return_inverse=True)
     a, b = _chained(form)
-    told("compared texts", 0, len(texts))
+    progress(Step("compared texts", 0, len(texts)))
     c, d, share = near_texts(texts[first[of_form]], plain, overlap=overlap, numbers=numbers)
-    told("compared texts", len(texts), len(texts))
+    progress(Step("compared texts", len(texts), len(texts)))
     return _together(exact, _pairs(first[a], first[b]), _pairs(first[of_form[c]], first[of_form[d]], share))
 
 
 def _duplicate_images(
-    sources: Sequence[Source], planes: Planes, digest: Any, good: Ints, *, near: bool, told: Told
+    sources: Sequence[Source], planes: Planes, digest: Any, good: Ints, *, near: bool, progress: Progress
 ) -> Pairs:
-    """The pairs of images that can be read, by their places among these.
-
-    Args:
-        sources: all of them.
-        planes: (images, 32, 32) grey values.
-        digest: (images,) hashes of all pixels as they are stored.
-        good: (images,) their places over all sources, rising.
-        near: whether near duplicates count.
-        told: called with what is being done, how much is done and how much there is.
-    """
+    """The pairs of images, of (images, 32, 32) grey values, whose places over all sources are `good`, rising."""
     _, first, content = np.unique(digest, return_index=True, return_inverse=True)
     exact = _pairs(*_chained(content.reshape(-1)), exact=True)
     if not near:
@@ -283,7 +273,7 @@ def _duplicate_images(
     chosen = np.sort(first)
     planes = planes[chosen] if len(chosen) < len(planes) else planes
     drawn = _duplicate_drawings(sources, planes, good[chosen])
-    one, other, similarity = near_images(planes, told=told)
+    one, other, similarity = near_images(planes, progress=progress)
     fresh = ~np.isin(one * len(planes) + other, drawn[0] * len(planes) + drawn[1])
     return _together(
         exact,
@@ -302,10 +292,11 @@ def _duplicate_drawings(sources: Sequence[Source], planes: Planes, place: Ints) 
     sizes: dict[tuple[int, ...], list[tuple[Ints, Planes]]] = {}
     for number, source in enumerate(sources):
         here = drawn[(place[drawn] >= begin[number]) & (place[drawn] < begin[number + 1])]
-        own, shown = (), planes[here]
+        own: tuple[int, ...] = ()
+        shown = planes[here]
         if source.images is not None and max(source.images.shape[2:]) <= 2 * SIDE:
             own = source.images.shape[2:]
-            shown = canvas(source.images[place[here] - begin[number]], own)
+            shown = canvas(source.images[place[here] - begin[number]], source.images.shape[2:])
         sizes.setdefault(own, []).append((here, shown))
     size = np.empty(len(planes), dtype=np.int64)
     parts = []
@@ -323,7 +314,7 @@ def _duplicate_drawings(sources: Sequence[Source], planes: Planes, place: Ints) 
     return np.minimum(one, other), np.maximum(one, other), correlation
 
 
-def _looked_at(sources: Sequence[Source], told: Told) -> tuple[Planes, Any, dict[int, str]]:
+def _looked_at(sources: Sequence[Source], progress: Progress) -> tuple[Planes, Any, dict[int, str]]:
     """(images, 32, 32) grey values, (images,) a hash of all pixels, and by place why an image cannot be read."""
     total = sum(len(source) for source in sources)
     planes = np.zeros((total, SIDE, SIDE), dtype=np.float32)
@@ -344,7 +335,7 @@ def _looked_at(sources: Sequence[Source], told: Told) -> tuple[Planes, Any, dict
                     else:
                         planes[len(digests)] = plane
                     digests.append(digest)
-                told("read images", len(digests), total)
+                progress(Step("read images", len(digests), total))
     return planes, np.array(digests, dtype="V16"), bad
 
 

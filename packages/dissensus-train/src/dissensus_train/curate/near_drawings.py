@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dissensus.progress import silent
 from dissensus_train.curate import near_images as alike
 
 if TYPE_CHECKING:
@@ -68,9 +69,7 @@ def near_drawings(planes: Planes) -> tuple[Ints, Ints, Floats]:
         # Nothing but the whole is compared: there are no poses, and so no parts that change their sign.
         unposed = np.zeros((len(planes), 0), dtype=np.float32)
         description = [alike.described(root, shown.mean(axis=0), shown.var(axis=0)), unposed, unposed, unposed]
-        one, other = alike.nominated(
-            description, description, pool, lambda _done, _all: None, candidates=CANDIDATES, least=_LEAST
-        )
+        one, other = alike.nominated(description, description, pool, silent, candidates=CANDIDATES, least=_LEAST)
         if not len(one):
             return nothing
         likeness, shift = alike.best_shift(

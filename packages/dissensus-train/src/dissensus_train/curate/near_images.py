@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -33,9 +34,9 @@ from dissensus.cores import available_cores
 from dissensus.progress import Step, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from dissensus.arrays import Floats, Ints, Mask
+    from dissensus.arrays import Floats, Ints, Mask, Table
     from dissensus.progress import Progress
 
 SIDE: Final = 32
@@ -173,17 +174,14 @@ def own_threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def judged_pairs(
-    planes: Planes, *, told: Callable[[str, int, int], None] | None = None
-) -> tuple[Ints, Ints, PairEvidence]:
+def judged_pairs(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, Ints, PairEvidence]:
     """The pairs that come to the last step: first place, second place, and what is known of each pair."""
     drawn = are_drawn(planes)
     rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros((0, len(PairEvidence._fields)))]
     if drawn.all():
         return rows[0], rows[0], PairEvidence(*columns[0].T)
-    told = told or (lambda _what, _done, _all: None)
     with own_threads() as pool:
-        one, other, pose, zoom, likeness, shift = _likest(planes, pool, told)
+        one, other, pose, zoom, likeness, shift = _likest(planes, pool, progress)
         place, background = places(one, other, likeness, len(planes), ordinary=_ORDINARY)
         chance = np.maximum(background[one], background[other])
         promising = (place <= _VERIFIED) & (likeness >= _PROMISING) & ~(drawn[one] & drawn[other] & (chance > _CROWDED))
@@ -206,7 +204,7 @@ def judged_pairs(
                 laid[members] = _posed(images[other[pairs[members]]], number)
             return laid
 
-        def verified(begin: int) -> tuple[Ints, Floats]:
+        def verified(begin: int) -> tuple[Ints, Table]:
             pairs = np.arange(begin, min(begin + _PAIRS, len(one)))
             mapping = start[pairs]
             for steps in (_FIRST_STEPS, _STEPS - _FIRST_STEPS):
@@ -221,7 +219,7 @@ def judged_pairs(
         for number, (pairs, evidence) in enumerate(pool.map(verified, range(0, len(one), _PAIRS)), 1):
             rows.append(pairs)
             columns.append(evidence)
-            told("aligned pairs of images", min(number * _PAIRS, len(one)), len(one))
+            progress(Step("aligned pairs of images", min(number * _PAIRS, len(one)), len(one)))
     kept = np.concatenate(rows)
     one, other = one[kept], other[kept]
     return np.minimum(one, other), np.maximum(one, other), PairEvidence(*np.concatenate(columns).T)
@@ -332,9 +330,9 @@ def _cosines(planes: Planes) -> Blocks:
     value = np.where(length > 1, value / np.maximum(length, 1e-6), 0)
     root = np.sign(value) * np.sqrt(np.abs(value))
     mean = np.where((row % 2 == 0) & (column % 2 == 0), root.mean(axis=0), 0)
-    value = described(root, mean, np.square(root).mean(axis=0) - mean**2)
+    made = described(root, mean, np.square(root).mean(axis=0) - mean**2)
     parity = ((0, 0), (1, 0), (0, 1), (1, 1))
-    return [np.ascontiguousarray(value[:, (row % 2 == down) & (column % 2 == right)]) for down, right in parity]
+    return [np.ascontiguousarray(made[:, (row % 2 == down) & (column % 2 == right)]) for down, right in parity]
 
 
 def described(root: Any, mean: Any, variance: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -373,7 +371,7 @@ def nominated(
     one: Blocks,
     other: Blocks,
     pool: ThreadPoolExecutor,
-    told: Callable[[int, int], None],
+    progress: Progress,
     *,
     candidates: int = CANDIDATES,
     least: float = _LEAST,
@@ -436,7 +434,7 @@ def nominated(
     parts = []
     for number, part in enumerate(pool.map(pairs, tasks), 1):
         parts.append(part)
-        told(number * items // len(tasks), items)
+        progress(Step("compared images", number * items // len(tasks), items))
     i, j = np.divmod(np.unique(np.concatenate(parts)), items)
     return i[i != j], j[i != j]
 
@@ -491,7 +489,7 @@ def _likest(planes: Planes, pool: ThreadPoolExecutor, progress: Progress) -> tup
         def part(step: Step, number: int = number) -> None:
             progress(replace(step, done=(number * len(planes) + step.done) // len(comparisons)))
 
-        i, j = nominated(one, other, pool, counted)
+        i, j = nominated(one, other, pool, part)
         first, second = _best_pose(one, other, i, j)
         if one is cosines:
             entries.append((i, j, 2 * first + second, np.full(len(i), share)))
