@@ -76,7 +76,7 @@ def test_everything_says_that_it_is_simulated(made: SimulatedSet) -> None:
     assert "scikit-learn" in made.about["digits"]
     assert made.items.votes is not None
     assert made.items.votes.annotators is not None
-    assert all(str(name).startswith("simulated-") for name in made.items.votes.annotators)
+    assert all(str(name).startswith("simulated-") for name in made.items.votes.annotators.names)
 
 
 def test_a_set_is_made_once_and_read_afterwards(

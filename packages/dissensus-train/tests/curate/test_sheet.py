@@ -78,8 +78,8 @@ def test_annotators_and_agreement_come_from_the_votes() -> None:
 
 def test_votes_of_models_are_said_and_are_in_no_number() -> None:
     votes = simulate_votes(np.full((5, 2), 0.5), np.full(5, 4), annotators=6, seed=0)
-    assert votes.annotator is not None
-    marked = replace(votes, by_model=votes.annotator == 0)
+    assert votes.annotators is not None
+    marked = replace(votes, by_model=votes.annotators.code == 0)
     sheet = datasheet(ITEMS, name="Digits", votes=marked, resamples=100)
     told = f"{marked.n_model_votes} of 20 votes are from models"
     assert told in sheet

@@ -15,6 +15,7 @@ from dissensus.votes import read_votes
 from dissensus_train.studies import read_study
 from dissensus_train.studies.beginning import first_study
 from dissensus_train.studies.data import study_data
+from tests.votes.people import people_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +73,7 @@ def test_a_study_is_of_people_and_says_what_models_gave(folder: Path, tmp_path: 
     assert made.human.classes == alone.human.classes
     assert made.votes is not None
     assert alone.votes is not None
-    np.testing.assert_array_equal(made.votes.annotator, alone.votes.annotator)
+    np.testing.assert_array_equal(people_of(made.votes).code, people_of(alone.votes).code)
     with pytest.raises(InputError, match="are from models"):
         replace(made, votes=read_votes(votes))
     text = first_study(votes, folder / "texts.csv", path=folder / "first.toml")

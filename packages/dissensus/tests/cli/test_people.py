@@ -36,13 +36,15 @@ def run(*arguments: object, command: typer.Typer = app) -> Any:
 def files(tmp_path: Path) -> dict[str, Path]:
     """Votes of 24 people of two countries, what is true of each, and the same in the mean over people."""
     votes, truth = simulated(items=40, people=24, share=0.5, bias=0.5, part=2.0)
-    assert votes.annotator is not None
     assert votes.annotators is not None
-    names = {"item": votes.items[votes.item].tolist(), "annotator": votes.annotators[votes.annotator].tolist()}
-    country = votes.attributes["group"][votes.annotator].tolist()
+    names = {
+        "item": votes.items[votes.item].tolist(),
+        "annotator": votes.annotators.names[votes.annotators.code].tolist(),
+    }
+    country = votes.annotator_attributes["group"][votes.annotators.code].tolist()
     said = [votes.classes[k] for k in votes.label]
     pl.DataFrame({**names, "country": country, "label": said}).write_csv(tmp_path / "votes.csv")
-    table = truth[votes.item, votes.annotator]
+    table = truth[votes.item, votes.annotators.code]
     by_class = {name: table[:, k] for k, name in enumerate(votes.classes)}
     pl.DataFrame({**names, **by_class})[::-1].write_parquet(tmp_path / "people.parquet")
     mean = {name: truth.mean(axis=1)[:, k] for k, name in enumerate(votes.classes)}

@@ -22,7 +22,7 @@ from dissensus.evaluation.metrics.set_level import entropy_spearman
 from dissensus.evaluation.predictions import read_predictions
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.votes.reading import read_votes
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -332,10 +332,9 @@ def test_where_the_same_people_judged_all_items_the_headline_is_over_people_too(
     votes = Votes(
         item=np.repeat(np.arange(items, dtype=np.int32), annotators),
         label=label.ravel(),
-        annotator=np.tile(np.arange(annotators, dtype=np.int32), items),
         items=np.arange(items),
         classes=CLASSES,
-        annotators=np.arange(annotators),
+        annotators=Annotators(np.tile(np.arange(annotators, dtype=np.int32), items), np.arange(annotators)),
     )
     human = frequency(votes)
     given = {"a": truth, "b": 0.5 * truth + 0.5 * habit.mean(axis=0)}
@@ -388,11 +387,13 @@ def test_annotator_groups_are_held_against_their_own_votes_with_their_own_limits
     votes = Votes(
         item=item,
         label=label,
-        annotator=np.tile(np.arange(annotators, dtype=np.int32), items),
         items=np.arange(items),
         classes=CLASSES,
-        annotators=np.arange(annotators),
-        attributes={"age": np.array(["old"] * 3 + ["young"] * 9, dtype=np.dtypes.StringDType())},
+        annotators=Annotators(
+            np.tile(np.arange(annotators, dtype=np.int32), items),
+            np.arange(annotators),
+            {"age": np.array(["old"] * 3 + ["young"] * 9, dtype=np.dtypes.StringDType())},
+        ),
     )
     human = frequency(votes)
     made = by_attribute(human, votes, "age", least=1)
@@ -444,12 +445,11 @@ def people_with_unsure() -> Votes:
     return Votes(
         item=np.array([0, 0, 0, 1, 1], dtype=np.int32),
         label=np.array([0, 1, 0, 1, 0], dtype=np.int32),
-        annotator=np.array([0, 0, 1, 0, 1], dtype=np.int32),
         judgement=np.array([0, 0, 1, 2, 3], dtype=np.int32),
         unsure=np.array([False, True, False, False, False]),
         items=np.arange(2),
         classes=("no", "yes"),
-        annotators=np.arange(2),
+        annotators=Annotators(np.array([0, 0, 1, 0, 1], dtype=np.int32), np.arange(2)),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.responses import NO, UNSURE
 from dissensus.votes.columns import SYNONYMS
-from dissensus.votes.table import NONE, Votes
+from dissensus.votes.table import NONE, Annotators, Votes
 from dissensus_collect.store.database import FILE, existing_file
 from dissensus_collect.work.participants import final_answers
 
@@ -210,7 +210,9 @@ def collected_votes(cursor: Any, project: Project, *, question: int = 0) -> Vote
     if not len(found):
         raise InputError(f"{project.folder}: no judgement has been collected yet; open the annotator link first")
     votes = votes_of_judgements(found, project, items=names_of_items(cursor), annotators=pseudonyms(cursor))
-    return replace(votes, attributes=_attributes(cursor, project, np.unique(found.annotator)))
+    assert votes.annotators is not None
+    attributes = _attributes(cursor, project, np.unique(found.annotator))
+    return replace(votes, annotators=replace(votes.annotators, attributes=attributes))
 
 
 def _attributes(cursor: Any, project: Project, ids: Ints) -> dict[str, Names]:
@@ -246,8 +248,7 @@ def votes_of_judgements(
             items=item_names,
             classes=tuple(map(str, asked.scale.values)),
             ordered=True,
-            annotator=annotator,
-            annotators=annotator_names,
+            annotators=Annotators(annotator, annotator_names),
             seconds=found.seconds,
         )
     single = asked.is_choice
@@ -265,8 +266,7 @@ def votes_of_judgements(
         label=label.astype(np.int32),
         items=item_names,
         classes=project.classes.names if single else (*project.classes.names, NONE),
-        annotator=annotator[judgement],
-        annotators=annotator_names,
+        annotators=Annotators(annotator[judgement], annotator_names),
         unsure=unsure,
         judgement=None if single else judgement.astype(np.int32),
         seconds=found.seconds,

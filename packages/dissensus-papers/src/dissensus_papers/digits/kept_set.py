@@ -12,7 +12,7 @@ from dissensus.array_file import read_npz
 from dissensus.datasets import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.schemes import weighted
-from dissensus.votes.table import NONE, Votes
+from dissensus.votes.table import NONE, Annotators, Votes
 from dissensus.whole_file import whole_folder
 from dissensus_papers.digits.digits import DIGITS
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Names, Table
 
 SPLITS: Final = ("train", "validation", "test")
-VOTES: Final = ("item", "label", "annotator", "unsure", "judgement", "seconds")
+VOTES: Final = ("item", "label", "unsure", "judgement", "seconds")
 """The columns of the votes that are kept."""
 
 
@@ -73,7 +73,9 @@ def _assembled(arrays: Mapping[str, Any], about: dict[str, Any]) -> SimulatedSet
     votes = Votes(
         **{name: arrays[f"votes_{name}"] for name in VOTES},
         items=np.strings.add(np.strings.add(source, "-"), _numbers(len(source))),
-        annotators=np.strings.add("simulated-", _numbers(len(arrays["checked"]))),
+        annotators=Annotators(
+            arrays["votes_annotator"], np.strings.add("simulated-", _numbers(len(arrays["checked"])))
+        ),
         classes=(*DIGITS, NONE),
         none=len(DIGITS),
     )

@@ -180,7 +180,9 @@ def _make(digits: Digits, recipe: Recipe) -> tuple[dict[str, Any], dict[str, Any
         "panel": panel.note,
         "recipe": asdict(recipe),
     }
-    return {**arrays, **{f"votes_{name}": getattr(panel.votes, name) for name in VOTES}}, about
+    assert panel.votes.annotators is not None
+    columns = {name: getattr(panel.votes, name) for name in VOTES} | {"annotator": panel.votes.annotators.code}
+    return {**arrays, **{f"votes_{name}": column for name, column in columns.items()}}, about
 
 
 def _source(name: str, images: Any, labels: Any) -> Source:

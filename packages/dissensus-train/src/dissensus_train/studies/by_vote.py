@@ -58,11 +58,10 @@ def vote_predictions(result: RunResult, data: TrainingData, split: str) -> VoteP
         split: one that is not trained on, where the model knows people.
     """
     assert data.votes is not None, "votes that are predicted are there"
+    assert data.votes.annotators is not None, "who cast them is known"
     rows = votes_of_split(data, split)
-    item, annotator = data.votes.item[rows], data.votes.annotator
-    assert annotator is not None, "who cast them is known"
     said = _of_votes(result.predictions[split], result.by_vote.get(split), data, split)
-    return VotePredictions(item, annotator[rows], said.astype(np.float64))
+    return VotePredictions(data.votes.item[rows], data.votes.annotators.code[rows], said.astype(np.float64))
 
 
 def score_by_vote(systems: Mapping[str, StudySystem], data: TrainingData, split: str) -> dict[str, VoteScore]:
@@ -74,10 +73,10 @@ def score_by_vote(systems: Mapping[str, StudySystem], data: TrainingData, split:
         split: what is predicted.
     """
     votes = data.votes
-    if votes is None or votes.annotator is None:
+    if votes is None or votes.annotators is None:
         return {}
     rows = votes_of_split(data, split)
-    mean = partial(mean_over_votes, item=votes.item[rows], annotator=votes.annotator[rows])
+    mean = partial(mean_over_votes, item=votes.item[rows], annotator=votes.annotators.code[rows])
     scores = {name: _mean_scores(system, data, split) for name, system in systems.items()}
     made = {}
     for name, system in systems.items():

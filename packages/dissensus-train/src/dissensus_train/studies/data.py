@@ -156,13 +156,14 @@ def _own(study: Study) -> LabelledItems:
 def _own_votes(study: Study) -> Votes:
     from dissensus.votes.reading import read_votes
 
-    path, known = study.folder / str(study.votes), [model.people for model in study.annotator_models]
-    named = dict.fromkeys(name for people in known for name in (people.by, *people.population) if name)
+    path, models = study.folder / str(study.votes), [model.people for model in study.annotator_models]
+    named = dict.fromkeys(name for people in models for name in (people.by, *people.population) if name)
     try:
         votes = read_votes(path, format=study.format)
-        missing = [name for name in named if name not in votes.attributes]
+        known = votes.annotator_attributes
+        missing = [name for name in named if name not in known]
         # What describes annotators is a column like any other until a model asks for it.
-        return read_votes(path, format=study.format, attributes=[*votes.attributes, *missing]) if missing else votes
+        return read_votes(path, format=study.format, attributes=[*known, *missing]) if missing else votes
     except InputError as error:
         # What is an option of the command line is a key of the study file here.
         told = re.sub(r"--format (\w[\w-]*)", r'format = "\1" under [dataset]', str(error))
@@ -255,7 +256,7 @@ def in_order_of_names(votes: Votes) -> Votes:
     A file whose rows were shuffled is the same study: the same splits, the same smaller panels, the same runs.
     """
     votes = votes.take_items(np.argsort(votes.items, kind="stable"))
-    who: Any = 0 if votes.annotators is None else np.argsort(np.argsort(votes.annotators, kind="stable"))
+    who: Any = 0 if votes.annotators is None else np.argsort(np.argsort(votes.annotators.names, kind="stable"))
     annotator = np.zeros(votes.n_judgements) if votes.judgement_annotator is None else who[votes.judgement_annotator]
     # What a judgement says, in one number that does not depend on the order of its votes.
     said = np.random.default_rng(0).integers(2**62, size=2 * len(votes.classes))

@@ -151,7 +151,7 @@ def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str =
     trained = np.zeros(len(votes.items), dtype=np.bool_)
     trained[training] = True
     heard = np.bincount(votes.judgement_annotator[trained[votes.judgement_item]], minlength=len(votes.annotators))
-    called = _attribute(votes, people.by, name=name) if people.by else votes.annotators
+    called = _attribute(votes, people.by, name=name) if people.by else votes.annotators.names
     units = np.unique(called[heard > 0])
     place = places_of(called, units)
     unit = np.where(place < 0, len(units), place)
@@ -162,10 +162,11 @@ def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str =
 
 
 def _attribute(votes: Votes, wanted: str, *, name: str) -> Names:
-    if wanted not in votes.attributes:
-        known = ", ".join(votes.attributes) or "none"
+    attributes = votes.annotator_attributes
+    if wanted not in attributes:
+        known = ", ".join(attributes) or "none"
         raise InputError(f"{name}: annotators have no attribute '{wanted}'; there is: {known}")
-    return votes.attributes[wanted]
+    return attributes[wanted]
 
 
 def _stated(votes: Votes, population: Mapping[str, Mapping[str, float]], heard: Floats, *, name: str) -> Floats:

@@ -217,7 +217,8 @@ def data_fingerprint(
         digest.update(np.ascontiguousarray(each.counts).data)
     votes = data.panels.get(target, data.votes)
     if votes is not None and ":" in delivery:
-        for column in (votes.item, votes.label, votes.unsure, votes.judgement, votes.annotator):
+        annotator = None if votes.annotators is None else votes.annotators.code
+        for column in (votes.item, votes.label, votes.unsure, votes.judgement, annotator):
             digest.update(b"none" if column is None else np.ascontiguousarray(column).data)
     elif votes is not None and reads_votes(delivery, labels):
         for part in ordered_judgements(votes, labels.scheme):
@@ -266,12 +267,12 @@ def held_out_votes(run: Run, data: TrainingData, device: torch.device) -> dict[s
         return {}
     panel, votes = panel_in(data, run.people), data.votes
     assert votes is not None, "a panel is made of votes"
-    assert votes.annotator is not None, "a panel is made of votes that are not anonymous"
+    assert votes.annotators is not None, "a panel is made of votes that are not anonymous"
     found = {}
     for name in data.splits:
         if name != TRAIN:
             rows = votes_of_split(data, name)
-            asked = votes.item[rows].astype(np.int64), panel.unit[votes.annotator[rows]]
+            asked = votes.item[rows].astype(np.int64), panel.unit[votes.annotators.code[rows]]
             found[name] = (torch.from_numpy(asked[0]).to(device), torch.from_numpy(asked[1]).to(device))
     return found
 

@@ -198,7 +198,8 @@ def evaluate(
         )
         if to_screen:
             again = f"dissensus evaluate --per annotator --votes {votes} --predictions {predictions}"
-            next_step(f"{again} --figure groups.svg" if read.attributes else f"{again} --attribute COLUMN, for groups")
+            more = "--figure groups.svg" if read.annotator_attributes else "--attribute COLUMN, for groups"
+            next_step(f"{again} {more}")
         return
     hard = None
     if majority is not None:
@@ -344,7 +345,7 @@ def _strata(
     for name in names:
         if name in STRATA:
             made[name] = STRATA[name](human)
-        elif name in votes.attributes:
+        elif name in votes.annotator_attributes:
             made[name] = by_attribute(human, votes, name, scheme=scheme, least=least)
             for sentence in groups_of(votes, name, least=least).told:
                 note(sentence)

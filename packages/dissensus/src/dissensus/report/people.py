@@ -75,7 +75,7 @@ def who_disagrees(subject: Subject, *, seed: int) -> WhoDisagrees | None:
     predicted = item_predictions(votes, subject.people.items, subject.mean(best))
     if not len(predicted):
         return None
-    groups = {name: groups_of(votes, name, least=subject.least_people) for name in votes.attributes}
+    groups = {name: groups_of(votes, name, least=subject.least_people) for name in votes.annotator_attributes}
     chosen = {name: each for name, each in groups.items() if each.shown.sum() > 1 and len(each.names) <= MOST_GROUPS}
     scored = evaluate_people(
         votes,
@@ -179,7 +179,7 @@ def _map(placed: PeopleMap, votes: Votes, groups: Groups | None) -> Section:
     for rank, k in enumerate(order.tolist()):
         person = int(placed.people[k])
         row: Record = {
-            "who": _cut(str(votes.annotators[person]), 24),
+            "who": _cut(str(votes.annotators.names[person]), 24),
             "kind": _kind(placed, k, groups, person),
             **_ends(placed, k, 0, "x"),
             **({"y": rank} if flat else _ends(placed, k, 1, "y")),
@@ -249,7 +249,8 @@ def _people_table(placed: PeopleMap, votes: Votes) -> Table:
     order = np.argsort(-np.abs(placed.place[:, 0]), kind="stable").tolist()
     records = []
     for k in order:
-        record: dict[str, Any] = {"annotator": str(votes.annotators[placed.people[k]]), "votes": int(placed.votes[k])}
+        name = str(votes.annotators.names[placed.people[k]])
+        record: dict[str, Any] = {"annotator": name, "votes": int(placed.votes[k])}
         for axis, name in enumerate(names):
             record |= {
                 name: float(placed.place[k, axis]),

@@ -161,7 +161,7 @@ def _annotators(votes: Votes | None) -> Any:
 
 def are_columns(votes: Votes) -> bool:
     """Whether annotators are only the numbered columns of a table: nothing says that a column is one person."""
-    names = [] if votes.annotators is None else votes.annotators.tolist()
+    names = [] if votes.annotators is None else votes.annotators.names.tolist()
     return bool(names) and all(re.fullmatch(r"(?i)(column|col|vote|answer)[ _]?\d+", str(name)) for name in names)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dissensus.votes.sampling import subsample as subsample
     from dissensus.votes.simulate import simulate_responses as simulate_responses
     from dissensus.votes.simulate import simulate_votes as simulate_votes
+    from dissensus.votes.table import Annotators as Annotators
     from dissensus.votes.table import Votes as Votes
     from dissensus.votes.table import votes_from_counts as votes_from_counts
     from dissensus.votes.writing import write_votes as write_votes

@@ -276,11 +276,14 @@ def _understand_table(table: Table, options: Options) -> Reading:
         alike += [f"the label {name!r} holds characters that cannot be seen" for name in unseen]
         odd = [word for word in MISSING if word in votes.classes] if options.missing is None else []
         alike += [f"the label '{word}' looks like a missing one, and is kept as a class" for word in odd]
-    if votes.annotators is not None and votes.annotator is not None and votes.annotators.dtype.kind == "T":
-        often = np.bincount(votes.annotator, minlength=len(votes.annotators))
-        alike += variants(votes.annotators.tolist(), often.tolist(), what="annotators")
-    for what, names in (("item", votes.items), ("annotator", votes.annotators)):
-        if names is not None and names.dtype.kind == "T":
+    named = {"item": votes.items}
+    if votes.annotators is not None:
+        named["annotator"] = votes.annotators.names
+        if named["annotator"].dtype.kind == "T":
+            often = np.bincount(votes.annotators.code, minlength=len(votes.annotators))
+            alike += variants(named["annotator"].tolist(), often.tolist(), what="annotators")
+    for what, names in named.items():
+        if names.dtype.kind == "T":
             odd = [word for word in MISSING if (names == word).any()]
             alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
     return replace(reading, notes=(*reading.notes, *alike))

@@ -14,6 +14,7 @@ from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.evaluation.stand_in import named_answers, stand_in
 from tests.evaluation.stand_in.test_alternative_annotator import crowd
+from tests.votes.people import with_people
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,11 +63,8 @@ def test_agreement_is_with_the_same_others() -> None:
 
 def test_where_it_fails_are_the_classes_items_and_groups_it_gets_wrong() -> None:
     votes, models = two_models()
-    votes = replace(
-        votes,
-        attributes={"country": np.array(["x", "x", "x", "y", "y"], dtype=TEXT)},
-        item_attributes={"source": np.where(np.arange(120) % 2, "news", "talk").astype(TEXT)},
-    )
+    votes = with_people(votes, attributes={"country": np.array(["x", "x", "x", "y", "y"], dtype=TEXT)})
+    votes = replace(votes, item_attributes={"source": np.where(np.arange(120) % 2, "news", "talk").astype(TEXT)})
     lazy = stand_in(votes, models, resamples=20, least_people=2).models["lazy"]
     parts = {(each.of, each.name): each for each in lazy.parts}
     assert set(parts) == {
@@ -86,11 +84,8 @@ def test_where_it_fails_are_the_classes_items_and_groups_it_gets_wrong() -> None
 
 def test_groups_and_domains_have_a_verdict_each() -> None:
     votes, models = two_models()
-    votes = replace(
-        votes,
-        attributes={"country": np.array(["x", "x", "x", "y", "y"], dtype=TEXT)},
-        item_attributes={"source": np.where(np.arange(120) % 2, "news", "talk").astype(TEXT)},
-    )
+    votes = with_people(votes, attributes={"country": np.array(["x", "x", "x", "y", "y"], dtype=TEXT)})
+    votes = replace(votes, item_attributes={"source": np.where(np.arange(120) % 2, "news", "talk").astype(TEXT)})
     by_group = stand_in(votes, models, by="country", least_people=2, resamples=0).models["good"]
     assert set(by_group.test.by_part()) == {"x", "y"}
     by_domain = stand_in(votes, models, by="source", resamples=0).models["lazy"]

@@ -172,7 +172,7 @@ def evaluate_people(
         only_common: score the votes that every system predicts; without it a vote that one lacks is refused.
         seed: of the permutation tests.
     """
-    if votes.annotator is None or votes.annotators is None:
+    if votes.annotators is None:
         raise InputError("votes: they are anonymous, so nobody can be told apart; give votes with annotators")
     if votes.judgement is not None:
         raise InputError(
@@ -181,12 +181,12 @@ def evaluate_people(
     if not systems or not all(map(len, systems.values())):
         raise InputError("people: there are no predictions; give at least one system, and a row a vote")
     rows, aligned, notes = align_votes(votes, systems, only_common=only_common)
-    human, item, annotator = votes.label[rows], votes.item[rows], votes.annotator[rows]
+    human, item, annotator = votes.label[rows], votes.item[rows], votes.annotators.code[rows]
     tables = {**aligned, OWN: own_frequencies(votes, rows, training=training), OTHERS: other_votes(votes, rows)}
     where = "in the training votes" if training is not None else "in all their other votes (leave one out)"
     notes.append(f"{OWN}: how often each person chooses each class {where}, drawn towards everybody's")
     notes.append(f"{OTHERS}: what everybody else said of the item, drawn towards how often each class is chosen")
-    named = list(votes.attributes if attributes is None else attributes)
+    named = list(votes.annotator_attributes if attributes is None else attributes)
     if len(named) > 1:
         notes.append(
             f"{len(named)} attributes of people are tested: by chance alone, each p-value falls below 0.05 for one "
@@ -202,7 +202,7 @@ def evaluate_people(
     headline = next(iter(kept[system]))
     who: dict[str, Any] = {"item": item, "annotator": annotator}
     first = kept[system]
-    by_person, between = _by_person(votes.annotators, first, annotator)
+    by_person, between = _by_person(votes.annotators.names, first, annotator)
     # A group is as large as those of it whose votes are scored.
     scored = votes.take_judgements(rows)
     return PeopleEvaluation(
@@ -248,19 +248,18 @@ def item_predictions(votes: Votes, items: Names, probabilities: Table) -> VotePr
     """
     from dissensus.arrays import places_of
 
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     place = places_of(votes.items, items)[votes.item]
     rows = np.flatnonzero(place >= 0)
-    return VotePredictions(votes.item[rows], votes.annotator[rows], np.asarray(probabilities[place[rows]]))
+    return VotePredictions(votes.item[rows], votes.annotators.code[rows], np.asarray(probabilities[place[rows]]))
 
 
 def align_votes(
     votes: Votes, systems: Mapping[str, VotePredictions], *, only_common: bool = False
 ) -> tuple[Ints, dict[str, Table], list[str]]:
     """The votes that are scored, each system's (votes, classes) probabilities for them, and notes."""
-    assert votes.annotator is not None
     assert votes.annotators is not None
-    pair = votes.item.astype(np.int64) * len(votes.annotators) + votes.annotator
+    pair = votes.item.astype(np.int64) * len(votes.annotators) + votes.annotators.code
     places = {}
     for name, each in systems.items():
         predicted = each.item.astype(np.int64) * len(votes.annotators) + each.annotator
@@ -276,8 +275,8 @@ def align_votes(
             vote = missing[0]
             raise InputError(
                 f"{name}: {missing.size:,} votes have no prediction, first item {votes.items[votes.item[vote]]} by "
-                f"annotator {votes.annotators[votes.annotator[vote]]}; predict every vote, or evaluate only the common "
-                "ones (--only-common)"
+                f"annotator {votes.annotators.names[votes.annotators.code[vote]]}; predict every vote, or evaluate "
+                "only the common ones (--only-common)"
             )
         spare = len(systems[name]) - len(np.unique(place[place >= 0]))
         if spare:

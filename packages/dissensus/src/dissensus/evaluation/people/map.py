@@ -80,12 +80,12 @@ def people_map(votes: Votes, *, seed: Seed = 0) -> PeopleMap:
         votes: with annotators, one vote a judgement.
         seed: of resamples and of votes dealt out at random.
     """
-    if votes.annotator is None or votes.annotators is None:
+    if votes.annotators is None:
         raise InputError("map of people: the votes are anonymous; give votes with annotators")
     rng = np.random.default_rng(seed)
     rows, people, left_out = _chosen(votes, rng)
     item = np.unique(votes.item[rows], return_inverse=True)[1]
-    who = np.searchsorted(people, votes.annotator[rows])
+    who = np.searchsorted(people, votes.annotators.code[rows])
     said = np.eye(len(votes.classes))[votes.label[rows]]
     lean = beyond_item(said, item)
     x = beyond_item(votes.scale[votes.label[rows]][:, None], item) if votes.ordered else lean
@@ -140,15 +140,14 @@ def people_map(votes: Votes, *, seed: Seed = 0) -> PeopleMap:
 
 def _chosen(votes: Votes, rng: np.random.Generator) -> tuple[Ints, Ints, list[str]]:
     """The votes that count, who cast them, and sentences on who was left out."""
-    assert votes.annotator is not None
     assert votes.annotators is not None
     left_out = []
-    cast = np.bincount(votes.annotator, minlength=len(votes.annotators))
+    cast = np.bincount(votes.annotators.code, minlength=len(votes.annotators))
     people = np.sort(np.argsort(-cast, kind="stable")[:MOST_PEOPLE])
     people = people[cast[people] > 0]
     if (cast > 0).sum() > people.size:
         left_out.append(f"the {people.size} people who judged most are placed, of {int((cast > 0).sum()):,}")
-    mine = np.isin(votes.annotator, people)
+    mine = np.isin(votes.annotators.code, people)
     size = np.bincount(votes.item[mine], minlength=len(votes.items))
     # Of two votes on an item nothing is left beyond the item.
     items = rng.permutation(np.flatnonzero(size >= 3))
@@ -156,7 +155,7 @@ def _chosen(votes: Votes, rng: np.random.Generator) -> tuple[Ints, Ints, list[st
     if fitting.size < items.size:
         left_out.append(f"{fitting.size:,} of {items.size:,} items count, drawn at random")
     rows = np.flatnonzero(mine & np.isin(votes.item, fitting))
-    return rows, np.unique(votes.annotator[rows]).astype(np.int64), left_out
+    return rows, np.unique(votes.annotators.code[rows]).astype(np.int64), left_out
 
 
 class Pairs:
@@ -266,11 +265,11 @@ def parted_items(
         most: how many items are told.
         seed: of the deals.
     """
-    assert votes.annotator is not None
-    rows = np.flatnonzero(group[votes.annotator] >= 0)
-    cell = votes.item[rows].astype(np.int64) * groups + group[votes.annotator[rows]]
+    assert votes.annotators is not None
+    rows = np.flatnonzero(group[votes.annotators.code] >= 0)
+    cell = votes.item[rows].astype(np.int64) * groups + group[votes.annotators.code[rows]]
     rows = rows[np.bincount(cell, minlength=1)[cell] >= least]
-    item, label, member = votes.item[rows], votes.label[rows], group[votes.annotator[rows]]
+    item, label, member = votes.item[rows], votes.label[rows], group[votes.annotators.code[rows]]
     items, classes = len(votes.items), len(votes.classes)
 
     def table(member: Ints | Codes) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -80,7 +80,7 @@ def read_vote_predictions(
     columns = [name for name in rows.table.columns if name not in votes.classes]
     items = require("item", item if item in columns else None, columns, path=rows.path)
     people = require("annotator", annotator if annotator in columns else None, columns, path=rows.path)
-    who, notes = _places(rows, people, votes.annotators, what="annotator", only_common=only_common)
+    who, notes = _places(rows, people, votes.annotators.names, what="annotator", only_common=only_common)
     what, more = _places(rows, items, votes.items, what="item", only_common=only_common)
     kept = np.flatnonzero((who >= 0) & (what >= 0))
     if not kept.size:
@@ -103,8 +103,8 @@ def read_vote_predictions(
         again = int(np.setdiff1d(np.arange(pair.size), first)[0])
         raise InputError(
             f"{rows.where(int(kept[again]))}: item {votes.items[what[kept[again]]]} by annotator "
-            f"{votes.annotators[who[kept[again]]]} has a row already, and so have {int((times > 1).sum()):,} pairs; "
-            "give one row for each item and annotator"
+            f"{votes.annotators.names[who[kept[again]]]} has a row already, and so have "
+            f"{int((times > 1).sum()):,} pairs; give one row for each item and annotator"
         )
     return ReadVotePredictions(
         VotePredictions(what[kept], who[kept], np.asarray(probabilities[kept])),

@@ -106,8 +106,8 @@ def voted_answers(votes: Votes) -> dict[str, Answers]:
         )
     if models.judgement is not None or models.unsure is not None or models.none is not None:
         raise InputError("stand-in: a model answers one class an item, and these votes hold several, or unsure")
-    names = [KINDS[1]] if models.annotators is None else [str(name) for name in models.annotators.tolist()]
-    who = np.zeros(len(models), dtype=np.int32) if models.annotator is None else models.annotator
+    names = [KINDS[1]] if models.annotators is None else [str(name) for name in models.annotators.names.tolist()]
+    who = np.zeros(len(models), dtype=np.int32) if models.annotators is None else models.annotators.code
     given = np.unique(who.astype(np.int64) * len(models.items) + models.item, return_index=True)[1]
     if given.size < len(models):
         again = int(np.setdiff1d(np.arange(len(models)), given)[0])

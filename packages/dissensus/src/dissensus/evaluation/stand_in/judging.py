@@ -197,7 +197,7 @@ def stand_in(
     chosen: Score = score if score is not None else "rmse" if votes.ordered else "accuracy"
     told = {"accuracy": "share of the others who say the same", "rmse": "minus the RMSE from the others"}
     groups = domains = None
-    if by is not None and by in votes.attributes:
+    if by is not None and by in votes.annotator_attributes:
         found = groups_of(votes, by, least=least_people)
         if found.hidden:
             raise InputError(f"stand-in: {found.hidden}, so that they cannot be compared within their group")
@@ -205,7 +205,7 @@ def stand_in(
     elif by is not None and by in votes.item_attributes:
         domains = votes.item_attributes[by]
     elif by is not None:
-        known = (*votes.attributes, *votes.item_attributes)
+        known = (*votes.annotator_attributes, *votes.item_attributes)
         remedy = choices(by, known) if known else "; keep its column with --attribute or --keep"
         raise InputError(f"stand-in: neither annotators nor items have an attribute '{by}'{remedy}")
     judged = {}
@@ -267,12 +267,12 @@ def _saved(votes: Votes, answers: Answers, domains: Any | None, *, resamples: in
 
 def _parts(votes: Votes, aligned: Alignment, *, least_people: int) -> tuple[Part, ...]:
     """By the class that most people chose, by groups of annotators, and by attributes of items with few values."""
-    assert votes.annotator is not None
-    item, who = votes.item[aligned.vote], votes.annotator[aligned.vote]
+    assert votes.annotators is not None
+    item, who = votes.item[aligned.vote], votes.annotators.code[aligned.vote]
     parts: list[Part] = []
     if len(votes.classes) <= MOST_VALUES:
         parts += _part("class", votes.classes, majority_class(votes)[item].astype(np.int64), aligned)
-    for name in votes.attributes:
+    for name in votes.annotators.attributes:
         groups = groups_of(votes, name, least=least_people)
         some = groups.shown[groups.group[who]]
         parts += _part(name, groups.names, np.where(some, groups.group[who], -1), aligned)
