@@ -223,8 +223,9 @@ def test_five_guesses_of_somebody_who_knows_scikit_learn_work_or_are_answered_by
     with pytest.raises(dis.InputError, match=r"dis\.evaluate\(votes, predictions\)"):
         dis.evaluate(model, frame)
     assert dis.agreement(frame, resamples=0)["krippendorff_alpha_nominal"].value < 1
-    with pytest.raises(dis.InputError, match=r"dis\.label\(dis\.read_votes\(table, item="):
-        dis.label(frame, worker="worker")
+    renamed = frame.rename(columns={"item": "what", "worker": "who", "label": "said"})
+    by_name = dis.label(renamed, item="what", annotator="who", label="said")
+    assert np.array_equal(by_name.probabilities, labels.probabilities)
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def table_in_memory(source: Any) -> Table:
     if not isinstance(frame, pl.DataFrame):
         raise InputError(
             f"{_TABLE}: a {type(source).__name__} cannot be read as one; give a path, an open file, a frame of pandas, "
-            "Polars or Arrow, a Hugging Face dataset, or a list of dictionaries"
+            "Polars or Arrow, a Hugging Face dataset, or a list of dictionaries; of counts, give dis.votes_from_counts"
         )
     return Table(_TABLE, frame.columns, held=frame)
 

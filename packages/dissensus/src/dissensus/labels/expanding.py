@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.arrays import column_names
 from dissensus.errors import InputError
 from dissensus.votes.table import Votes
 
@@ -34,6 +35,10 @@ def expand(labels: Any) -> tuple[Ints, Ints, Floats]:
 
         With scikit-learn: `LogisticRegression().fit(X[row], y, sample_weight=weight)`.
     """
+    if column_names(labels) is not None:
+        raise InputError(
+            "expand: of a table of votes give dis.label(table), of a table of counts the array of its numbers"
+        )
     weights = np.asarray(labels.counts if isinstance(labels, Votes) else labels, dtype=np.float64)
     if weights.ndim != 2 or not (np.isfinite(weights) & (weights >= 0)).all():
         raise InputError(

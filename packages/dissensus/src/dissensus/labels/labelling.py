@@ -43,7 +43,7 @@ def label(votes: Votes | Any, scheme: str = "frequency", **options: Any) -> Labe
     Args:
         votes: who said what, or what `read_votes` reads: a frame, a list of dictionaries, a path.
         scheme: one of `SCHEMES`.
-        options: what this scheme takes: `SCHEMES[scheme].options`.
+        options: what this scheme takes, `SCHEMES[scheme].options`; and of a table, what `read_votes` takes (`item=`).
 
     Examples:
         >>> from dissensus.votes import read_votes
@@ -55,17 +55,15 @@ def label(votes: Votes | Any, scheme: str = "frequency", **options: Any) -> Labe
     if not isinstance(votes, Votes):
         from dissensus.votes.reading import read_votes
 
-        votes = read_votes(votes)
+        named = inspect.signature(read_votes).parameters
+        votes = read_votes(votes, **{name: options.pop(name) for name in [*options] if name in named})
     if scheme not in SCHEMES:
         raise InputError(f"'{scheme}' is not a scheme{choices(scheme, SCHEMES)}")
     chosen = SCHEMES[scheme]
     unknown = [name for name in options if name not in chosen.options]
     if unknown:
         known = ", ".join(chosen.options) or "none"
-        raise InputError(
-            f"scheme {scheme}: it has no option '{unknown[0]}'; its options: {known}. Columns of a table are named "
-            "where it is read: dis.label(dis.read_votes(table, item=..., annotator=..., label=...))"
-        )
+        raise InputError(f"scheme {scheme}: it has no option '{unknown[0]}'; its options: {known}")
     return chosen.make(votes, **options)
 
 
