@@ -27,7 +27,7 @@ Place = tuple[str | int, ...]
 
 # msgspec passes frozen on to classes of the class; type checkers need to be told.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TomlTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of a file: its keys, with types and defaults. Its `__post_init__` says what else must hold."""
 
 
@@ -298,7 +298,7 @@ def table_of(kind: type, what: str, **others: Any) -> type[msgspec.Struct]:
         keys.append((each.name, hint | None, None) if more else (each.name, hint, default))
     attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:")
     return msgspec.defstruct(
-        kind.__name__, keys, bases=(Table,), namespace={"__doc__": what + "\n\n" + "".join(attributes[1:])}
+        kind.__name__, keys, bases=(TomlTable,), namespace={"__doc__": what + "\n\n" + "".join(attributes[1:])}
     )
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import asdict, force_setattr, replace
 
 from dissensus.errors import InputError, choices
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
-from dissensus.toml_file import Table, TableError, TomlFile, known_keys, no_such
+from dissensus.toml_file import TableError, TomlFile, TomlTable, known_keys, no_such
 from dissensus_collect.project.language import NAMES, language
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Gold:
     feedback: str = ""
 
 
-class Items(Table):
+class Items(TomlTable):
     """What is shown: images, or texts.
 
     Attributes:
@@ -85,7 +85,7 @@ class Items(Table):
             raise TableError("images", "or texts must be given, but not both: a project shows one or the other")
 
 
-class Classes(Table):
+class Classes(TomlTable):
     """What annotators say of an item.
 
     Attributes:
@@ -108,7 +108,7 @@ class Classes(Table):
         known_keys("words", self.words, RESPONSES)
 
 
-class Scale(Table):
+class Scale(TomlTable):
     """The steps of the layout `rating`; more yes than no lies above the middle.
 
     Attributes:
@@ -140,7 +140,7 @@ class Scale(Table):
         return tuple(range(self.least, self.most + 1, self.step))
 
 
-class Reason(Table):
+class Reason(TomlTable):
     """A reason in words.
 
     Attributes:
@@ -152,7 +152,7 @@ class Reason(Table):
     question: str = "Why did you answer like this?"
 
 
-class ItemQuestion(Table):
+class ItemQuestion(TomlTable):
     """A question that is asked about every item.
 
     Attributes:
@@ -177,14 +177,14 @@ class ItemQuestion(Table):
         return self.layout == "single-choice" or (self.layout == "rating" and len(self.classes) == 1)
 
 
-class Order(Table):
+class Order(TomlTable):
     """In which order classes and items are shown."""
 
     classes: Literal["fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item"] = "fixed"
     items: Literal["random", "fixed"] = "random"
 
 
-class GoldItem(Table):
+class GoldItem(TomlTable):
     """An item with its answer: { item = "three.png", yes = ["3"] }; no other class may be yes."""
 
     item: str
@@ -199,7 +199,7 @@ class PracticeItem(GoldItem):
     feedback: str = ""
 
 
-class GoldTable(Table):
+class GoldTable(TomlTable):
     """Items whose answers are known, shown to everybody; they do not count towards k.
 
     Attributes:
@@ -213,7 +213,7 @@ class GoldTable(Table):
     misses_allowed: Whole = 0
 
 
-class Practice(Table):
+class Practice(TomlTable):
     """Items that are shown for practice and never voted on.
 
     Attributes:
@@ -225,7 +225,7 @@ class Practice(Table):
     attempts: Count = 2
 
 
-class Options(Table, kw_only=True):
+class Options(TomlTable, kw_only=True):
     """What a question has to choose from."""
 
     question: Filled
@@ -288,7 +288,7 @@ class Question(Options, kw_only=True):
         return answer in self.options if self.options else 0 < len(answer) <= LONGEST_ANSWER
 
 
-class Lease(Table):
+class Lease(TomlTable):
     """How long an item waits for somebody.
 
     Attributes:
@@ -302,7 +302,7 @@ class Lease(Table):
     patience: Number = 60.0
 
 
-class Screen(Table):
+class Screen(TomlTable):
     """The window.
 
     Attributes:
@@ -312,7 +312,7 @@ class Screen(Table):
     least_width: Whole = 0
 
 
-class Speed(Table):
+class Speed(TomlTable):
     """Haste.
 
     Attributes:
@@ -322,7 +322,7 @@ class Speed(Table):
     least_seconds_per_class: Number = 0.0
 
 
-class Texts(Table):
+class Texts(TomlTable):
     """What annotators read; a blank line begins a paragraph."""
 
     title: str = ""
@@ -332,7 +332,7 @@ class Texts(Table):
     finish: str = "Thank you. Your answers are saved."
 
 
-class Recruitment(Table):
+class Recruitment(TomlTable):
     """Where annotators come from.
 
     Attributes:
@@ -365,7 +365,7 @@ class Recruitment(Table):
             force_setattr(self, key, getattr(self, key) or None)
 
 
-class Adaptive(Table):
+class Adaptive(TomlTable):
     """Votes beyond k, for the items that gain most.
 
     Attributes:
@@ -379,7 +379,7 @@ class Adaptive(Table):
     budget: Whole = 0
 
 
-class Cost(Table):
+class Cost(TomlTable):
     """What a vote costs: pay in currency per hour, time in seconds, the platform's fee as a share of the pay."""
 
     pay_per_hour: Number = 12.0
@@ -388,7 +388,7 @@ class Cost(Table):
     platform_fee: Number = 0.0
 
 
-class ProjectFile(Table, kw_only=True):
+class ProjectFile(TomlTable, kw_only=True):
     """Items, classes and rules with which votes are collected on the web.
 
     Attributes:
@@ -602,7 +602,7 @@ def _said(read: ProjectFile, given: Mapping[str, Any], path: Path) -> dict[str, 
     """What a file leaves to its folder, its language or its other keys."""
     own, name = language(read.language), read.name if "name" in given else path.resolve().parent.name
 
-    def filled(table: Table, written: Mapping[str, Any], **usual: Any) -> Any:
+    def filled(table: TomlTable, written: Mapping[str, Any], **usual: Any) -> Any:
         return replace(table, **{key: value for key, value in usual.items() if key not in written})
 
     def scale(table: Scale, written: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.toml_file import Table, TomlFile, no_such
+from dissensus.toml_file import TomlFile, TomlTable, no_such
 from dissensus_train.studies.writing import toml_value
 
 OFFICIAL: Final = "official"
@@ -22,7 +22,7 @@ WITH: Final = "--"
 """Between set and method in the name of a study of one method."""
 
 
-class Kind(Table):
+class Kind(TomlTable):
     """What items of one kind are learnt by.
 
     Attributes:
@@ -42,7 +42,7 @@ class Kind(Table):
     leave_out: tuple[str, ...] = ()
 
 
-class BenchSet(Table, kw_only=True):
+class BenchSet(TomlTable, kw_only=True):
     """One set of votes.
 
     Attributes:
@@ -66,7 +66,7 @@ class BenchSet(Table, kw_only=True):
     quick: bool = True
 
 
-class Comparing(Table):
+class Comparing(TomlTable):
     """How methods are compared over sets; `ranking` says why.
 
     Attributes:
@@ -91,7 +91,7 @@ class Comparing(Table):
                 raise no_such("metric" if name == self.metric else "others", name, METRICS)
 
 
-class ProtocolFile(Table):
+class ProtocolFile(TomlTable):
     """Everything that decides a number of the benchmark.
 
     Attributes:

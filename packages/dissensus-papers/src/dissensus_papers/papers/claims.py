@@ -12,7 +12,7 @@ from msgspec import Meta
 from msgspec.structs import asdict, replace
 
 from dissensus.errors import InputError, choices
-from dissensus.toml_file import Table, TableError, TomlFile, fits, known_keys, no_such
+from dissensus.toml_file import TableError, TomlFile, TomlTable, fits, known_keys, no_such
 from dissensus_papers.papers.quantities import QUANTITIES
 
 MARKS: Final = {
@@ -32,7 +32,7 @@ Range = Annotated[
 ]
 
 
-class Claim(Table, kw_only=True):
+class Claim(TomlTable, kw_only=True):
     """Something that a paper says, and how it is judged.
 
     Attributes:
@@ -75,7 +75,7 @@ class Claim(Table, kw_only=True):
         return {"quantity": self.quantity, **self.about}
 
 
-class StudyUse(Table):
+class StudyUse(TomlTable):
     """A study whose runs judge claims.
 
     Attributes:
@@ -95,7 +95,7 @@ class StudyUse(Table):
         known_keys("quick", self.quick or (), QUICK_KEYS)
 
 
-class ClaimsFile(Table, kw_only=True):
+class ClaimsFile(TomlTable, kw_only=True):
     """A claims file.
 
     Attributes:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from dissensus.errors import InputError, choices
-from dissensus.toml_file import Table, TomlFile
+from dissensus.toml_file import TomlFile, TomlTable
 from dissensus.votes.croissant import described, record_set
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ QUESTIONS: Final[dict[str, dict[str, str]]] = _data("datasheet.toml")
 def read_answers(path: Path) -> dict[str, dict[str, str]]:
     """Answers by section and key, from a TOML file with a table a section; a key that nobody asks for is refused."""
     tables = [
-        (name, msgspec.defstruct(name, [(key, str, "") for key in keys], bases=(Table,)))
+        (name, msgspec.defstruct(name, [(key, str, "") for key in keys], bases=(TomlTable,)))
         for name, keys in QUESTIONS.items()
     ]
-    sheet = msgspec.defstruct("sheet", [(name, table | None, None) for name, table in tables], bases=(Table,))
+    sheet = msgspec.defstruct("sheet", [(name, table | None, None) for name, table in tables], bases=(TomlTable,))
     file = TomlFile(path, kind="file of answers")
     file.read_as(sheet)
     return {name: file.given[name] for name in QUESTIONS if file.given.get(name)}

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError, choices
-from dissensus.toml_file import Table, TableError, TomlFile, fits, known_keys, no_such, table_of
+from dissensus.toml_file import TableError, TomlFile, TomlTable, fits, known_keys, no_such, table_of
 from dissensus_train.basins import BasinSettings
 from dissensus_train.delivery import DELIVERIES, delivery_options
 from dissensus_train.ood.settings import OodSettings
@@ -48,7 +48,7 @@ Number = int | float
 Share = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]
 
 
-class Target(Table):
+class Target(TomlTable):
     """What runs are trained towards.
 
     Attributes:
@@ -198,7 +198,7 @@ class Study:
         return self.dataset or " with ".join(str(each) for each in given)
 
 
-class DatasetTable(Table):
+class DatasetTable(TomlTable):
     """What people judged and what they said: a known dataset by name, or files."""
 
     name: Annotated[Written, Meta(extra_json_schema={"enum": list(LABELLED_SETS)})] | None = None
@@ -218,7 +218,7 @@ class DatasetTable(Table):
     original: Written | None = None
 
 
-class SplitsTable(Table):
+class SplitsTable(TomlTable):
     """Who is trained on and who is tested on: shares of items, a file, or folds."""
 
     train: Share | None = None
@@ -229,7 +229,7 @@ class SplitsTable(Table):
     folds: Annotated[int, Meta(ge=2)] | None = None
 
 
-class ModelTable(Table):
+class ModelTable(TomlTable):
     """A model with an annotator side: see `People`."""
 
     name: Annotated[
@@ -247,7 +247,7 @@ class ModelTable(Table):
     ] = msgspec.field(default_factory=dict)
 
 
-class GridTable(Table):
+class GridTable(TomlTable):
     """Every target by every delivery, model and seed is a run."""
 
     targets: Annotated[tuple[str | Target, ...], Meta(min_length=1)] = ("frequency",)
@@ -281,7 +281,7 @@ _SETS = Annotated[dict[str, str], Meta(extra={"write": 'names and places, as { l
 _OOD: Any = table_of(OodSettings, "Out-of-distribution sets, and how their detection is measured.", sets=_SETS)
 
 
-class StudyFile(Table, kw_only=True):
+class StudyFile(TomlTable, kw_only=True):
     """A grid of runs: targets, deliveries, models and seeds on one dataset.
 
     Attributes:

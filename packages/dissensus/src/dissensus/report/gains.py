@@ -14,7 +14,7 @@ from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, System, resample_systems
 from dissensus.report.figures import SHADES, Figure, Section, named_colours, spec_of
 from dissensus.report.items import clipped, distinct
-from dissensus.report.tables import Cell, Row, Table, capital, signed, signed_interval
+from dissensus.report.tables import Cell, Table, TableRow, capital, signed, signed_interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -154,7 +154,7 @@ def _table(
             Cell(f"{signed(row.value.value)}{row.mark and f' {row.mark}'}", signed_interval(row.value))
             for row in (by_system[name] for name in systems)
         ]
-        rows.append(Row(name=f"{idea}: {stratum}", cells=(Cell(f"{sizes[idea, stratum]:,}"), *cells)))
+        rows.append(TableRow(name=f"{idea}: {stratum}", cells=(Cell(f"{sizes[idea, stratum]:,}"), *cells)))
     metric = METRICS[subject.measured]
     return Table(
         slug="gains",
@@ -181,7 +181,7 @@ def scores_by_stratum(subject: Subject, system: str, *, resamples: int = 1000, s
         found = estimate_over_seeds(values, items=scored.items, low=metric.low, high=metric.high)
         under = "" if found.low is None else f"[{found.low:.3f}, {found.high:.3f}]"
         cells = (Cell(f"{scored.items:,}"), Cell(f"{found.value:.3f}", under))
-        rows.append(Row(name=f"{idea}: {stratum}", cells=cells))
+        rows.append(TableRow(name=f"{idea}: {stratum}", cells=cells))
         records.append(
             {"idea": idea, "stratum": stratum, "items": scored.items, "system": system, "metric": metric.name}
             | {"score": found.value, "low": found.low, "high": found.high}

@@ -15,7 +15,7 @@ from dissensus.evaluation.people.map import LEVEL, PeopleMap, parted_items, peop
 from dissensus.report.dots import write_figure
 from dissensus.report.figures import Figure, Section, spec_of
 from dissensus.report.items import PALETTE, Card, bar, class_colours, clipped
-from dissensus.report.tables import Cell, Row, Table, capital, estimated
+from dissensus.report.tables import Cell, Table, TableRow, capital, estimated
 from dissensus.votes.privacy import groups_of
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _people_table(placed: PeopleMap, votes: Votes) -> Table:
         record |= {f"lean to {name}": float(placed.lean[k, c]) for c, name in enumerate(votes.classes)}
         records.append(record)
     rows = [
-        Row(
+        TableRow(
             name=record["annotator"],
             cells=(
                 Cell(f"{record['votes']:,}"),
@@ -289,7 +289,7 @@ def _group_table(scored: PeopleEvaluation) -> Table:
         for each in found.groups:
             score = each.scores[scored.headline]
             rows.append(
-                Row(
+                TableRow(
                     name=f"{found.attribute}: {each.name}",
                     cells=(
                         Cell(f"{each.people:,}", f"{each.votes:,} votes"),

@@ -50,7 +50,7 @@ from dissensus.votes.table import Votes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.table_file import Rows, Table
+    from dissensus.table_file import OpenTable, Rows
     from dissensus.votes.formats import Format
     from dissensus.votes.own import Own
 
@@ -251,7 +251,7 @@ def _understand_file(path: Path, options: Options) -> Reading:
     return _understand_table(open_table(path, columns=options.columns), options)
 
 
-def _understand_table(table: Table, options: Options) -> Reading:
+def _understand_table(table: OpenTable, options: Options) -> Reading:
     own = read_own(table)
     if own is not None and options.format in (None, own.format):
         options = _as_written(own, options, table)
@@ -289,7 +289,7 @@ def _understand_table(table: Table, options: Options) -> Reading:
     return replace(reading, notes=(*reading.notes, *alike))
 
 
-def _as_written(own: Own, options: Options, table: Table) -> Options:
+def _as_written(own: Own, options: Options, table: OpenTable) -> Options:
     """What the user says about one of our own files, completed by what the file says."""
     return replace(
         options,
@@ -324,7 +324,7 @@ def _refuse_options(path: Path, options: Options, format: str, *names: str) -> N
         raise InputError(f"{path}: the format {format} has no use for --{given[0]}; leave it out")
 
 
-def _is_long(table: Table, options: Options) -> bool:
+def _is_long(table: OpenTable, options: Options) -> bool:
     """Whether rows are votes, responses or sets, by what is given and by the names of the columns."""
     if options.annotators:
         return False
@@ -337,7 +337,7 @@ def _is_long(table: Table, options: Options) -> bool:
     return True
 
 
-def _ambiguous(table: Table, *formats: str) -> InputError:
+def _ambiguous(table: OpenTable, *formats: str) -> InputError:
     ways = " or ".join(f"--format {name} ({FORMATS[name]})" for name in formats)
     return InputError(
         f"{table.path}: the columns {listed(table.columns)} can mean more than one thing; choose {ways}, or, where "
@@ -345,7 +345,7 @@ def _ambiguous(table: Table, *formats: str) -> InputError:
     )
 
 
-def _read_long(table: Table, options: Options, own: Own | None) -> Reading:
+def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     if options.format == "long":
         _refuse_options(table.path, options, "long", "separator")
     _refuse_options(table.path, options, options.format or "long", "annotators")
@@ -406,7 +406,7 @@ def _read_long(table: Table, options: Options, own: Own | None) -> Reading:
     return Reading(votes=votes, format=name, columns=columns.roles(), notes=tuple(notes))
 
 
-def _choose_columns(table: Table, options: Options) -> Columns:
+def _choose_columns(table: OpenTable, options: Options) -> Columns:
     available, path = table.columns, table.path
     given = {role: getattr(options, role) for role in SYNONYMS}
     chosen: dict[str, str | None] = {}
@@ -517,7 +517,7 @@ def _one_row_a_vote(rows: Rows, columns: Columns, separator: str | None, options
     return replace(rows, table=table.drop("\0row"), numbers=table["\0row"].to_numpy()), columns
 
 
-def _read_flags(table: Table, options: Options) -> Reading:
+def _read_flags(table: OpenTable, options: Options) -> Reading:
     """One row per judgement, one column of 0 and 1 per class."""
     _refuse_options(table.path, options, "flags", "label", "response", "separator", "annotators", "missing")
     item = require("item", options.item, table.columns, path=table.path)
@@ -575,7 +575,7 @@ def _read_flags(table: Table, options: Options) -> Reading:
     return Reading(votes=votes, format="flags", columns=roles, notes=tuple(notes))
 
 
-def _read_grid(table: Table, options: Options, own: Own | None) -> Reading:
+def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     path, available = table.path, table.columns
     free = [name for name in available if name not in options.item_attributes]
     item = choose("item", options.item, free if options.item is None else available, path=path)
@@ -633,7 +633,7 @@ def _item_attribute(rows: Rows, name: str) -> Any:
     )
 
 
-def _named_annotators(table: Table, patterns: Sequence[str], beside: Sequence[str]) -> list[str]:
+def _named_annotators(table: OpenTable, patterns: Sequence[str], beside: Sequence[str]) -> list[str]:
     """The columns that the user names as annotators, by name or by pattern."""
     found = [name for name in beside if name in patterns or any(fnmatchcase(name, each) for each in patterns)]
     for each in patterns:
@@ -642,7 +642,7 @@ def _named_annotators(table: Table, patterns: Sequence[str], beside: Sequence[st
     return found
 
 
-def _wide_or_counts(panel: pl.DataFrame, table: Table) -> str | None:
+def _wide_or_counts(panel: pl.DataFrame, table: OpenTable) -> str | None:
     """Which of the two a table is, where its names or values leave no doubt; a damaged cell must not tip it.
 
     Refuses a table in which only some columns look like annotators.
