@@ -197,7 +197,7 @@ def test_apportioned_numbers_sum_up_and_keep_their_bounds(parts: list[tuple[floa
     least = np.array([part[1] for part in parts])
     most = least + [part[2] for part in parts]
     n = max(n, int(least.sum()))
-    floors = [(np.arange(len(parts)) == place, int(number)) for place, number in enumerate(least)]
+    floors = [(np.arange(len(parts)) == place, int(number)) for place, number in enumerate(least) if number]
     whole = apportion(n, share, floors, most=most)
     assert whole.sum() == min(n, most.sum())
     assert (whole >= least).all()

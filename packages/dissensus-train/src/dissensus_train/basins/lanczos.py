@@ -189,14 +189,9 @@ class Tridiagonalisation:
     def __init__(
         self, operator: Operator, start: Tensor, *, steps: int, beside: Tensor | None = None, seed: int | None = None
     ) -> None:
-        """Begin.
+        """Begin from a vector, for so many steps at most, in the space orthogonal to the orthonormal rows `beside`.
 
-        Args:
-            operator: symmetric.
-            start: (size,) any vector but 0.
-            steps: the most to take.
-            beside: (rows, size) orthonormal; everything happens in the space orthogonal to them.
-            seed: of new starts in what is left, once a space is exhausted; None ends there.
+        Once a space is exhausted, there are new starts in what is left, drawn by the seed; None ends there.
         """
         self._operator, self._seed = operator, seed
         self._beside = start.new_empty((0, operator.size)) if beside is None else beside
@@ -264,15 +259,12 @@ class Tridiagonalisation:
         return bool(own.size) and float(np.linalg.norm(own)) <= within
 
     def highest(self, missed: float) -> float:
-        """An upper bound of all eigenvalues in the space searched, from a random start.
+        """An upper bound of all eigenvalues in the space searched, which fails with the probability `missed`.
 
         The polynomial p(x) = prod (x - theta_j) / prod beta_j, of the Ritz values theta and the lengths beta of the
         remainders, has ||p(A) start|| = 1, so |p(lambda)| <= 1 / |share of the start along lambda's vector|, and p
         grows above the largest theta. The share is below its `missed` quantile with just that probability, whatever
         the number of steps (van Dorsselaer, Hochstenbach and van der Vorst 2000).
-
-        Args:
-            missed: the probability that the bound may fail.
         """
         values, *_ = self.ritz()
         if self.exhausted is not None:

@@ -71,7 +71,7 @@ def gradient_variance(measured: Objective, *, resamples: int = 1000, seed: int =
     doubt = np.asarray(entropy(human))
     values = resampled_spearman(doubt[None], np.stack([variance, of_logits]), resamples=resamples, seed=seed)[:, 0]
     defined = bool(np.isfinite(values[0]).all())
-    own, algebra = ((_estimate(values[:, k]) if defined else None) for k in range(2))
+    own, algebra = (percentile_estimate(v[np.isfinite(v)]) if defined else None for v in values.T)
     return GradientVariance(
         variance=variance,
         of_logits=of_logits,
@@ -94,7 +94,3 @@ def last_layer_inputs(measured: Objective) -> tuple[Tensor, nn.Linear]:
             seen.append(last.inputs(len(t)))
     assert last.layer is not None
     return torch.cat(seen), last.layer
-
-
-def _estimate(values: Floats) -> Estimate:
-    return percentile_estimate(values[np.isfinite(values)])

@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """A function f(*constants, v) in two parts: f = linear(*fixed(*constants), v).
-
-    Attributes:
-        fixed: gives the tensors that do not depend on v.
-        linear: takes them and v; linear in v, or a quadratic form of it.
-    """
+    """A function f(*constants, v) = linear(*fixed(*constants), v), linear in v or a quadratic form of it."""
 
     fixed: Callable[..., Sequence[Tensor]]
     linear: Callable[..., Tensor]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -148,32 +149,30 @@ def measure_basins(
         device: where to compute.
     """
     objectives = [run_objective(result, data, settings=settings, device=device) for result in results]
+    groups: dict[Any, list[int]] = {}
+    for k, measured in enumerate(objectives):
+        groups.setdefault((tuple(measured.shapes.items()), measured.stacked is not None), []).append(k)
     sharpness: dict[int, dict[str, Any]] = {}
-    for group in _same_form(objectives):
+    for group in groups.values():
         sharpness.update(zip(group, _sharpness([objectives[k] for k in group], settings), strict=True))
     # A network is traced once, whatever the number of its runs.
     traces: dict[str, Traces] = {}
     for k, (result, measured) in enumerate(zip(results, objectives, strict=True)):
-        yield _measured(
-            result.run.key, measured, settings, sharpness[k], traces=traces.setdefault(result.run.network, {})
-        )
+        graphs = traces.setdefault(result.run.network, {})
+        yield _measured(result.run.key, measured, settings, sharpness[k], traces=graphs)
 
 
 def _sharpness(objectives: Sequence[Objective], settings: BasinSettings) -> list[dict[str, Any]]:
     """All kinds of sharpness of runs of one architecture."""
-    asked = {"probes": settings.perturbations, "seed": settings.seed}
-    steps = settings.ascent_steps
+    worst = partial(worst_case_sharpness_of, objectives, steps=settings.ascent_steps)
+    average = partial(average_sharpness_of, objectives, probes=settings.perturbations, seed=settings.seed)
     kinds = {
-        "worst_case": worst_case_sharpness_of(objectives, radius=settings.radius, steps=steps),
-        "adaptive": worst_case_sharpness_of(
-            objectives, normalisation="adaptive", radius=settings.adaptive_radius, steps=steps
-        ),
-        "average": average_sharpness_of(objectives, normalisation="none", scale=settings.scale, **asked),
-        "average_filter": average_sharpness_of(
-            objectives, normalisation="filter", scale=settings.filter_scale, **asked
-        ),
+        "worst_case": worst(radius=settings.radius),
+        "adaptive": worst(normalisation="adaptive", radius=settings.adaptive_radius),
+        "average": average(normalisation="none", scale=settings.scale),
+        "average_filter": average(normalisation="filter", scale=settings.filter_scale),
     }
-    return [dict(zip(kinds, each, strict=True)) for each in zip(*kinds.values(), strict=True)]
+    return [dict(zip(kinds, of_run, strict=True)) for of_run in zip(*kinds.values(), strict=True)]
 
 
 def compare_basins(
@@ -191,19 +190,18 @@ def compare_basins(
         settings: split, items, path, chunk and seed are used.
         device: where to compute.
     """
-    found = []
-    for pair in pairs:
-        first, second = (run_objective(result, data, settings=settings, device=device) for result in pair)
-        entering = [last_layer_inputs(each)[0] for each in (first, second)]
-        found.append(
-            BasinPair(
-                first=pair[0].run.key,
-                second=pair[1].run.key,
-                barrier=loss_barrier(first, second, points=settings.path),
-                similarity=cka(*entering, measured_on=first.measured_on),
-            )
+
+    def compared(one: RunResult, other: RunResult) -> BasinPair:
+        first, second = (run_objective(result, data, settings=settings, device=device) for result in (one, other))
+        entering = [last_layer_inputs(measured)[0] for measured in (first, second)]
+        return BasinPair(
+            first=one.run.key,
+            second=other.run.key,
+            barrier=loss_barrier(first, second, points=settings.path),
+            similarity=cka(*entering, measured_on=first.measured_on),
         )
-    return tuple(found)
+
+    return tuple(compared(*pair) for pair in pairs)
 
 
 def compare_explanations(
@@ -259,13 +257,6 @@ def chosen_items(data: TrainingData, settings: BasinSettings) -> tuple[Ints, str
     return members[np.sort(drawn)], f"{data.name}, {settings.split}, subset of seed {settings.seed}"
 
 
-def _same_form(objectives: Sequence[Objective]) -> list[list[int]]:
-    groups: dict[Any, list[int]] = {}
-    for k, each in enumerate(objectives):
-        groups.setdefault((each.names, each.shapes, each.stacked is not None), []).append(k)
-    return list(groups.values())
-
-
 def _measured(
     name: str, measured: Objective, settings: BasinSettings, sharpness: dict[str, Any], *, traces: Traces
 ) -> Basin:
@@ -315,8 +306,6 @@ def _measured(
 
 def _gradient_variance(measured: Objective, seed: int) -> GradientVariance | None:
     """None where it has no meaning, or where there is no last linear layer to tell."""
-    if measured.loss is not cross_entropy or measured.measured_on.loss != SOFT:
-        return None
-    if not any(isinstance(module, nn.Linear) for module in measured.model.modules()):
-        return None
-    return gradient_variance(measured, seed=seed)
+    soft = measured.loss is cross_entropy and measured.measured_on.loss == SOFT
+    linear = any(isinstance(module, nn.Linear) for module in measured.model.modules())
+    return gradient_variance(measured, seed=seed) if soft and linear else None

@@ -102,10 +102,9 @@ class Objective:
 
     Attributes:
         model: a copy in evaluation mode, so that what happens to the original changes nothing here.
-        names: of the trainable parameters.
-        shapes: of the trainable parameters.
+        shapes: of the trainable parameters, by name.
         weights: (size,) their values, one after another.
-        buffer_names: of the buffers that hold real numbers (batch statistics).
+        buffer_shapes: of the buffers that hold real numbers (batch statistics), by name.
         buffers: (size of the buffers,) their values, one after another.
         source: where inputs and targets come from, chunk by chunk.
         loss: gives the loss of each item.
@@ -115,10 +114,9 @@ class Objective:
     """
 
     model: nn.Module
-    names: tuple[str, ...]
-    shapes: tuple[torch.Size, ...]
+    shapes: dict[str, torch.Size]
     weights: Tensor
-    buffer_names: tuple[str, ...]
+    buffer_shapes: dict[str, torch.Size]
     buffers: Tensor
     source: Chunks
     loss: Loss
@@ -148,12 +146,11 @@ class Objective:
 
     def named(self, weights: Tensor) -> dict[str, Tensor]:
         """The parts of a flat vector, by parameter name."""
-        parts = weights.split([shape.numel() for shape in self.shapes])
-        return {name: part.view(shape) for name, part, shape in zip(self.names, parts, self.shapes, strict=True)}
+        return _named(weights, self.shapes)
 
     def logits(self, weights: Tensor, inputs: Any, *, buffers: Tensor | None = None) -> Tensor:
         """(items, classes) of the model with these weights, and these batch statistics where given."""
-        own = {} if buffers is None or not self.buffer_names else self._named_buffers(buffers)
+        own = {} if buffers is None else _named(buffers, self.buffer_shapes)
         return outputs_of(self.model, inputs, {**self.named(weights), **own})
 
     def chunks(self) -> Iterator[Batch]:
@@ -172,19 +169,17 @@ class Objective:
         Vectors are stacked where that is faster (see `stacked`), else taken in turn.
         """
 
-        def plainly(points: Tensor, x: Any, t: Tensor) -> Tensor:
-            own = [None] * len(points) if buffers is None else list(buffers)
+        stacked = self.stacked is not None and buffers is None
+        own = [None] * len(points) if buffers is None else list(buffers)
+
+        def of_chunk(x: Any, t: Tensor) -> Tensor:
+            if stacked:
+                parts = points.split(STACKED)
+                return torch.cat([vmap(self._stacked_losses, in_dims=(0, None, None))(part, x, t) for part in parts])
             return torch.stack([self.loss(self.logits(w, x, buffers=b), t) for w, b in zip(points, own, strict=True)])
 
-        stacked = self.stacked is not None and buffers is None
         with same_bits():
-            of_chunk = vmap(self._stacked_losses, in_dims=(0, None, None)) if stacked else plainly
-            return torch.cat(
-                [
-                    torch.cat([of_chunk(part, x, t) for x, t in self.chunks()], dim=1)
-                    for part in (points.split(STACKED) if stacked else [points])
-                ]
-            )
+            return torch.cat([of_chunk(x, t) for x, t in self.chunks()], dim=1)
 
     def gradients(self, points: Tensor) -> Tensor:
         """(points, size) gradients of the mean loss at each weight vector."""
@@ -194,25 +189,25 @@ class Objective:
                 return self._stacked_losses(weights, x, t).sum()
             return self.loss(self.logits(weights, x), t).sum()
 
-        def plainly(points: Tensor, x: Any, t: Tensor) -> Tensor:
-            return torch.stack([grad(total)(point, x, t) for point in points])
+        def of_chunk(x: Any, t: Tensor) -> Tensor:
+            if self.stacked is None:
+                return torch.stack([grad(total)(point, x, t) for point in points])
+            return torch.cat([vmap(grad(total), in_dims=(0, None, None))(part, x, t) for part in points.split(STACKED)])
 
-        of_chunk = plainly if self.stacked is None else vmap(grad(total), in_dims=(0, None, None))
         slope = torch.zeros_like(points)
         with same_bits():
-            for rows in (slice(k, k + STACKED) for k in range(0, len(points), STACKED)):
-                for x, t in self.chunks():
-                    slope[rows] += of_chunk(points[rows], x, t)
+            for x, t in self.chunks():
+                slope += of_chunk(x, t)
         return slope / self.items
 
     def _stacked_losses(self, weights: Tensor, x: Tensor, t: Tensor) -> Tensor:
         assert self.stacked is not None
         return self.loss(outputs_of(self.stacked, x, self.named(weights)), t)
 
-    def _named_buffers(self, buffers: Tensor) -> dict[str, Tensor]:
-        now = dict(self.model.named_buffers())
-        parts = buffers.split([now[name].numel() for name in self.buffer_names])
-        return {name: part.view(now[name].shape) for name, part in zip(self.buffer_names, parts, strict=True)}
+
+def _named(vector: Tensor, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
+    parts = vector.split([shape.numel() for shape in shapes.values()])
+    return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
 
 def objective(
@@ -254,10 +249,9 @@ def objective(
     real = {name: value for name, value in own.named_buffers() if value.is_floating_point()}
     return Objective(
         model=own,
-        names=tuple(parts),
-        shapes=tuple(value.shape for value in parts.values()),
+        shapes={name: value.shape for name, value in parts.items()},
         weights=flat,
-        buffer_names=tuple(real),
+        buffer_shapes={name: value.shape for name, value in real.items()},
         buffers=torch.cat([value.reshape(-1) for value in real.values()]) if real else flat.new_zeros(0),
         source=source,
         loss=chosen,

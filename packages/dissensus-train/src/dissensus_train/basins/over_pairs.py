@@ -23,7 +23,6 @@ def mean_over_pairs(
     items: int,
     low: float,
     high: float,
-    level: float = 0.95,
 ) -> Estimate:
     """The mean over pairs of seeds.
 
@@ -37,7 +36,6 @@ def mean_over_pairs(
         items: how many.
         low: the least value that there can be.
         high: the greatest.
-        level: of the interval.
     """
     parts = [(item_variance, max(items - 1, 1))]
     ends = np.array(pairs)
@@ -48,4 +46,4 @@ def mean_over_pairs(
         without = (stay * values[:, None]).sum(axis=0) / stay.sum(axis=0)
         n = len(seeds)
         parts.append(((n - 1) / n * float(((without - without.mean()) ** 2).sum()), n - 1))
-    return estimate_within(float(values.mean()), Spread(tuple(parts)), level=level, low=low, high=high, resamples=0)
+    return estimate_within(float(values.mean()), Spread(tuple(parts)), level=0.95, low=low, high=high, resamples=0)

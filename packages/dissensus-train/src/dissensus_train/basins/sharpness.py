@@ -194,14 +194,16 @@ def average_sharpness_of(
     first = objectives[0]
     base = mean_and_error(first.losses(torch.stack([one.weights for one in objectives])))[0]
     step = max(1, STACKED // (2 * len(objectives))) if first.stacked is not None else 1
+
+    def change(measured: Objective, number: int) -> Tensor:
+        direction = probe(measured, seed, number)
+        return size * (filter_normalised(measured, direction) if normalisation == "filter" else direction)
+
     rises = np.empty((probes, len(objectives)))
     for start in range(0, probes, step):
         numbers = range(start, min(start + step, probes))
         points = [
-            one.weights + sign * _perturbation(one, normalisation, size, seed, number)
-            for number in numbers
-            for one in objectives
-            for sign in (1, -1)
+            one.weights + sign * change(one, number) for number in numbers for one in objectives for sign in (1, -1)
         ]
         means = mean_and_error(first.losses(torch.stack(points)))[0]
         rises[numbers.start : numbers.stop] = means.reshape(len(numbers), len(objectives), 2).mean(axis=2) - base
@@ -227,18 +229,13 @@ def filter_normalised(measured: Objective, direction: Tensor) -> Tensor:
     A filter is what feeds one output: a row of a matrix, a slice of a convolution along its first side. Parameters
     with one side, biases and the weights of normalisation layers, are not moved.
     """
+
+    def normalised(part: Tensor, weight: Tensor) -> Tensor:
+        if weight.ndim < 2:
+            return torch.zeros_like(part)
+        unit = torch.nn.functional.normalize(part.flatten(1), eps=torch.finfo(part.dtype).tiny)
+        scaled: Tensor = unit * weight.flatten(1).norm(dim=1, keepdim=True)
+        return scaled.reshape(-1)
+
     weights, parts = measured.named(measured.weights), measured.named(direction)
-    return torch.cat([_normalised(parts[name], weights[name]).reshape(-1) for name in measured.names])
-
-
-def _normalised(part: Tensor, weight: Tensor) -> Tensor:
-    if weight.ndim < 2:
-        return torch.zeros_like(part)
-    unit = torch.nn.functional.normalize(part.flatten(1), eps=torch.finfo(part.dtype).tiny)
-    scaled: Tensor = unit * weight.flatten(1).norm(dim=1, keepdim=True)
-    return scaled
-
-
-def _perturbation(measured: Objective, normalisation: str, scale: float, seed: int, number: int) -> Tensor:
-    direction = probe(measured, seed, number)
-    return scale * (filter_normalised(measured, direction) if normalisation == "filter" else direction)
+    return torch.cat([normalised(parts[name], weights[name]) for name in measured.shapes])

@@ -104,8 +104,8 @@ def _alike(node: Node, other: Any) -> bool:
     one, two = node.meta.get("val"), getattr(other, "meta", {}).get("val")
     if not isinstance(one, torch.Tensor) or not isinstance(two, torch.Tensor):
         return False
-    form = [(each.shape, each.dtype, each.device, each.stride()) for each in (one, two)]
-    return form[0] == form[1]
+    form, other_form = ((part.shape, part.dtype, part.device, part.stride()) for part in (one, two))
+    return form == other_form
 
 
 def _key(node: Node) -> Any:
@@ -117,5 +117,5 @@ def _key(node: Node) -> Any:
         # 1 and 1.0 and True are equal keys but not equal arguments.
         return (type(value).__name__, value)
 
-    arguments = map_arg(node.args, lambda each: each)
+    arguments = map_arg(node.args, lambda part: part)
     return node.target, hashable(arguments), hashable(sorted(node.kwargs.items()))

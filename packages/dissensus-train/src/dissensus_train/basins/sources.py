@@ -43,13 +43,7 @@ class Chunks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Items held on a device.
-
-    Attributes:
-        inputs: tensors with one row for each item; or a table of sparse rows or of tokens.
-        targets: (items, ...).
-        chunk: how many items are computed at once.
-    """
+    """Items held on a device: tensors with one row for each item, or a table of sparse rows or of tokens."""
 
     inputs: Any
     targets: Tensor
@@ -66,12 +60,7 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
-    """Batches that are read when they are needed and held no longer.
-
-    Attributes:
-        batches: gives the batches from a number on.
-        like: (anything,) whose device and type of numbers they get.
-    """
+    """Batches, from a number on, that are read when they are needed and held no longer."""
 
     batches: Callable[[int], Iterable[Any]]
     like: Tensor
@@ -83,13 +72,9 @@ class Streamed:
 
 
 def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Chunks:
-    """The source of some items.
+    """Items of inputs and targets in chunks, or those of a DataLoader, a Dataset or a list of batches in its batches.
 
-    Args:
-        inputs: what the network takes of all items; or, without targets, a DataLoader, a Dataset, or batches in a list.
-        targets: (items, ...) of all items; None where the batches hold them.
-        chunk: how many items are computed at once; a loader has batches of its own.
-        like: whose device and type of numbers the items get.
+    They get the device and the type of numbers that `like` has.
     """
     if targets is None:
         return Streamed(_batches(inputs, chunk), like)

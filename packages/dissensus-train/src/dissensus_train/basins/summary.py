@@ -41,10 +41,6 @@ def _part(name: str) -> Read:
     return read
 
 
-def _largest(basin: Basin) -> tuple[float, float, bool]:
-    return float(basin.eigenvalues.values[0]), float(basin.eigenvalues.errors[0]), basin.eigenvalues.converged
-
-
 def _spearman(basin: Basin) -> tuple[float, float, bool]:
     if basin.gradient_variance is None or basin.gradient_variance.spearman is None:
         return float("nan"), float("nan"), False
@@ -56,7 +52,9 @@ def _spearman(basin: Basin) -> tuple[float, float, bool]:
 
 QUANTITIES: Final[dict[str, BasinQuantity]] = {
     "loss": BasinQuantity("loss", lambda basin: (basin.loss, basin.loss_error, True)),
-    "lambda_max": BasinQuantity("λ max", _largest),
+    "lambda_max": BasinQuantity(
+        "λ max", lambda b: (float(b.eigenvalues.values[0]), float(b.eigenvalues.errors[0]), b.eigenvalues.converged)
+    ),
     "trace": BasinQuantity("trace", _part("trace")),
     "worst_case_sharpness": BasinQuantity("worst-case sharpness", _part("worst_case")),
     "adaptive_sharpness": BasinQuantity("worst-case sharpness, adaptive", _part("adaptive")),

@@ -174,7 +174,12 @@ def find_duplicates(
         planes, digest, skipped = _looked_at(sources, progress)
         good = np.delete(np.arange(len(items)), list(skipped))
         if skipped and (not skip_bad or not len(good)):
-            raise InputError(f"{_listing(list(skipped.values()))}; mend or remove them, or leave them out by skip_bad=")
+            sentences = list(skipped.values())
+            listing = sentences[0].rsplit("; ", 1)[0]
+            if len(sentences) > 1:
+                names = ", ".join(sentence.split(": ", 1)[0] for sentence in sentences)
+                listing = f"{len(sentences):,} images cannot be read: {names}"
+            raise InputError(f"{listing}; mend or remove them, or leave them out by skip_bad=")
         items = items.take(good)
         pairs = _duplicate_images(
             sources, planes[good] if skipped else planes, digest[good], good, near=near, progress=progress
@@ -211,12 +216,6 @@ def _together(*parts: Pairs) -> Pairs:
     low, high = np.minimum(one, other), np.maximum(one, other)
     order = np.lexsort((high, low))
     return low[order], high[order], exact[order], similarity[order]
-
-
-def _listing(sentences: Sequence[str]) -> str:
-    if len(sentences) == 1:
-        return sentences[0].rsplit("; ", 1)[0]
-    return f"{len(sentences):,} images cannot be read: " + ", ".join(line.split(": ", 1)[0] for line in sentences)
 
 
 def _images(sources: Sequence[Source], names: Names, good: Ints) -> Items:

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +46,7 @@ def exchanged(
         made: (kinds, splits) units to begin with.
         kinds: (kinds, strata) items of each stratum in a unit of each kind.
         wanted: (strata, splits) items; those of a split sum to its size.
-        floors: (kinds,) items that count, the place of a split, and how many it must have; a step never takes a split
-            below, or further below.
+        floors: (kinds,) items that count, a split, and how many it must have; no step takes it below, or further below.
         generator: of the candidates and restarts.
     """
     best, best_miss = made, _missed(made, kinds, wanted)
@@ -57,7 +57,8 @@ def exchanged(
         for weight in WEIGHTS:
             now = _descended(now, kinds, wanted, weight, floors, generator)
         miss = _missed(now, kinds, wanted)
-        if miss < best_miss and _floors_kept(now, made, floors):
+        kept = all(held @ now[:, split] >= min(least, held @ made[:, split]) for held, split, least in floors)
+        if miss < best_miss and kept:
             best, best_miss = now, miss
         now = _shaken(best, generator)
     # From what has the best sizes, by exchanges that keep them.
@@ -67,13 +68,6 @@ def exchanged(
 def _missed(made: Counts, kinds: Counts, wanted: Table) -> tuple[float, float]:
     away = kinds.T @ made - wanted
     return round(float(np.abs(away.sum(axis=0)).sum()), 6), round(float((away**2).sum()), 6)
-
-
-def _floors_kept(made: Counts, before: Counts, floors: Sequence[tuple[Floats, int, int]]) -> bool:
-    return all(
-        float(items @ made[:, split]) >= min(float(least), float(items @ before[:, split]))
-        for items, split, least in floors
-    )
 
 
 def _shaken(made: Counts, generator: np.random.Generator) -> Counts:
@@ -107,23 +101,26 @@ def _descended(
         better = False
         for one, other in combinations(range(made.shape[1]), 2):
             here, there = (_candidates(made[:, split], generator) for split in (one, other))
-            change = _changes(items, excess[:, one] - excess[:, other], here, there)
+            leaving, coming = items[here], items[there]
+            squares = cdist(leaving, coming, "sqeuclidean")
+            pull = excess[:, one] - excess[:, other]
+            change = 2 * ((coming @ pull)[None] - (leaving @ pull)[:, None] + squares)
             for counts, split, least in counted:
                 if split in (one, other):
                     spare = float(counts @ made[:, split]) - least
                     gain = counts[there][None] - counts[here][:, None]
                     change[(gain if split == one else -gain) < -max(spare, 0.0)] = np.inf
             best = int(change.argmin())
-            leaving, coming = here[best // len(there)], there[best % len(there)]
+            gone, come = here[best // len(there)], there[best % len(there)]
             if change.flat[best] > -1e-9:
                 continue
             better = True
-            for kind, gone, got in ((leaving, one, other), (coming, other, one)):
+            for kind, before, after in ((gone, one, other), (come, other, one)):
                 if kind < len(kinds):
-                    made[kind, gone] -= 1
-                    made[kind, got] += 1
-                    excess[:, gone] -= items[kind]
-                    excess[:, got] += items[kind]
+                    made[kind, before] -= 1
+                    made[kind, after] += 1
+                    excess[:, before] -= items[kind]
+                    excess[:, after] += items[kind]
         if not better:
             break
     return made[:-1]
@@ -134,10 +131,3 @@ def _candidates(units: Ints, generator: np.random.Generator) -> Ints:
     if len(there) <= LOOKED_AT:
         return there
     return np.append(generator.choice(there[:-1], LOOKED_AT, replace=False), there[-1])
-
-
-def _changes(items: Table, pull: Floats, here: Ints, there: Ints) -> Table:
-    leaving, coming = items[here], items[there]
-    alone = [np.einsum("ks,ks->k", side, side) for side in (leaving, coming)]
-    squares = alone[0][:, None] + alone[1][None] - 2 * leaving @ coming.T
-    return np.asarray(2 * ((coming @ pull)[None] - (leaving @ pull)[:, None] + squares))

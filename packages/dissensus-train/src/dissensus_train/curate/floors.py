@@ -56,13 +56,7 @@ def columns_of(floors: Sequence[Floor]) -> list[str]:
 
 
 def demands_of(floors: Sequence[Floor], columns: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[Demand]:
-    """What floors ask for, one by one; a value that no item has is refused.
-
-    Args:
-        floors: the floors.
-        columns: that make the strata.
-        names: of each stratum, its values in those columns.
-    """
+    """What floors ask for, of strata by their values in columns, one by one; a value that no item has is refused."""
     demands = []
     for floor in floors:
         value = np.array([name[columns.index(floor.column)] for name in names])

@@ -51,10 +51,9 @@ _AROUND: Final = [(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1) i
 
 
 def near_drawings(planes: Planes) -> tuple[Ints, Ints, Floats]:
-    """The pairs of images that are duplicates: first place, second place, and the correlation of what they show.
+    """The pairs of (items, height, width) images that are duplicates: first place, second place, and correlation.
 
-    Args:
-        planes: (items, height, width) grey values. An image of one grey all over has no duplicate.
+    An image of one grey all over has no duplicate.
     """
     nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
     if len(planes) < 2 or min(planes.shape[1:]) < 8:

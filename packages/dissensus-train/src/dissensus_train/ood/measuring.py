@@ -107,16 +107,10 @@ def detection(
     split: str = "",
     left_out: tuple[str, ...] = (),
 ) -> OodResult:
-    """How well scores tell OOD items from ID ones, from the scores of every system on every set.
+    """How well scores separate OOD items from ID ones, from the scores of every system on every set.
 
-    Args:
-        values: by system, set (`IN_DISTRIBUTION` among them) and score, (series, items) values: a series a seed, or one
-            of all seeds together.
-        seeds: by system, its seeds.
-        settings: what is measured.
-        summaries: of the OOD sets.
-        split: that ID items are from.
-        left_out: a sentence for each score that could not be computed.
+    `values` has a series per seed, or one of all seeds together; `split` is that of the ID items, which are the set
+    `IN_DISTRIBUTION`; `left_out` has a sentence for each score that could not be computed.
     """
     first = next(iter(values.values()))[IN_DISTRIBUTION]
     scores = list(first)

@@ -317,10 +317,7 @@ def known_to(
 def scored(known: Mapping[Need, Any], scores: Sequence[str], **settings: Any) -> dict[str, Floats]:
     """By score, (items,) values; a score that needs what is not known, or None, is refused.
 
-    Args:
-        known: what a model makes of items.
-        scores: names in `SCORES`.
-        settings: `temperature` and `epsilon` of ODIN, `k` of kNN.
+    `settings` are `temperature` and `epsilon` of ODIN, and `k` of kNN.
     """
     values = {}
     for name in scores:
