@@ -168,7 +168,6 @@ class Objective:
 
         Vectors are stacked where that is faster (see `stacked`), else taken in turn.
         """
-
         stacked = self.stacked is not None and buffers is None
         own = [None] * len(points) if buffers is None else list(buffers)
 
