@@ -23,8 +23,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from dissensus.errors import InputError
 from dissensus_train.curate import Floor, ItemList, select_items, split_groups
-from dissensus_train.curate.floors import demands_of
-from dissensus_train.curate.selecting import apportion
+from dissensus_train.curate.selecting import apportion, demands_of
 
 
 def label_mixed(seed: int, groups: int) -> tuple[Any, Any]:

@@ -24,10 +24,9 @@ from dissensus_papers.digits.digits import DIGITS, read_digits
 from dissensus_papers.digits.kept_set import SPLITS, VOTES, SimulatedSet, keep_set, read_set
 from dissensus_papers.digits.panel import HABITS, Eyes, perceive, simulate_panel
 from dissensus_train.curate.duplicates import find_duplicates
-from dissensus_train.curate.floors import Floor
 from dissensus_train.curate.item_list import ItemList, listed, places
 from dissensus_train.curate.mapping import map_items
-from dissensus_train.curate.selecting import select_items
+from dissensus_train.curate.selecting import Floor, select_items
 from dissensus_train.curate.splitting import split_groups
 from dissensus_train.training.loop import one_thread
 

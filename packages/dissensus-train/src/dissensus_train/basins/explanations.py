@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus_train.basins.objectives import outputs_of
-from dissensus_train.basins.over_pairs import mean_over_pairs
 from dissensus_train.basins.sources import each_tensor, tensors_in
 from dissensus_train.basins.stored import Stored
+from dissensus_train.basins.summary import mean_over_pairs
 from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:

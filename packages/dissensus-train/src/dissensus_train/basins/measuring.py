@@ -16,7 +16,7 @@ from dissensus.randomness import Purpose, stream
 from dissensus_train.basins.density import SpectralDensity, spectral_density
 from dissensus_train.basins.explanations import ExplanationStability, explanation_stability
 from dissensus_train.basins.lanczos import Eigenvalues, top_eigenvalues
-from dissensus_train.basins.last_layer import GradientVariance, gradient_variance, last_layer_inputs
+from dissensus_train.basins.last_layer import GradientVariance, Similarity, cka, gradient_variance, last_layer_inputs
 from dissensus_train.basins.objectives import SOFT, MeasuredOn, cross_entropy, mean_and_error, objective
 from dissensus_train.basins.operators import hessian_of
 from dissensus_train.basins.settings import DEFAULTS, BasinSettings
@@ -26,7 +26,6 @@ from dissensus_train.basins.sharpness import (
     average_sharpness_of,
     worst_case_sharpness_of,
 )
-from dissensus_train.basins.similarity import Similarity, cka
 from dissensus_train.basins.stored import Stored
 from dissensus_train.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
 from dissensus_train.basins.traces import Trace, trace

@@ -11,11 +11,10 @@ from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus_train.basins.density import SpectralDensity
 from dissensus_train.basins.lanczos import Eigenvalues
-from dissensus_train.basins.last_layer import GradientVariance
+from dissensus_train.basins.last_layer import GradientVariance, Similarity
 from dissensus_train.basins.objectives import MeasuredOn
 from dissensus_train.basins.settings import BasinSettings
 from dissensus_train.basins.sharpness import AverageSharpness, WorstCaseSharpness
-from dissensus_train.basins.similarity import Similarity
 from dissensus_train.basins.surfaces import LossBarrier, LossLine, LossPlane
 from dissensus_train.basins.traces import Trace
 

@@ -22,7 +22,7 @@ from dissensus_train.basins import (
     measure_basins,
 )
 from dissensus_train.basins.measuring import chosen_items
-from dissensus_train.basins.over_pairs import mean_over_pairs
+from dissensus_train.basins.summary import mean_over_pairs
 from dissensus_train.ood import OodResult, measure_ood
 from dissensus_train.studies.opening import named_references, runs_by_system
 from dissensus_train.training.engine import settled_device

@@ -8,7 +8,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import json_alone, next_step, note
-from dissensus_train.cli.curate.lists import Each, ListFile, Out, floors_of, named, numbers_of, show_counts
+from dissensus_train.cli.curate.typed import Each, ListFile, Out, floors_of, named, numbers_of, show_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import json_alone, json_to, next_step, note, text_to
-from dissensus_train.cli.curate.lists import ListFile
+from dissensus_train.cli.curate.typed import ListFile
 
 
 def datasheet(

@@ -9,8 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, table
-from dissensus_train.cli.curate.lists import named
-from dissensus_train.cli.curate.sources import Item, Label, Paths, Shape, Text, read_sources, splits_of
+from dissensus_train.cli.curate.typed import Item, Label, Paths, Shape, Text, named, read_sources, splits_of
 
 
 def duplicates(

@@ -9,8 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note
-from dissensus_train.cli.curate.lists import Out, named, show_counts
-from dissensus_train.cli.curate.sources import Item, Label, Paths, Shape, Text, read_sources
+from dissensus_train.cli.curate.typed import Item, Label, Out, Paths, Shape, Text, named, read_sources, show_counts
 
 Model = Annotated[
     str, typer.Option(help="linear, simple-ffn, deeper-ffn, lenet, resnet18, or package.module:function.")
