@@ -75,20 +75,20 @@ def top_eigenvalues(
         )
     if max_iterations < count:
         raise InputError(f"top eigenvalues: {max_iterations} iterations for {count} values; allow at least {count}")
-    found, ceiling = RitzVectors.nothing(operator), np.full(count, np.inf)
+    ritz, ceiling = RitzVectors.nothing(operator), np.full(count, np.inf)
     iterations = starts = 0
     while True:
         start = probe(operator, seed, starts)
-        steps = min(max_iterations - iterations, operator.size - len(found.values))
-        process = Tridiagonalisation(operator, start, steps=steps, beside=found.vectors)
+        steps = min(max_iterations - iterations, operator.size - len(ritz.values))
+        process = Tridiagonalisation(operator, start, steps=steps, beside=ritz.vectors)
         starts += 1
         while True:
             process.step()
             iterations += 1
-            joined = found.joined_with(process)
+            joined = ritz.joined_with(process)
             values, coefficients = (part[..., ::-1][..., :count] for part in np.linalg.eigh(joined))
             # Half of what may be missed falls to the first start, a quarter to the second, and so on.
-            ceiling = np.minimum(ceiling, found.bounds(process.highest(MISSED / 2**starts), count))
+            ceiling = np.minimum(ceiling, ritz.bounds(process.highest(MISSED / 2**starts), count))
             complete = len(values) == count
             if len(joined) == operator.size:
                 # There is no rest in which anything could have been missed.
@@ -101,7 +101,7 @@ def top_eigenvalues(
                 return Eigenvalues(
                     values=values.copy(),
                     errors=errors,
-                    residuals=found.residuals(process, coefficients),
+                    residuals=ritz.residuals(process, coefficients),
                     iterations=iterations,
                     converged=enough,
                     tolerance=tolerance,
@@ -110,10 +110,10 @@ def top_eigenvalues(
                 )
             near = tolerance / 4 * abs(float(values[-1]))
             if process.full or (
-                count > 1 and complete and process.settled(count, above=found.least(count) + near, within=near)
+                count > 1 and complete and process.settled(count, above=ritz.least(count) + near, within=near)
             ):
                 break
-        found = found.after(process, coefficients, values)
+        ritz = ritz.after(process, coefficients, values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ def map_items(
     """Train a probe on each source by itself and say how its probability of every item's label moved.
 
     The soft-digits paper maps each of its four sources with the one-hidden-layer network before choosing from them.
-    All epochs and seeds count, as by Swayamdipta et al. (2020): the first epochs are what tells items apart.
+    All epochs and seeds count, as by Swayamdipta et al. (2020): the first epochs separate items.
 
     Args:
         sources: with labels. Each has a map and regions of its own.

@@ -203,7 +203,7 @@ def _shares(
         if any(part < 0 for part in shares.values()) or not total > 0:
             raise InputError(f"selection: the shares of {column} are {dict(shares)}; give shares of 0 or more")
         share *= [shares.get(value, 0.0) / total for value in values]
-    # The items of strata that quotas do not tell apart.
+    # The items of strata that quotas do not separate.
     ruled = [tuple(value for value, column in zip(name, strata, strict=True) if column in quotas) for name in names]
     total_of = Counter[tuple[str, ...]]()
     for rule, count in zip(ruled, available.tolist(), strict=True):
@@ -233,7 +233,7 @@ def _nearest(n: int, wanted: Floats, floors: Sequence[tuple[Mask, int]], most: I
     """(strata,) real numbers that sum to n and meet the floors, nearest to those wanted.
 
     They are the wanted numbers times a factor for the sum and one for each floor that binds, cut at what there is. The
-    factors are found in turns, each by bisection of its logarithm: ascent on the dual, which is concave.
+    factors are found in turns, each by its logarithm: ascent on the dual, which is concave.
     """
     log_wanted = np.log(np.maximum(wanted, 1e-12))
     sums = [(np.ones(len(most), dtype=np.bool_), n, -40.0), *((strata, least, 0.0) for strata, least in floors)]
@@ -248,15 +248,13 @@ def _nearest(n: int, wanted: Floats, floors: Sequence[tuple[Mask, int]], most: I
     for _ in range(50):
         before = real
         for number, (strata, least, lowest) in enumerate(sums):
-            low, high = lowest, 40.0
-            factor[number] = lowest
-            if numbers(factor)[strata].sum() >= least:
-                continue
-            for _ in range(45):
-                factor[number] = (low + high) / 2
-                few = numbers(factor)[strata].sum() < least
-                low, high = (factor[number], high) if few else (low, factor[number])
-            factor[number] = high
+
+            def spare(log_factor: float, number: int = number, strata: Mask = strata, least: int = least) -> float:
+                factor[number] = log_factor
+                return float(numbers(factor)[strata].sum()) - least
+
+            if spare(lowest) < 0 and spare(40.0) > 0:
+                spare(optimize.brentq(spare, lowest, 40.0, xtol=1e-12))
         real = numbers(factor)
         if np.abs(real - before).max() < 1e-7:
             break

@@ -38,7 +38,7 @@ QUESTIONS: Final[dict[str, dict[str, str]]] = _data("datasheet.toml")
 
 
 def read_answers(path: Path) -> dict[str, dict[str, str]]:
-    """Answers by section and key, from a TOML file with a table a section; a key that nobody asks for is refused."""
+    """Answers by section and key, from a TOML file with a table per section; a key that nobody asks for is refused."""
     tables = [
         (name, msgspec.defstruct(name, [(key, str, "") for key in keys], bases=(TomlTable,)))
         for name, keys in QUESTIONS.items()
@@ -53,8 +53,8 @@ def merged(*sheets: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]
     """The answers of several sheets; where two answer a question, the later one counts."""
     answers: dict[str, dict[str, Any]] = {}
     for sheet in sheets:
-        for section, given in sheet.items():
-            answers.setdefault(section, {}).update({key: value for key, value in given.items() if value.strip()})
+        for section, texts in sheet.items():
+            answers.setdefault(section, {}).update({key: value for key, value in texts.items() if value.strip()})
     return answers
 
 
@@ -224,17 +224,17 @@ def sheet_croissant(
         name: of the set.
         answers: as those of `datasheet`; a question without an answer leaves its field out.
     """
-    given, form = answers or {}, _data("croissant.toml")
-    of_set = given.get("distribution", {})
+    answers, form = answers or {}, _data("croissant.toml")
+    of_set = answers.get("distribution", {})
     where = of_set.get("where", "")
     return described(
         path,
         record_set("items", path, form["columns"]),
         name=name,
-        description=given.get("composition", {}).get("items") or f"A list of {len(items):,} items.",
+        description=answers.get("composition", {}).get("items") or f"A list of {len(items):,} items.",
         license=of_set.get("licence"),
         # People may also say in words where a set is kept.
         url=where if where.startswith("https://") else None,
         citeAs=of_set.get("cite"),
-        **{field: given.get(section, {}).get(key) for field, (section, key) in form["responsible"].items()},
+        **{field: answers.get(section, {}).get(key) for field, (section, key) in form["responsible"].items()},
     )

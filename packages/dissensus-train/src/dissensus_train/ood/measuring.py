@@ -51,13 +51,13 @@ def measure_ood(
     split: str | None = None,
     device: str | torch.device = "cpu",
 ) -> OodResult:
-    """How well the scores of each system tell OOD items from held-out ID ones.
+    """How well the scores of each system separate OOD items from held-out ID ones.
 
     Scores that compare with training items use all of them, with their majority label, the same for every system. All
     systems and seeds see the same items and resamples; differences are paired, and taken from the first system.
 
     Args:
-        systems: by name, the runs of each system, one a seed, with weights; loaded one by one where they are given by
+        systems: by name, the runs of each system, one per seed, with weights; loaded one by one where they are given by
             a generator.
         data: what the runs were trained on.
         settings: OOD sets, scores and their settings.

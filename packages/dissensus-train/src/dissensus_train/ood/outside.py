@@ -203,7 +203,7 @@ def _refuse_two_models(everything: Mapping[str, GivenOutputs]) -> None:
 
 
 def _scored(outputs: GivenOutputs, training: GivenOutputs | None, settings: OodSettings) -> dict[str, Table]:
-    """By score, (series, items) values: a series a seed, or one of all seeds."""
+    """By score, (series, items) values: a series per seed, or one of all seeds."""
     values = {}
     for score in settings.scores:
         series = range(outputs.seeds if score in OF_ONE_MODEL else 1)

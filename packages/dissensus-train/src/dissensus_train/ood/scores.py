@@ -148,7 +148,7 @@ def odin(
     in-distribution items gain more from it.
 
     Args:
-        model: any network that gives one logit a class.
+        model: any network that gives one logit per class.
         inputs: (items, ...) as the model takes them.
         temperature: T.
         epsilon: length of the step in every input dimension, in units of the inputs; 0 for none.
@@ -272,7 +272,7 @@ def ood_scores(
     """By set and by score, (items,) the score of each item; larger looks more out-of-distribution to the model.
 
     Args:
-        model: any network that gives one logit a class; scored in evaluation mode and full precision.
+        model: any network that gives one logit per class; scored in evaluation mode and full precision.
         sets: by name, (items, ...) inputs as the model takes them.
         scores: names in `SCORES`, of one model.
         training: (training items, ...) inputs, for scores that compare with training items.

@@ -29,7 +29,9 @@ def datasheet(
     ] = None,
     answers: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Answers to the questions of the form: a TOML file with a table a section."),
+        typer.Option(
+            metavar="FILE", help="Answers to the questions of the form: a TOML file with a table per section."
+        ),
     ] = None,
     project: Annotated[
         Path | None,

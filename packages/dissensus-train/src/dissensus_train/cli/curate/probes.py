@@ -130,10 +130,10 @@ def size(
     points = []
     # Line by line, as each size takes its time; but not beside a table or JSON on standard output.
     print_ = console().print if "-" not in (str(output), str(json)) else note
-    print_(f"{'a class':>8}  {'accuracy':>8}  {'sd':>6}  ({repeats} repeats)")
+    print_(f"{'per class':>9}  {'accuracy':>8}  {'sd':>6}  ({repeats} repeats)")
     for point in curve:
         points.append(point)
-        print_(f"{point.size:>8,}  {point.mean:>8.2%}  {point.deviation:>6.2%}")
+        print_(f"{point.size:>9,}  {point.mean:>8.2%}  {point.deviation:>6.2%}")
     if output is not None:
         write_columns(size_table(points), output)
         note(f"{len(points)} sizes written to {output}")
