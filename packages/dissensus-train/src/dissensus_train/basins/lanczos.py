@@ -71,7 +71,7 @@ def top_eigenvalues(
     """
     if not 1 <= count <= operator.size:
         raise InputError(
-            f"top eigenvalues: {count} of a {operator.name} of size {operator.size:,}; ask for 1 to {operator.size}"
+            f"top eigenvalues: {count} of a {operator.name} of {operator.size}; ask for 1 to {operator.size}"
         )
     if max_iterations < count:
         raise InputError(f"top eigenvalues: {max_iterations} iterations for {count} values; allow at least {count}")

@@ -235,9 +235,7 @@ def _inputs(model: nn.Module, data: TrainingData, rows: Ints, place: torch.devic
     """What a network takes of these items: their features, or its own reading of them."""
     if hasattr(model, "prepare"):
         if data.items is None:
-            raise InputError(
-                f"basins: the network reads items, and {data.name} has features only; give texts or images"
-            )
+            raise InputError(f"basins: the network reads items, and {data.name} has features; give texts or images")
         return prepared(model, data.items.take(rows), place)
     features: Any = data.as_input(data.features[rows])
     return SparseRows.of(features, place) if data.sparse else features
@@ -245,15 +243,14 @@ def _inputs(model: nn.Module, data: TrainingData, rows: Ints, place: torch.devic
 
 def chosen_items(data: TrainingData, settings: BasinSettings) -> tuple[Ints, str]:
     """The rows of the chosen items, in the order of the split, and what to call them."""
-    if settings.split not in data.splits or not data.splits[settings.split].size:
-        raise InputError(
-            f"basins: {data.name} has no split '{settings.split}' with items{choices(settings.split, data.splits)}"
-        )
-    members = data.splits[settings.split]
+    split = settings.split
+    if split not in data.splits or not data.splits[split].size:
+        raise InputError(f"basins: {data.name} has no split '{split}' with items{choices(split, data.splits)}")
+    members = data.splits[split]
     if settings.items is None or settings.items >= members.size:
-        return members, f"{data.name}, {settings.split}"
+        return members, f"{data.name}, {split}"
     drawn = stream(settings.seed, Purpose.PROBES).permutation(members.size)[: settings.items]
-    return members[np.sort(drawn)], f"{data.name}, {settings.split}, subset of seed {settings.seed}"
+    return members[np.sort(drawn)], f"{data.name}, {split}, subset of seed {settings.seed}"
 
 
 def _measured(

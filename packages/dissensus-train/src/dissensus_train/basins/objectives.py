@@ -293,7 +293,7 @@ def outputs_of(model: nn.Module, inputs: Any, state: dict[str, Tensor] | None = 
     if isinstance(out, Mapping):
         if "logits" not in out:
             raise InputError(
-                f"basins: the model gives {', '.join(map(str, out))}; wrap it so that it gives a tensor, or 'logits'"
+                f"basins: the model gives {', '.join(map(str, out))}; wrap it to give a tensor, or 'logits'"
             )
         out = out["logits"]
     elif isinstance(out, tuple | list) and out:
@@ -322,9 +322,9 @@ def _looked_through(model: nn.Module, source: Chunks, loss: Loss, data: str) -> 
     for inputs, targets in source.chunks():
         count = rows_in(inputs)
         if targets.ndim < 1 or len(targets) != count:
+            shape = tuple(targets.shape)
             raise InputError(
-                f"basins: {count:,} rows of features and targets of shape {tuple(targets.shape)}; give one target for "
-                "each item"
+                f"basins: {count:,} rows of features and targets of shape {shape}; give one target per item"
             )
         if not items:
             size, name, first = count, _loss_name(loss, targets), inputs
@@ -386,10 +386,8 @@ def _check_loss(loss: Loss, outputs: Tensor, targets: Tensor) -> None:
             f"{tuple(targets.shape)} ({str(error).splitlines()[0]}); give targets that fit the loss"
         ) from error
     if losses.shape != outputs.shape[:1]:
-        raise InputError(
-            f"basins: the loss gives values of shape {tuple(losses.shape)} for {len(outputs)} items; it must give one "
-            "for each item (reduction='none')"
-        )
+        shape = tuple(losses.shape)
+        raise InputError(f"basins: the loss gives shape {shape} for {len(outputs)} items; use reduction='none'")
 
 
 def _loss_of(loss: Loss | str) -> Loss:

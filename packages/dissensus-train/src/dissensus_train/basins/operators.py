@@ -74,10 +74,8 @@ class Operator:
     def apply(self, vectors: Tensor) -> Tensor:
         """The product with one (size,) vector, or with each row of a (vectors, size) block."""
         if vectors.shape[-1] != self.size or vectors.ndim not in (1, 2):
-            raise InputError(
-                f"basins: a vector of shape {tuple(vectors.shape)} for a {self.name} of {self.size:,} weights; give "
-                f"({self.size},) or (vectors, {self.size})"
-            )
+            shape, n = tuple(vectors.shape), self.size
+            raise InputError(f"basins: vectors of shape {shape} for a {self.name}; give ({n},) or (vectors, {n})")
         # Several vectors at once (vmap) were measured: no faster on a CPU, and memory would grow with them.
         return self.product(vectors) if vectors.ndim == 1 else torch.stack([self.product(vector) for vector in vectors])
 

@@ -85,16 +85,11 @@ def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Chunks:
         made = each_tensor(inputs, lambda part: placed(part, like))
         counts = {len(part) if part.ndim else 0 for part in tensors_in(made)}
         if len(counts) != 1:
-            raise InputError(
-                f"basins: the inputs hold tensors of {', '.join(map(str, sorted(counts)))} rows; give one row for each "
-                "item in each of them"
-            )
+            rows = ", ".join(map(str, sorted(counts)))
+            raise InputError(f"basins: the inputs hold tensors of {rows} rows; give one row per item in each of them")
         (count,) = counts
     if not count or count != len(answers):
-        raise InputError(
-            f"basins: {count:,} rows of features and {len(answers):,} targets; give one target for each item, and at "
-            "least one item"
-        )
+        raise InputError(f"basins: {count:,} rows of features and {len(answers):,} targets; give one target per item")
     return Held(made, answers, min(chunk, count))
 
 
@@ -104,14 +99,9 @@ def _batches(items: Any, chunk: int) -> Callable[[int], Iterable[Any]]:
     if isinstance(items, DataLoader) and not isinstance(items.dataset, IterableDataset) and items.batch_size:
         return _in_order(items)
     if isinstance(items, Tensor | np.ndarray) or not isinstance(items, Iterable):
-        raise InputError(
-            "basins: inputs without targets; give the targets after them, or a DataLoader whose batches hold both"
-        )
+        raise InputError("basins: inputs without targets; give targets too, or a DataLoader whose batches hold both")
     if iter(items) is items:
-        raise InputError(
-            "basins: the batches can be read only once, and every product with a vector reads them again; give a "
-            "DataLoader or a list of batches"
-        )
+        raise InputError("basins: the batches can be read only once; give a DataLoader or a list of batches")
     return lambda first: islice(items, first, None)
 
 
@@ -140,10 +130,8 @@ def _split(batch: Any) -> tuple[Any, Any]:
     if isinstance(batch, Mapping):
         name = next((key for key in TARGETS if key in batch), None)
         if name is None:
-            raise InputError(
-                f"basins: a batch holds {', '.join(map(str, batch))} and no targets; name them one of "
-                f"{', '.join(TARGETS)}"
-            )
+            names = ", ".join(map(str, batch))
+            raise InputError(f"basins: a batch holds {names} and no targets; name them one of {', '.join(TARGETS)}")
         return {key: value for key, value in batch.items() if key != name}, batch[name]
     if not isinstance(batch, tuple | list) or len(batch) < 2:
         raise InputError("basins: a batch holds no targets; let the loader give (inputs, targets), or a mapping")

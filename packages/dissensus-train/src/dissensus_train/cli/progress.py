@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.cli.printing import console, note, plain
+from dissensus.cli.printing import console, note, plain, progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from dissensus.progress import Progress, Step
     from dissensus_train.studies import OpenStudy, StudyPlan
@@ -25,7 +26,11 @@ LATE: Final = 60.0
 
 
 def train_with_progress(plan: StudyPlan) -> None:
-    """Train what is left of a study, and show how far it is on standard error."""
+    """Train what is left of a study, and show how far it is on standard error: by a bar, or by lines in a log."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
     from dissensus_train.studies import run_plan
 
     opened = plan.opened
@@ -36,63 +41,37 @@ def train_with_progress(plan: StudyPlan) -> None:
     )
     if not plan.waiting:
         return
-    if sys.stderr.isatty():
-        _with_bar(plan)
-        return
-    for _ in run_plan(plan, progress=line_every(EVERY, note)):
-        pass
-
-
-def _with_bar(plan: StudyPlan) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    from dissensus_train.studies import run_plan
-
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
-    with Bar(*columns, console=Console(stderr=True)) as bar:
+    terminal = sys.stderr.isatty()
+    with Bar(*columns, console=Console(stderr=True), disable=not terminal) as bar:
         task = bar.add_task("", total=1.0)
 
         def show(step: Step) -> None:
-            bar.update(task, completed=step.fraction, description=str(step).removeprefix(f"{plan.opened.study.name}: "))
+            bar.update(task, completed=step.fraction, description=str(step).removeprefix(f"{opened.study.name}: "))
 
-        for _ in run_plan(plan, progress=show):
+        for _ in run_plan(plan, progress=show if terminal else line_every(EVERY, note)):
             pass
 
 
-def line_every(seconds: float, say: Callable[[str], None]) -> Progress:
-    """Says a line when that much time has passed since the last, and one when all is done."""
+def line_every(seconds: float, say: Callable[[str], None], *, at_end: bool = True) -> Progress:
+    """Says a line when that much time has passed since the last, and one at the end of all, or of each part."""
     last = time.monotonic()
 
     def progress(step: Step) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= seconds or step.done == step.total:
+        if now - last >= seconds or (at_end and step.done == step.total):
             last = now
             say(str(step))
 
     return progress
 
 
-def line_now_and_then() -> Progress:
-    """On a terminal one line is written over and over; in a log there is a line when `OFTEN` seconds have passed."""
-    terminal = sys.stderr.isatty()
-    last = time.monotonic()
-
-    def progress(step: Step) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if terminal and (now - last >= 0.2 or step.done == step.total):
-            sys.stderr.write("\r\x1b[K" if step.done == step.total else f"\r\x1b[K{step}")
-            sys.stderr.flush()
-        elif not terminal and now - last >= OFTEN:
-            note(str(step))
-        else:
-            return
-        last = now
-
-    return progress
+@contextmanager
+def bar_or_lines() -> Iterator[Progress]:
+    """A bar on a terminal; in a log a line when `OFTEN` seconds have passed."""
+    with progress_bar() as bar:
+        yield bar if sys.stderr.isatty() else line_every(OFTEN, note, at_end=False)
 
 
 def status_dict(opened: OpenStudy) -> dict[str, Any]:

@@ -120,9 +120,7 @@ def read_items(path: str | Path) -> ItemList:
 
     table = read_rows(open_file(path)).table
     if "item" not in table.columns:
-        raise InputError(
-            f"{path}: no column 'item' among {', '.join(table.columns)}; give the column of items that name"
-        )
+        raise InputError(f"{path}: no column 'item' among {', '.join(table.columns)}; call the items' column that")
     if "source" not in table.columns:
         table = table.with_columns(source=pl.lit(""))
     twice = table.select("source", "item").is_duplicated()

@@ -136,8 +136,7 @@ def select_items(
     least = int(_solved(np.ones(len(names)), enough, most=available).sum()) if demands else 0
     if least > n:
         raise InputError(
-            f"selection: the floors alone ask for {least:,} items and n is {n:,}; ask for more items, or lower the "
-            "floors"
+            f"selection: the floors alone ask for {least:,} items and n is {n:,}; ask for more, or lower the floors"
         )
     wanted = apportion(n, share, enough, most=np.full(len(names), n))
     taken = apportion(n, share, enough, most=available)

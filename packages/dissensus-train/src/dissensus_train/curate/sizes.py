@@ -86,8 +86,7 @@ def size_curve(
     for size in sizes:
         if not 1 <= size <= most:
             raise InputError(
-                f"size: {size:,} items per class, and class '{few}' has {most:,} to train on; give sizes from 1 to "
-                f"{most:,}"
+                f"size: {size:,} items per class, and class '{few}' has {most:,} to train on; give 1 to {most:,}"
             )
     return _points(
         (data, code, model, training or Training(epochs=25), choose_engine(1, device=device).device),

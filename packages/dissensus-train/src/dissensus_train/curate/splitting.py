@@ -355,7 +355,7 @@ def _exchanged(
         for weight in WEIGHTS:
             now = _descended(now, kinds, wanted, weight, floors, generator)
         miss = _missed(now, kinds, wanted)
-        kept = all(held @ now[:, split] >= min(least, held @ made[:, split]) for held, split, least in floors)
+        kept = all(held @ now[:, split] >= min(least, float(held @ made[:, split])) for held, split, least in floors)
         if miss < best_miss and kept:
             best, best_miss = now, miss
         now = _shaken(best, generator)

@@ -97,10 +97,8 @@ def given_outputs(
         values = torch.as_tensor(array if isinstance(array, torch.Tensor) else np.asarray(array)).detach().cpu()
         values = values.double()[None] if values.ndim == 2 else values.double()
         if values.ndim != 3 or not values.numel():
-            raise InputError(
-                f"{where}: {name} have shape {tuple(np.shape(array))}; give (items, numbers), or (seeds, items, "
-                "numbers)"
-            )
+            shape = tuple(np.shape(array))
+            raise InputError(f"{where}: {name} have shape {shape}; give (items, numbers), or (seeds, items, numbers)")
         if not bool(values.isfinite().all()):
             raise InputError(f"{where}: {name} hold NaN or infinity; fill or remove those items")
         made[name] = values
@@ -110,15 +108,12 @@ def given_outputs(
     if len(shapes) > 1:
         (s, n), (t, m) = sorted(shapes)
         raise InputError(
-            f"{where}: logits and features are of {s} seeds and {n:,} items, and of {t} and {m:,}; give both of the "
-            "same"
+            f"{where}: logits and features are of {s} seeds and {n:,} items, and of {t} and {m:,}; give both alike"
         )
     known = None if labels is None else torch.as_tensor(np.asarray(labels))
     items = next(iter(shapes))[1]
     if known is not None and (tuple(known.shape) != (items,) or known.is_floating_point()):
-        raise InputError(
-            f"{where}: labels have shape {tuple(known.shape)}; give a class index for each of {items:,} items"
-        )
+        raise InputError(f"{where}: labels have shape {tuple(known.shape)}; give a class index for {items:,} items")
     return GivenOutputs(made.get("logits"), made.get("features"), known)
 
 

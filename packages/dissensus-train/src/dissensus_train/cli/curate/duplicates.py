@@ -53,22 +53,23 @@ def duplicates(
     Of each group of duplicates one is kept: the one in the test split, else in validation, else in any other; then of
     the source named first; then the first.
     """
-    from dissensus_train.cli.progress import line_now_and_then
+    from dissensus_train.cli.progress import bar_or_lines
     from dissensus_train.curate.duplicates import find_duplicates
     from dissensus_train.curate.item_list import write_columns, write_items
 
     read = read_sources(sources, shape=shape, item=item, text=text, label=label, streamed=True)
-    duplicated = find_duplicates(
-        read,
-        splits=splits_of(split, read),
-        near=not exact,
-        overlap=overlap,
-        numbers=numbers,
-        encoder=encoder,
-        meaning=meaning,
-        skip_bad=skip_bad,
-        progress=line_now_and_then(),
-    )
+    with bar_or_lines() as progress:
+        duplicated = find_duplicates(
+            read,
+            splits=splits_of(split, read),
+            near=not exact,
+            overlap=overlap,
+            numbers=numbers,
+            encoder=encoder,
+            meaning=meaning,
+            skip_bad=skip_bad,
+            progress=progress,
+        )
     for sentence in duplicated.skipped:
         note(f"left out: {sentence.rsplit('; ', 1)[0]}")
     if output is not None:
