@@ -111,10 +111,10 @@ def test_the_marginal_is_worth_nobody_by_construction_and_the_truth_more_than_th
     panel = counted(labels_of(truth, 5).counts)
     training = labels_of(true_distributions("sparse", 500, seed=1), 5, seed=1).counts.astype(np.float64)
     for ruler, known in ((ruler_of(panel, training=training), training / 5), (ruler_of(panel), None)):
-        nobody = worth_in_people(ruler, marginal(panel.shares, training=known).runs)
+        nobody = worth_in_people(ruler, marginal(panel.shares, training=known).probabilities)
         assert str(nobody) == "0.0 people [0.0, 0.0]"
     few = panel_of(labels_of(true_distributions("flat", 20), 3))
-    assert str(worth_in_people(ruler_of(few), marginal(few.shares).runs)) == "0.0 people [0.0, 0.0]"
+    assert str(worth_in_people(ruler_of(few), marginal(few.shares).probabilities)) == "0.0 people [0.0, 0.0]"
     ruler = ruler_of(panel, training=training)
     best = worth_in_people(ruler, np.clip(truth, 1e-6, 1))
     assert best.more
@@ -161,7 +161,7 @@ def test_knowing_the_question_is_not_worth_people() -> None:
     truth = rng.dirichlet([4, 1, 0.5], 800)
     truth[400:] = truth[400:, ::-1]
     counts = rng.multinomial(6, truth)
-    knows = marginal(counts / 6, question=question).runs
+    knows = marginal(counts / 6, question=question).probabilities
     plain = worth_in_people(ruler_of(counted(counts)), knows)
     assert plain.estimate is not None
     assert plain.estimate.low is not None
@@ -182,7 +182,10 @@ def test_the_truth_of_a_question_of_which_items_tell_nothing_more_may_be_worth_n
         truth = rng.dirichlet([3, 2, 1], 3)[question]
         counts = rng.multinomial(5, truth)
         ruler = ruler_of(
-            counted(counts), question=question, nobody=marginal(counts / 5, question=question).runs[0], seed=trial
+            counted(counts),
+            question=question,
+            nobody=marginal(counts / 5, question=question).probabilities[0],
+            seed=trial,
         )
         found = worth_in_people(ruler, truth, resamples=200)
         held += found.low_open or bool(found.estimate is not None and found.estimate.low == 0)

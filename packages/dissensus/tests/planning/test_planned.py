@@ -16,7 +16,7 @@ from dissensus import plot
 from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.planning import Plan, Prices, next_votes, plan
-from dissensus.planning.evidence import delivery_advice
+from dissensus.planning.planned import delivery_advice
 from dissensus.votes import simulate_votes, write_votes
 from dissensus.votes.table import Votes, votes_from_counts
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.evaluation.predictions import Predictions
+    from dissensus.evaluation.probabilities import Predictions
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.reading import Options, Reading
     from dissensus.votes.table import Votes

@@ -72,7 +72,7 @@ def evaluate_by_annotator(
         elif number:
             found = read_predictions(path, votes.classes, order=reading.classes, item=reading.item, given=given)
             systems[f"{name} (item only)"] = item_predictions(votes, found.items, found.probabilities.mean(axis=0))
-            seeds = f" in the mean over its {len(found.seeds)} seeds" if len(found.seeds) > 1 else ""
+            seeds = f" in the mean over its {len(found.probabilities)} seeds" if len(found.probabilities) > 1 else ""
             notes.append(f"{path}: it has no column of annotators, so it predicts the same of everybody{seeds}")
         else:
             raise InputError(

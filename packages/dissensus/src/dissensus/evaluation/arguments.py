@@ -13,15 +13,8 @@ from dissensus.arrays import column_names, places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.metrics.distances import FLOOR
-from dissensus.evaluation.predictions import (
-    MODEL,
-    TRAINED_ON,
-    Predictions,
-    align_predictions,
-    read_predictions,
-    trained_on_rows,
-)
-from dissensus.evaluation.probabilities import are_counts, checked_human, checked_probabilities
+from dissensus.evaluation.predictions import MODEL, TRAINED_ON, align_predictions, read_predictions, trained_on_rows
+from dissensus.evaluation.probabilities import Predictions, are_counts, checked_human, checked_probabilities
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.labels.schemes import frequency
 from dissensus.votes.table import Votes
@@ -197,9 +190,7 @@ def _of_array(name: str, given: Any, people: LabelDistribution, stated: tuple[st
         )
     if stated is None and people.scheme != "given":
         _refuse_other_order(name, runs.mean(axis=0), people)
-    return Predictions(
-        probabilities=runs, items=people.items, classes=classes, given="probabilities", seeds=tuple(range(len(runs)))
-    )
+    return Predictions(probabilities=runs, items=people.items, classes=classes, seeds=tuple(range(len(runs))))
 
 
 def _checked_names(name: str, stated: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:

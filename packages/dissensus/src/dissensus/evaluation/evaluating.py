@@ -12,12 +12,18 @@ import numpy as np
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.arguments import people_in, refuse_swapped, systems_in
 from dissensus.evaluation.baselines import MAJORITY, make_baselines, marginal
-from dissensus.evaluation.comparison.differences import Differences, differences, seed_numbers, with_holm
+from dissensus.evaluation.comparison.differences import (
+    GIVEN_THIS_SEED,
+    Differences,
+    differences,
+    interval_over,
+    seed_numbers,
+    with_holm,
+)
 from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
-from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halves_of, make_strata, rows_of
+from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halves_of, make_strata
 from dissensus.evaluation.comparison.tables import DASH, as_list, latex, shown
 from dissensus.evaluation.comparison.verdict import listed, verdict
-from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.people_ruler import people_ruler, worth_in_people
 from dissensus.evaluation.finite_panel.shared_annotators import (
     THESE_PEOPLE,
@@ -28,17 +34,8 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.predictions import MODEL
-from dissensus.evaluation.probabilities import checked_human
-from dissensus.evaluation.scoring import (
-    BY_HALVES,
-    BY_THE_SAME,
-    System,
-    empty_rows,
-    one_seed_notes,
-    resample_systems,
-    score_rows,
-    surprise,
-)
+from dissensus.evaluation.probabilities import Predictions, checked_human
+from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, Scorer, panel_or_reason, surprise, with_classes
 from dissensus.frames import Framed
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.pages import html, markdown
@@ -47,15 +44,14 @@ from dissensus.votes.table import Votes
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from dissensus.arrays import Codes, Table
+    from dissensus.arrays import Table
     from dissensus.cores import Over
     from dissensus.evaluation.comparison.intervals import Spread
     from dissensus.evaluation.comparison.scores import Score
     from dissensus.evaluation.comparison.strata import Halves
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
-    from dissensus.evaluation.metrics.metric import Metric
-    from dissensus.evaluation.predictions import Predictions
+    from dissensus.evaluation.metrics.registry import Metric
     from dissensus.evaluation.probabilities import Runs
     from dissensus.evaluation.scoring import Resampled
 
@@ -435,28 +431,26 @@ def evaluate(
         )
     numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
     numbers = {
-        name: seed_numbers(name, len(system.seeds), numbered) if numbered and name in numbered else system.seeds
+        name: seed_numbers(name, len(system.probabilities), numbered) if numbered and name in numbered else system.seeds
         for name, system in named.items()
     }
     if votes is not None and votes.classes != labels.classes and votes.classes == people.classes:
         votes = replace(votes, classes=labels.classes)
-    systems = {name: System(runs=runs, over_items=runs, seeds=numbers[name]) for name, runs in models.items()}
+    systems = {
+        name: replace(
+            named[name], probabilities=runs, items=labels.items, classes=labels.classes, seeds=numbers[name]
+        )
+        for name, runs in models.items()
+    }
     notes = [LEGEND]
     if baselines:
-        more, told = _baselines(
-            labels,
-            systems,
-            training=training,
-            question=question,
-            majority=majority,
-            validation=validation,
-            seed=seed,
-        )
+        fitted_on: Any = {"training": training, "question": question, "validation": validation, "seed": seed}
+        more, how = _baselines(labels, systems, majority=majority, **fitted_on)
         systems |= more
-        notes += told
-    panel, why = _panel(labels, votes)
+        notes += how
+    panel, why = panel_or_reason(labels, votes)
     halves = why if panel is None else halves_of(labels, panel, seed=seed)
-    table = _Scorer(
+    table = Scorer(
         labels=labels,
         halves=halves,
         systems=systems,
@@ -490,8 +484,22 @@ def evaluate(
     ruler = why if panel is None else _ruler(panel, training, labels, question=question, seed=seed)
     of_people = panel if panel is not None and shared(panel) else None
     names = tuple(metric.name for metric in table.metrics)
-    seen = {name: system.trained_on for name, system in named.items() if system.trained_on is not None}
-    trained_on = {name: int(items_seen.sum()) for name, items_seen in seen.items() if items_seen.any()}
+    trained_on = {
+        name: int(system.trained_on.sum())
+        for name, system in systems.items()
+        if system.trained_on is not None and system.trained_on.any()
+    }
+    worth: Mapping[str, Worth] = {}
+    if not isinstance(ruler, str):
+        measure = partial(worth_in_people, ruler, resamples=resamples, seed=seed)
+        worth = dict(zip(systems, over(measure, [system.probabilities for system in systems.values()]), strict=True))
+    warnings = [
+        *_in_sample(trained_on, len(labels)),
+        *warnings,
+        *_of_votes(panel, why, ruler),
+        *_of_scores(overall, models),
+        *_of_one_seed({name: systems[name] for name in models}),
+    ]
     return Evaluation(
         items=len(labels),
         classes=labels.classes,
@@ -503,30 +511,9 @@ def evaluate(
         overall=Scores(tuple(overall)),
         strata=scores,
         ruler=ruler,
-        worth={}
-        if isinstance(ruler, str)
-        else dict(
-            zip(
-                systems,
-                over(
-                    partial(worth_in_people, ruler, resamples=resamples, seed=seed),
-                    [system.runs for system in systems.values()],
-                ),
-                strict=True,
-            )
-        ),
+        worth=worth,
         trained_on=trained_on,
-        warnings=tuple(
-            dict.fromkeys(
-                [
-                    *_in_sample(trained_on, len(labels)),
-                    *warnings,
-                    *_of_votes(panel, why, ruler),
-                    *_of_scores(overall, models),
-                    *one_seed_notes({name: systems[name] for name in models}),
-                ]
-            )
-        ),
+        warnings=tuple(dict.fromkeys(warnings)),
         notes=tuple(dict.fromkeys(notes)),
         resamples=resamples,
         seed=seed,
@@ -537,7 +524,9 @@ def evaluate(
             telling=tuple(telling),
             halves=halves,
             panel=of_people,
-            surprise={name: surprise(system.runs) for name, system in systems.items()} if of_people is not None else {},
+            surprise={}
+            if of_people is None
+            else {name: surprise(system.probabilities) for name, system in systems.items()},
         ),
     )
 
@@ -549,49 +538,6 @@ def _reference(asked: str | None, majority: Any | None, models: Mapping[str, Run
             raise InputError(f"evaluation: there is no system '{asked}' to compare with{choices(asked, models)}")
         return asked
     return majority if isinstance(majority, str) and majority in models else next(iter(models))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Scorer:
-    """What every stratum is scored with."""
-
-    labels: LabelDistribution
-    halves: Halves | str
-    systems: Mapping[str, System]
-    metrics: tuple[Metric, ...]
-    panel: Panel | None
-    original: Codes | None
-    resamples: int
-    seed: int
-
-    def fill(self, stratum: Stratum) -> tuple[list[Score], Resampled]:
-        """The scores of a stratum, and what they were resampled from."""
-        if stratum.human is not None:
-            stratum = replace(stratum, human=with_classes(stratum.human, self.labels.classes))
-        rows = rows_of(stratum, self.labels, self.halves)
-        if not rows.items:
-            return empty_rows(stratum, self.metrics, self.systems), {}
-        panel = None
-        if self.panel is not None and not stratum.by_votes:
-            whole = self.panel if stratum.items.all() else self.panel.take(stratum.items)
-            panel = whole if stratum.human is None else _panel(stratum.human, None)[0]
-        drawn: Any = {"resamples": self.resamples, "seed": self.seed}
-        resampled = resample_systems(rows, self.systems, self.metrics, original=self.original, **drawn)
-        return score_rows(stratum, resampled, self.systems, items=rows.items, panel=panel, **drawn), resampled
-
-
-def with_classes(labels: LabelDistribution, classes: tuple[str, ...]) -> LabelDistribution:
-    """The same labels over more classes, which follow theirs and have no votes."""
-    more = len(classes) - len(labels.classes)
-    if not more:
-        return labels
-
-    def padded(table: Any) -> Any:
-        return np.pad(table, ((0, 0), (0, more)))
-
-    return replace(
-        labels, probabilities=padded(labels.probabilities), counts=padded(labels.counts), classes=classes, model=None
-    )
 
 
 def _over_all_classes(
@@ -626,53 +572,22 @@ def _over_all_classes(
 
 
 def _baselines(
-    labels: LabelDistribution,
-    systems: Mapping[str, System],
-    *,
-    training: Any | None,
-    question: Any | None,
-    majority: Any | None,
-    validation: tuple[Any, Any] | None,
-    seed: int,
-) -> tuple[dict[str, System], list[str]]:
+    labels: LabelDistribution, systems: Mapping[str, Predictions], *, training: Any, majority: Any, **fitted_on: Any
+) -> tuple[dict[str, Predictions], list[str]]:
     """The baselines as systems, and how they were made."""
-    named = isinstance(majority, str) and majority in systems
-    given = systems[str(majority)].runs if named else majority
-    numbers = systems[str(majority)].seeds if named else None
-    training = _padded(training, labels)
-    made, notes = make_baselines(
-        labels, training=training, question=question, majority=given, validation=validation, seed=seed
-    )
-    found: dict[str, System] = {}
-    told = []
-    for each in made:
-        if named and each.name == MAJORITY:
-            told.append(f"{MAJORITY}: the system '{majority}'")
+    own = systems[majority] if isinstance(majority, str) and majority in systems else None
+    model = majority if own is None else own.probabilities
+    made, missing = make_baselines(labels, training=_padded(training, labels), majority=model, **fitted_on)
+    baselines, how = {}, []
+    for name, system in made.items():
+        if own is not None and name == MAJORITY:
+            how.append(f"{name}: the system '{majority}'")
             continue
-        if each.name in systems:
-            raise InputError(f"evaluation: '{each.name}' is the name of a baseline; call the system something else")
-        constant = each.runs if each.constant is None else np.broadcast_to(each.constant, each.runs.shape)
-        drawn = each.constant is None
-        seeds = (numbers or tuple(range(len(each.runs)))) if drawn else None
-        found[each.name] = System(runs=each.runs, over_items=constant, seeds=seeds)
-        told.append(f"{each.name}: {each.note}")
-    return found, [*told, *notes]
-
-
-def _panel(labels: LabelDistribution, votes: Votes | None) -> tuple[Panel | None, str]:
-    """The judgements behind the labels, or the reason why they cannot be told.
-
-    Votes that do not fit the labels are left out where counts of single votes suffice.
-    """
-    if not labels.counts.any():
-        return None, "people are given as probabilities, without votes"
-    why = ""
-    for known in (votes, None) if votes is not None else (None,):
-        try:
-            return panel_of(labels, known), ""
-        except InputError as error:
-            why = why or str(error).removeprefix("panel: ")
-    return None, why
+        if name in systems:
+            raise InputError(f"evaluation: '{name}' is the name of a baseline; call the system something else")
+        baselines[name] = system if own is None or system.seeds is None else replace(system, seeds=own.seeds)
+        how.append(f"{name}: {system.notes[0]}")
+    return baselines, [*how, *missing]
 
 
 def _padded(training: Any | None, labels: LabelDistribution) -> Table | None:
@@ -693,7 +608,7 @@ def _ruler(
     if len(panel) < 2 and training is None:
         return "one item tells nothing of how items differ"
     # Nobody's forecast is the baseline `marginal`, so that this row is worth 0 people.
-    nobody = marginal(labels, training=_padded(training, labels), question=question).runs[0]
+    nobody = marginal(labels, training=_padded(training, labels), question=question).probabilities[0]
     try:
         return people_ruler(panel, training=votes, question=code, nobody=nobody, seed=seed)
     except InputError as error:
@@ -720,6 +635,12 @@ def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:
     )
     told += [f"except for soft NLL, {THESE_PEOPLE}"] if shared(panel) else []
     return told
+
+
+def _of_one_seed(systems: Mapping[str, Predictions]) -> list[str]:
+    """A sentence for the systems whose intervals do not say what another seed would give."""
+    alone = [name for name, system in systems.items() if interval_over(system.seeds) == GIVEN_THIS_SEED]
+    return [f"{', '.join(alone)}: one seed, so intervals are over {GIVEN_THIS_SEED}"] if alone else []
 
 
 def _of_scores(rows: Sequence[Score], models: Mapping[str, Runs]) -> list[str]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from dissensus.errors import InputError
-from dissensus.evaluation.predictions import Predictions
+from dissensus.evaluation.probabilities import Predictions
 from dissensus.evaluation.stand_in.alternative_annotator import alternative_annotator_test, rejected
 from dissensus.evaluation.stand_in.answers import Answers, likeliest_answers, named_answers, read_model_answers
 from dissensus.votes.official.judged_json import read_alttest

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Table
     from dissensus.bootstrap import Seed
-    from dissensus.evaluation.metrics.metric import Metric
+    from dissensus.evaluation.metrics.registry import Metric
 
     Draws = np.ndarray[tuple[int, int], np.dtype[np.int32]]
     """(resamples, items) numbers of draws, as whole numbers."""

@@ -58,7 +58,7 @@ class Stratum:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rows:
+class ScoredRows:
     """What a stratum is scored on.
 
     Attributes:
@@ -106,7 +106,7 @@ def _summed(panel: Panel, judgements: Ints) -> Table:
     return np.asarray((csr_array(of_item, shape=(len(panel), len(judgements))) @ panel.vectors[judgements]).toarray())
 
 
-def rows_of(stratum: Stratum, human: LabelDistribution, halves: Halves | str) -> Rows:
+def rows_of(stratum: Stratum, human: LabelDistribution, halves: Halves | str) -> ScoredRows:
     """What a stratum is scored on: where votes choose its items, one half of them chooses and the other is scored.
 
     That is done both ways; where there are no halves, the votes that chose are scored.
@@ -114,13 +114,13 @@ def rows_of(stratum: Stratum, human: LabelDistribution, halves: Halves | str) ->
     if stratum.rule is None or isinstance(halves, str):
         item = np.flatnonzero(stratum.items)
         said = human.probabilities[item] if stratum.human is None else stratum.human.probabilities
-        return Rows(item=item, human=said, items=len(item))
+        return ScoredRows(item=item, human=said, items=len(item))
     one, other = halves
     by_one, by_other = (np.flatnonzero(stratum.rule(half)) for half in halves)
     item = one.items[np.concatenate([by_one, by_other])]
     said = np.concatenate([other.probabilities[by_one], one.probabilities[by_other]])
     order = np.argsort(item, kind="stable")
-    return Rows(item=item[order], human=said[order], items=-(-len(item) // 2))
+    return ScoredRows(item=item[order], human=said[order], items=-(-len(item) // 2))
 
 
 def make_strata(human: LabelDistribution, by: str) -> tuple[Stratum, ...]:

@@ -194,7 +194,7 @@ def people_ruler(
         notes.append(f"people's forecasts are learnt from {FOLDS} folds of the scored items")
     if nobody is None and question is None:
         known = None if training is None else training / training.sum(axis=1, keepdims=True)
-        nobody = marginal(panel.shares, training=known).runs[0]
+        nobody = marginal(panel.shares, training=known).probabilities[0]
     per_item, without = _scores(panel, most, priors, prior_of, score, seed=seed)
     learning = np.zeros(most + 1)
     if question is None:

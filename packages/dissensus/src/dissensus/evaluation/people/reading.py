@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.people.vote_scores import VotePredictions
-from dissensus.evaluation.predictions import NPZ, rows_predictions
+from dissensus.evaluation.predictions import rows_predictions
 from dissensus.table_file import open_table, read_rows
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def predicts_people(path: Path, *, annotator: str | None = None) -> bool:
     """Whether a file has a column of annotators, and so predicts votes rather than items."""
     from dissensus.votes.columns import guess
 
-    if path.suffix.lower() == NPZ:
+    if path.suffix.lower() == ".npz":
         return False
     columns = open_table(path).columns
     return annotator in columns or guess("annotator", columns) is not None

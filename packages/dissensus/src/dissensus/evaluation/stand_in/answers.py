@@ -12,7 +12,8 @@ import numpy as np
 from dissensus.arrays import places_of, row_argmax
 from dissensus.errors import InputError
 from dissensus.evaluation.arguments import is_by_item, systems_in
-from dissensus.evaluation.predictions import MODEL, read_column_predictions, read_predictions
+from dissensus.evaluation.model_outputs import read_column_predictions
+from dissensus.evaluation.predictions import MODEL, read_predictions
 from dissensus.labels.schemes import frequency
 from dissensus.table_file import open_file
 from dissensus.votes.reading import votes_in
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Codes, Floats
-    from dissensus.evaluation.predictions import Predictions
-    from dissensus.evaluation.probabilities import Given
+    from dissensus.evaluation.probabilities import Given, Predictions
     from dissensus.votes.table import Votes
 
 OFFICIAL: Final = ".llm_annotations.json"
