@@ -220,7 +220,10 @@ class Evaluation(Framed):
             shown_models = sorted(shown_models, key=self.distance)[:most]
         rows = []
         for name in (*shown_models, *self.baselines):
-            cells = [shown(self.overall.get(name, self.headline).value), self._people(name)]
+            cells = [
+                shown(self.overall.get(name, self.headline).value),
+                self.worth[name].short if name in self.worth else DASH,
+            ]
             for metric in others:
                 value = self.overall.get(name, metric).value
                 cells.append(DASH if value is None else f"{value.value:.3f}{marks.get((name, metric), '') or ' '}")
@@ -253,12 +256,6 @@ class Evaluation(Framed):
     def _best(self, metric: str) -> Any:
         found = self.overall.get(self.systems[0], metric).best_achievable
         return None if found is None else found.estimate
-
-    def _people(self, name: str) -> str:
-        if name not in self.worth:
-            return DASH
-        short = str(self.worth[name]).replace("fewer than", "<").replace("more than", ">")
-        return short.replace(" people", "")
 
     @property
     def all_notes(self) -> tuple[str, ...]:
