@@ -434,9 +434,7 @@ def evaluate(
     if votes is not None and votes.classes != labels.classes and votes.classes == people.classes:
         votes = replace(votes, classes=labels.classes)
     systems = {
-        name: replace(
-            named[name], probabilities=runs, items=labels.items, classes=labels.classes, seeds=numbers[name]
-        )
+        name: replace(named[name], probabilities=runs, items=labels.items, classes=labels.classes, seeds=numbers[name])
         for name, runs in models.items()
     }
     notes = [LEGEND]
