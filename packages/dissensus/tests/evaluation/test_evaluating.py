@@ -87,7 +87,7 @@ def test_a_stratum_is_scored_on_its_own_items_by_the_votes_that_did_not_choose_t
     )
     assert found.value is not None
     assert found.value.value == pytest.approx(np.concatenate([there, back]).mean())
-    assert found.items == -(-(there.size + back.size) // 2)
+    assert found.items == (there.size + back.size) // 2
     assert result.by_stratum("class").get("one", "tvd") == result.overall.get("one", "tvd")
 
 

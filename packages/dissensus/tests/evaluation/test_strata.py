@@ -127,6 +127,16 @@ def test_the_votes_that_choose_an_item_are_not_those_that_are_scored(by: str) ->
     np.testing.assert_array_equal(seen, 2)
 
 
+@pytest.mark.parametrize("by", ["agreement", "entropy", "class"])
+@pytest.mark.parametrize("seed", range(6))
+def test_strata_that_halves_of_the_votes_choose_hold_no_more_items_than_there_are(seed: int, by: str) -> None:
+    human = people(seed, items=301, votes=6)
+    halves = halves_of(human, panel_of(human), seed=seed)
+    rows = [rows_of(stratum, human, halves) for stratum in make_strata(human, by)[1:]]
+    assert sum(row.items for row in rows) <= 301
+    assert all(row.items > 0 for row in rows if len(row.item))
+
+
 def test_any_column_gives_strata() -> None:
     human = people(items=3)
     _, *made = by_column(human, ["night", "day", "night"])

@@ -66,7 +66,7 @@ def evaluate_by_annotator(
                 given=given,
                 only_common=only_common,
             )
-            systems[name] = read.predictions
+            systems[name] = read
             labels += [name] if read.given == "labels" else []
             notes += read.notes
         elif number:

@@ -165,7 +165,7 @@ def test_a_file_of_predictions_is_matched_by_names_in_any_order(tmp_path: Path) 
     read = read_vote_predictions(path, votes)
     assert read.given == "probabilities"
     assert predicts_people(path)
-    found = evaluate_people(votes, {"file": read.predictions})
+    found = evaluate_people(votes, {"file": read})
     same = evaluate_people(votes, {"file": predicted(votes, truth[votes.item, votes.annotators.code])})
     assert found.scores["file"]["nll"].value == pytest.approx(same.scores["file"]["nll"].value)
 
@@ -180,13 +180,13 @@ def test_a_file_of_labels_is_read_as_labels(tmp_path: Path) -> None:
     path.write_text("\n".join(["item,annotator,label", *lines]), encoding="utf-8")
     read = read_vote_predictions(path, votes)
     assert read.given == "labels"
-    assert evaluate_people(votes, {"l": read.predictions}, labels=["l"]).scores["l"]["error"].value == 0
+    assert evaluate_people(votes, {"l": read}, labels=["l"]).scores["l"]["error"].value == 0
 
 
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ("i0,p0,.5,.3,.2\ni1,who,.5,.3,.2\n", r"line 3: annotator who has no votes.*--only-common"),
+        ("i0,p0,.5,.3,.2\ni1,who,.5,.3,.2\n", r"line 3: annotator who has no votes.*only_common="),
         ("i0,p0,.5,.3,.2\nnone,p0,.5,.3,.2\n", r"line 3: item none has no votes"),
         ("i0,p0,.5,.3,.2\ni0,p0,.5,.3,.2\n", r"line 3: item i0 by annotator p0 has a row already"),
         ("i0,p0,.5,.3,.2\ni1,p0,.5,.3,.9\n", r"i1 by annotator p0.*sum"),

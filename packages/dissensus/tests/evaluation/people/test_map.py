@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.evaluation.people.map import LEVEL, Pairs, parted_items, people_map
+from dissensus.evaluation.people.map import DEALS, LEVEL, Pairs, parted_items, people_map
 from dissensus.votes.privacy import groups_of
 from dissensus.votes.table import Annotators, Votes
 from tests.evaluation.people.panels import simulated
@@ -23,6 +23,12 @@ def test_two_camps_lie_apart_on_the_first_dimension() -> None:
     # The camp that chooses class a more often leans to it.
     assert found.lean[:12, 0].mean() > 0.05 > -0.05 > found.lean[12:, 0].mean()
     assert ((found.low <= found.place) & (found.place <= found.high)).all()
+
+
+def test_no_p_value_is_less_than_one_deal_in_all_deals() -> None:
+    """The true panel is one of the deals: where no other has as much structure, p is 1 / (1 + deals)."""
+    votes, _ = simulated(items=150, people=24, share=0.5, part=2.0, seed=1)
+    assert people_map(votes).p_values[0] == pytest.approx(1 / (1 + DEALS))
 
 
 def test_camps_that_lean_to_no_class_are_found_too() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.special import stdtrit
 
+from dissensus.arrays import places_of
+from dissensus.bootstrap import told_by
 from dissensus.errors import InputError
 from dissensus.evaluation.people.baselines import OTHERS, OWN, other_votes, own_frequencies
 from dissensus.evaluation.people.groups import GroupScores, group_scores
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Names, Table
     from dissensus.bootstrap import Estimate
-    from dissensus.evaluation.people.vote_scores import VoteScores
     from dissensus.votes.table import Votes
 
 TITLES: Final = {
@@ -90,7 +91,7 @@ class PeopleEvaluation(Framed):
     """Systems and baselines on single votes.
 
     Attributes:
-        system: the one that people and groups are told of.
+        system: the one that is shown by person and by group.
         headline: the metric of differences, disadvantages and tests.
         votes: how many were scored.
         people: how many cast them.
@@ -131,21 +132,7 @@ class PeopleEvaluation(Framed):
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; people are in the order of their names."""
         rows = sorted(self.by_person.to_rows(), key=lambda row: str(row["annotator"]))
-        return {
-            "system": self.system,
-            "headline": self.headline,
-            "votes": self.votes,
-            "people": self.people,
-            "items": self.items,
-            "scores": {
-                name: {metric: value.to_dict() for metric, value in each.items()} for name, each in self.scores.items()
-            },
-            "differences": [asdict(each) for each in self.differences],
-            "between_people": self.between_people,
-            "by_person": rows,
-            "by_group": [each.to_dict() for each in self.by_group],
-            "notes": list(self.notes),
-        }
+        return {**told_by(self, but=("by_person",)), "by_person": rows}
 
 
 def evaluate_people(
@@ -163,7 +150,7 @@ def evaluate_people(
 
     Args:
         votes: with annotators, one vote a judgement.
-        systems: by name; the first is told of by person and group, and compared with the others.
+        systems: by name; the first is shown by person and group, and compared with the others.
         training: votes on other items, for the baseline of each person's own frequencies; without it these are their
             frequencies in all their other votes (leave one out).
         labels: the systems that predict labels, which have no NLL and no Brier score.
@@ -173,7 +160,7 @@ def evaluate_people(
         seed: of the permutation tests.
     """
     if votes.annotators is None:
-        raise InputError("votes: they are anonymous, so nobody can be told apart; give votes with annotators")
+        raise InputError("votes: they are anonymous, so that no person is known; give votes with annotators")
     if votes.judgement is not None:
         raise InputError(
             "votes: judgements hold several classes, and single votes are scored; give votes with one class a judgement"
@@ -192,16 +179,14 @@ def evaluate_people(
             f"{len(named)} attributes of people are tested: by chance alone, each p-value falls below 0.05 for one "
             "attribute in 20"
         )
-    scale = votes.scale if votes.ordered else None
-    values = {
-        name: score_votes(human, table, scale=scale if table.shape[1] == len(votes.classes) else None)
-        for name, table in tables.items()
-    }
+    scores = {}
+    for name, table in tables.items():
+        scale = votes.scale if votes.ordered and table.shape[1] == len(votes.classes) else None
+        values = score_votes(human, table, scale=scale).by_name()
+        scores[name] = {metric: values[metric] for metric in values if name not in labels or metric in OF_LABELS}
     system = next(iter(systems))
-    kept = {name: _metrics(values[name], label=name in labels) for name in tables}
-    headline = next(iter(kept[system]))
-    who: dict[str, Any] = {"item": item, "annotator": annotator}
-    first = kept[system]
+    first, who = scores[system], {"item": item, "annotator": annotator}
+    headline = next(iter(first))
     by_person, between = _by_person(votes.annotators.names, first, annotator)
     # A group is as large as those of it whose votes are scored.
     scored = votes.take_judgements(rows)
@@ -212,13 +197,13 @@ def evaluate_people(
         people=len(by_person),
         items=len(np.unique(item)),
         scores={
-            name: {metric: mean_over_votes(each, **who, low=0.0) for metric, each in metrics.items()}
-            for name, metrics in kept.items()
+            name: {metric: mean_over_votes(column, **who, low=0.0) for metric, column in columns.items()}
+            for name, columns in scores.items()
         },
         differences=tuple(
-            _difference(name, first[headline] - kept[name][headline], **who)
-            for name in tables
-            if name != system and headline in kept[name]
+            _difference(name, first[headline] - columns[headline], **who)
+            for name, columns in scores.items()
+            if name != system and headline in columns
         ),
         by_person=by_person,
         between_people=between,
@@ -229,7 +214,8 @@ def evaluate_people(
                 headline=headline,
                 human=human,
                 model=aligned[system],
-                **who,
+                item=item,
+                annotator=annotator,
                 seed=seed,
             )
             for name in named
@@ -246,8 +232,6 @@ def item_predictions(votes: Votes, items: Names, probabilities: Table) -> VotePr
         items: (items,) names of the predicted items.
         probabilities: (items, classes) for them.
     """
-    from dissensus.arrays import places_of
-
     assert votes.annotators is not None
     place = places_of(votes.items, items)[votes.item]
     rows = np.flatnonzero(place >= 0)
@@ -259,14 +243,12 @@ def align_votes(
 ) -> tuple[Ints, dict[str, Table], list[str]]:
     """The votes that are scored, each system's (votes, classes) probabilities for them, and notes."""
     assert votes.annotators is not None
-    pair = votes.item.astype(np.int64) * len(votes.annotators) + votes.annotators.code
-    places = {}
-    for name, each in systems.items():
-        predicted = each.item.astype(np.int64) * len(votes.annotators) + each.annotator
-        order = np.argsort(predicted, kind="stable")
-        at = np.minimum(np.searchsorted(predicted, pair, sorter=order), len(order) - 1)
-        found = order[at]
-        places[name] = np.where(predicted[found] == pair, found, -1)
+    people = len(votes.annotators)
+    pair = votes.item.astype(np.int64) * people + votes.annotators.code
+    places = {
+        name: places_of(pair, system.item.astype(np.int64) * people + system.annotator)
+        for name, system in systems.items()
+    }
     rows = np.flatnonzero(np.all([place >= 0 for place in places.values()], axis=0))
     notes = []
     for name, place in places.items():
@@ -275,8 +257,8 @@ def align_votes(
             vote = missing[0]
             raise InputError(
                 f"{name}: {missing.size:,} votes have no prediction, first item {votes.items[votes.item[vote]]} by "
-                f"annotator {votes.annotators.names[votes.annotators.code[vote]]}; predict every vote, or evaluate "
-                "only the common ones (--only-common)"
+                f"annotator {votes.annotators.names[votes.annotators.code[vote]]}; predict every vote, or evaluate only the common "
+                "ones (only_common=)"
             )
         spare = len(systems[name]) - len(np.unique(place[place >= 0]))
         if spare:
@@ -286,10 +268,6 @@ def align_votes(
     if rows.size < len(votes):
         notes.append(f"{rows.size:,} of {len(votes):,} votes have a prediction of every system; these count")
     return rows, {name: systems[name].probabilities[place[rows]] for name, place in places.items()}, notes
-
-
-def _metrics(scores: VoteScores, *, label: bool) -> dict[str, Floats]:
-    return {name: values for name, values in scores.by_name().items() if not label or name in OF_LABELS}
 
 
 def _difference(system: str, values: Floats, *, item: Any, annotator: Any) -> VoteDifference:
@@ -316,5 +294,4 @@ def _by_person(names: Names, scores: Mapping[str, Floats], annotator: Any) -> tu
         known = np.flatnonzero(several)
         spread = mean[known].var(ddof=1) - noise[known].mean() if known.size > 1 else 0.0
         between[metric] = float(np.sqrt(max(spread, 0.0)))
-    found = PeopleScores(annotators=names[people], votes=votes, means=means, low=low, high=high)
-    return found, between
+    return PeopleScores(annotators=names[people], votes=votes, means=means, low=low, high=high), between

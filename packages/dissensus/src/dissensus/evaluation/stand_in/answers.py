@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import places_of, row_argmax
+from dissensus.arrays import places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.arguments import is_by_item, systems_in
 from dissensus.evaluation.model_outputs import read_column_predictions
@@ -179,8 +179,3 @@ def _answers(name: str, given: Any, votes: Votes) -> Answers:
         return named_answers(votes, given)
     judged = frequency(votes.take_items(np.flatnonzero(votes.panel_size)))
     return likeliest_answers(votes, systems_in({name: given}, judged)[name])
-
-
-def majority_class(votes: Votes) -> Codes:
-    """(items,) the class with the most votes, the first of several; 0 where nobody voted."""
-    return row_argmax(votes.counts).astype(np.int32)
