@@ -559,10 +559,11 @@ def test_rows_of_half_precision_may_sum_to_almost_1(kind: str) -> None:
         evaluate(human, runs.double(), classes=CLASSES, metrics=["kl"], resamples=0)
 
 
-def test_votes_in_place_of_labels_are_said() -> None:
+def test_votes_in_place_of_labels_are_labelled_by_frequency() -> None:
     votes = votes_from_counts(np.full((60, 3), 2), classes=CLASSES)
-    with pytest.raises(InputError, match=r"human: these are votes.*give dis.label\(votes\)"):
-        evaluate(votes, models(people()), classes=CLASSES)
+    runs = models(people())
+    one, other = (evaluate(human, runs, classes=CLASSES, resamples=50) for human in (votes, frequency(votes)))
+    assert one.overall.to_dict() == other.overall.to_dict()
 
 
 def test_a_tensor_is_taken_as_it_is() -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.evaluation.stand_in import named_answers, stand_in
+from dissensus.evaluation.stand_in.judging import TIED
 from tests.evaluation.stand_in.test_alternative_annotator import crowd
 from tests.votes.people import with_people
 
@@ -68,12 +69,14 @@ def test_where_it_fails_are_the_classes_items_and_groups_it_gets_wrong() -> None
     lazy = stand_in(votes, models, resamples=20, least_people=2).models["lazy"]
     parts = {(each.of, each.name): each for each in lazy.parts}
     assert set(parts) == {
-        *(("class", name) for name in votes.classes),
+        *(("class", name) for name in (*votes.classes, TIED)),
         ("country", "x"),
         ("country", "y"),
         ("source", "news"),
         ("source", "talk"),
     }
+    tied = (votes.counts == votes.counts.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    assert parts["class", TIED].votes == votes.counts[tied].sum(), "no class gets the items that several share"
     assert parts["class", "1"].model_as_good > 0.9 > 0.5 > parts["class", "2"].model_as_good
     countries = parts["country", "x"].votes + parts["country", "y"].votes
     assert countries == sum(parts["class", name].votes for name in votes.classes)

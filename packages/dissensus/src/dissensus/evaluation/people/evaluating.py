@@ -185,8 +185,8 @@ def evaluate_people(
         values = score_votes(human, table, scale=scale).by_name()
         scores[name] = {metric: values[metric] for metric in values if name not in labels or metric in OF_LABELS}
     system = next(iter(systems))
-    first, who = scores[system], {"item": item, "annotator": annotator}
-    headline = next(iter(first))
+    first, headline = scores[system], next(iter(scores[system]))
+    who: dict[str, Any] = {"item": item, "annotator": annotator}
     by_person, between = _by_person(votes.annotators.names, first, annotator)
     # A group is as large as those of it whose votes are scored.
     scored = votes.take_judgements(rows)
@@ -214,8 +214,7 @@ def evaluate_people(
                 headline=headline,
                 human=human,
                 model=aligned[system],
-                item=item,
-                annotator=annotator,
+                **who,
                 seed=seed,
             )
             for name in named
@@ -257,8 +256,8 @@ def align_votes(
             vote = missing[0]
             raise InputError(
                 f"{name}: {missing.size:,} votes have no prediction, first item {votes.items[votes.item[vote]]} by "
-                f"annotator {votes.annotators.names[votes.annotators.code[vote]]}; predict every vote, or evaluate only the common "
-                "ones (only_common=)"
+                f"annotator {votes.annotators.names[votes.annotators.code[vote]]}; predict every vote, or evaluate "
+                "only the common ones (only_common=)"
             )
         spare = len(systems[name]) - len(np.unique(place[place >= 0]))
         if spare:
