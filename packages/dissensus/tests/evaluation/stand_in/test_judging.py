@@ -79,7 +79,7 @@ def test_where_it_fails_are_the_classes_items_and_groups_it_gets_wrong() -> None
     assert parts["class", TIED].votes == votes.counts[tied].sum(), "no class gets the items that several share"
     assert parts["class", "1"].model_as_good > 0.9 > 0.5 > parts["class", "2"].model_as_good
     countries = parts["country", "x"].votes + parts["country", "y"].votes
-    assert countries == sum(parts["class", name].votes for name in votes.classes)
+    assert countries == sum(parts["class", name].votes for name in (*votes.classes, TIED))
     assert all(each.answer == "1" and "1" not in each.votes for each in lazy.items)
     hidden = stand_in(votes, models, resamples=20, least_people=4).models["lazy"].parts
     assert "country" not in {each.of for each in hidden}
