@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+__all__ = ["lazy_names"]
+
 
 def lazy_names(
     package: str,

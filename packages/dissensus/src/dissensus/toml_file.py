@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
+__all__ = ["TableError", "TomlFile", "TomlTable", "fits", "known_keys", "no_such"]
+
 Model = TypeVar("Model")
 Place = tuple[str | int, ...]
 """Keys and places in lists that lead from the top of a file to a value."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dissensus.progress import Progress, Step
     from dissensus_train.studies import OpenStudy, StudyPlan
 
+__all__ = ["train_with_progress"]
+
 EVERY: Final = 30.0
 """Seconds between lines in a log."""
 

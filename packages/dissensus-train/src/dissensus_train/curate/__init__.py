@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dissensus_train.curate.item_list import listed as listed
     from dissensus_train.curate.item_list import read_items as read_items
     from dissensus_train.curate.item_list import write_items as write_items
+    from dissensus_train.curate.labelled import labelled_data as labelled_data
     from dissensus_train.curate.mapping import map_items as map_items
     from dissensus_train.curate.selecting import Floor as Floor
     from dissensus_train.curate.selecting import Selection as Selection

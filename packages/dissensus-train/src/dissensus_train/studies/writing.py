@@ -43,6 +43,15 @@ def study_toml(study: Study) -> str:
     for name, settings in (("basins", study.basins), ("ood", study.ood)):
         if settings is not None:
             tables[name] = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    return toml_text(tables)
+
+
+def toml_text(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """A TOML file.
+
+    Args:
+        tables: by name, the plain values of a table by key; what is None is left out. The one without a name is first.
+    """
     return "\n".join(_table(name, values) for name, values in tables.items())
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dissensus_train.training.data import split_items as split_items
     from dissensus_train.training.engine import choose_engine as choose_engine
     from dissensus_train.training.engine import train as train
+    from dissensus_train.training.loop import one_thread as one_thread
     from dissensus_train.training.models import MODELS as MODELS
     from dissensus_train.training.models import build as build
     from dissensus_train.training.on_ray import Cluster as Cluster

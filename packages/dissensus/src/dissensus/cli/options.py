@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dissensus.votes.reading import Options, Reading
     from dissensus.votes.table import Votes
 
+__all__ = ["Device", "Engine", "JsonTo", "Seed", "not_standard_output"]
+
 Source = Annotated[str, typer.Argument(metavar="VOTES", help="A votes file, or the name of a known dataset (words).")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 StudyOrStore = Annotated[

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from dissensus.progress import Progress
 
+__all__ = ["console", "json_alone", "next_step", "note", "plain", "table"]
+
 
 def console() -> Console:
     """The console for results. In a pipe it writes plain text, 120 characters wide unless COLUMNS says otherwise."""

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus.bootstrap import Estimate as Estimate
     from dissensus.evaluation.calibration import fit_calibrator as fit_calibrator
     from dissensus.evaluation.comparison.differences import compare as compare
+    from dissensus.evaluation.comparison.differences import wilcoxon as wilcoxon
+    from dissensus.evaluation.comparison.intervals import Spread as Spread
+    from dissensus.evaluation.comparison.intervals import estimate_within as estimate_within
+    from dissensus.evaluation.comparison.intervals import spread_over_seeds as spread_over_seeds
     from dissensus.evaluation.comparison.strata import by_attribute as by_attribute
+    from dissensus.evaluation.comparison.strata import make_strata as make_strata
     from dissensus.evaluation.evaluating import Evaluation as Evaluation
     from dissensus.evaluation.evaluating import evaluate as evaluate
     from dissensus.evaluation.finite_panel.best_achievable import best_achievable as best_achievable

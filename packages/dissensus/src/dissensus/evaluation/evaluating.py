@@ -189,7 +189,7 @@ class Evaluation(Framed):
                     only=only,
                     stratum=stratum,
                     level=level,
-                    widened=self.compared.widened(reference) if metric in HEADLINES and stratum == ALL else {},
+                    widened=self.compared.widened(reference, metric=metric, stratum=stratum),
                 )
         return with_holm(rows)
 
@@ -346,9 +346,12 @@ class _Compared:
     panel: Panel | None
     surprise: Mapping[str, Table]
 
-    def widened(self, reference: str) -> dict[str, Callable[[Spread], Spread]]:
-        """By system, how the spread of its soft NLL minus the reference's is widened for other annotators."""
-        if self.panel is None:
+    def widened(self, reference: str, *, metric: str, stratum: str) -> dict[str, Callable[[Spread], Spread]]:
+        """By system, how the spread of its score minus the reference's is widened for other annotators.
+
+        Empty where people are not known, or for another metric than soft NLL and KL, whose differences are the same.
+        """
+        if self.panel is None or metric not in HEADLINES or stratum != ALL:
             return {}
         base = self.surprise[reference]
         parts = {name: annotator_variance(self.panel, each - base) for name, each in self.surprise.items()}
